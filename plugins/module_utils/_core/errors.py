@@ -1,0 +1,97 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""One family of errors: a sentence that says what, where and what to do, and the evidence beside it."""
+
+from __future__ import annotations
+
+import typing as t
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
+
+
+class StorageError(Exception):
+    """Anything this collection can explain.
+
+    :param message: one sentence: what went wrong, where, and what to do about it.
+    :param item: how the user named the thing (a device, a volume, a list entry).
+    :param completed: the command whose outcome is the evidence, when there is one.
+    :param facts: further plain values for the result of the failed task.
+    """
+
+    kind = "error"
+
+    def __init__(self, message: str, *, item: str | None = None, completed: Completed | None = None, **facts: t.Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.item = item
+        self.completed = completed
+        self.facts = facts
+
+    def as_result(self) -> dict[str, t.Any]:
+        """The keyword arguments for ``module.fail_json``."""
+        result: dict[str, t.Any] = {"msg": self.message, "error": self.kind}
+        if self.item is not None:
+            result["item"] = self.item
+        if self.completed is not None:
+            result.update(
+                cmd=list(self.completed.argv),
+                rc=self.completed.rc,
+                stdout=self.completed.stdout,
+                stderr=self.completed.stderr,
+            )
+        result.update(self.facts)
+        return result
+
+
+class BadInput(StorageError):
+    """What the user asked for contradicts itself or cannot be meant."""
+
+    kind = "bad_input"
+
+
+class DeviceMissing(StorageError):
+    """The named device is not there, or is not a block device."""
+
+    kind = "device_missing"
+
+
+class ToolMissing(StorageError):
+    """A command this layer needs is not installed on the host."""
+
+    kind = "tool_missing"
+
+
+class CommandFailed(StorageError):
+    """A command ended with an exit status that its caller does not accept."""
+
+    kind = "command_failed"
+
+
+class TimedOut(StorageError):
+    """A command did not end within its time limit and was stopped."""
+
+    kind = "timed_out"
+
+
+class NotUnderstood(StorageError):
+    """The output of a tool is not what its parser knows; the message quotes the line."""
+
+    kind = "not_understood"
+
+
+class Refused(StorageError):
+    """A step would risk data; the message names the option of the item that allows it."""
+
+    kind = "refused"
+
+
+class NotEffective(StorageError):
+    """Every step was carried out and yet the state read back is not the wanted one."""
+
+    kind = "not_effective"

@@ -1,0 +1,467 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Block devices as the kernel and udev describe them: identity, topology, users, queue.
+
+Sources: ``/sys/class/block`` (Documentation/ABI/stable/sysfs-block), ``/proc/self/mountinfo`` and ``/proc/swaps`` (proc(5)),
+the udev database, and ``dmsetup table`` for the targets of device-mapper devices.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import typing as t
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+
+#: Drivers whose disks are logical volumes of a RAID controller (or drives it passes through).
+RAID_DRIVERS = frozenset({"megaraid_sas", "megaraid_mbox", "aacraid", "smartpqi", "hpsa", "cciss", "mpi3mr", "arcmsr", "3w-9xxx", "3w-sas", "ips"})
+
+_KIND_BY_NAME = (
+    (re.compile(r"^md\d|^md_"), "md"),
+    (re.compile(r"^bcache\d"), "bcache"),
+    (re.compile(r"^loop\d"), "loop"),
+    (re.compile(r"^zram\d"), "zram"),
+    (re.compile(r"^ram\d"), "ram"),
+    (re.compile(r"^(sr|fd)\d"), "rom"),
+    (re.compile(r"^nbd\d"), "nbd"),
+    (re.compile(r"^rbd\d"), "rbd"),
+    (re.compile(r"^etherd!"), "aoe"),
+)
+_UNSTABLE = re.compile(r"^/dev/([a-z]+|nvme\d+n\d+(p\d+)?|(dm-|md|loop|nbd|rbd|bcache|sr|zram)\d+(p\d+)?|[hsv]d[a-z]+\d+)$")
+_SINGLE_HYPHEN = re.compile(r"(?<!-)-(?!-)")
+_QUEUE_NUMBERS = ("nr_requests", "nomerges", "read_ahead_kb", "rq_affinity", "max_sectors_kb", "wbt_lat_usec")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What udev's blkid found on a device: ``usage`` is filesystem, raid, crypto or other."""
+
+    usage: str | None = None
+    type: str | None = None
+    uuid: str | None = None
+    label: str | None = None
+    partition_table: str | None = None
+
+
+@dataclass(frozen=True)
+class BlockDevice:
+    """One block device of the kernel. Sizes in bytes; relations are kernel names.
+
+    ``properties`` holds the udev properties that identify the device, for rules that must match on them.
+    ``dm_targets`` are the target types of a device-mapper device (``linear``, ``cache``, ``flashcache``…).
+    """
+
+    name: str
+    path: str
+    number: str
+    kind: str = "disk"
+    size: int = 0
+    logical_block: int = 512
+    physical_block: int = 512
+    read_only: bool = False
+    removable: bool = False
+    rotational: bool | None = None
+    transport: str = "unknown"
+    driver: str | None = None
+    serial: str | None = None
+    wwn: str | None = None
+    model: str | None = None
+    firmware: str | None = None
+    by_id: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    dm_name: str | None = None
+    dm_uuid: str | None = None
+    dm_targets: tuple[str, ...] = ()
+    parent: str | None = None
+    partitions: tuple[str, ...] = ()
+    slaves: tuple[str, ...] = ()
+    holders: tuple[str, ...] = ()
+    mountpoints: tuple[str, ...] = ()
+    swap: bool = False
+    signature: Signature | None = None
+    queue: t.Mapping[str, t.Any] = field(default_factory=dict)
+    cache_type: str | None = None
+    properties: t.Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def logical_volume(self) -> str | None:
+        """``vg/lv`` of an LVM logical volume."""
+        if self.kind == "lvm" and self.dm_name:
+            parts = [part.replace("--", "-") for part in _SINGLE_HYPHEN.split(self.dm_name)]
+            if len(parts) >= 2:
+                return f"{parts[0]}/{parts[1]}"
+        return None
+
+    @property
+    def identity(self) -> str | None:
+        """What a user writes to say that it is this device and no other: serial, WWN, ``vg/lv``, device-mapper or MD name."""
+        if self.kind == "partition":
+            return self.properties.get("ID_PART_ENTRY_UUID") or self.serial or self.wwn
+        return self.logical_volume or self.serial or self.wwn or self.dm_name or self.properties.get("MD_NAME") or self.properties.get("MD_UUID")
+
+    @property
+    def stable_path(self) -> str | None:
+        """The path that still names this device after a reboot; ``None`` if there is none."""
+        if self.kind == "lvm" and self.logical_volume:
+            return f"/dev/{self.logical_volume}"
+        if self.dm_name:
+            return f"/dev/mapper/{self.dm_name}"
+        for path in (*self.by_id, *self.links):
+            if path.startswith(("/dev/disk/by-id/", "/dev/md/", "/dev/bcache/by-uuid/", "/dev/disk/by-partuuid/")):
+                return path
+        return None
+
+
+class Devices:
+    """Every block device of a host, read at one moment."""
+
+    def __init__(self, devices: t.Iterable[BlockDevice], root: Path = Path("/")) -> None:
+        self._by_name = {device.name: device for device in devices}
+        self._root = root
+
+    def __iter__(self) -> t.Iterator[BlockDevice]:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def get(self, name: str) -> BlockDevice | None:
+        """The device of that kernel name."""
+        return self._by_name.get(name)
+
+    def resolve(self, path: str, item: str | None = None) -> BlockDevice:
+        """The device behind a path, through every symbolic link.
+
+        :raises DeviceMissing: if the path does not exist or is no block device.
+        """
+        item = path if item is None else item
+        node = os.path.realpath(self._root / path.lstrip("/"))
+        try:
+            status = os.stat(node)
+        except OSError:
+            raise DeviceMissing(f"{path} does not exist on this host: check the name, for example with lsblk -o +serial.", item=item) from None
+        if stat.S_ISBLK(status.st_mode):
+            number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+            found = [device for device in self if device.number == number]
+        elif self._root != Path("/"):
+            found = [device for device in self if os.path.realpath(self._root / device.path.lstrip("/")) == node]
+        else:
+            found = []
+        if not found:
+            raise DeviceMissing(f"{path} is not a block device of this host.", item=item)
+        return found[0]
+
+    def parents(self, device: BlockDevice) -> list[BlockDevice]:
+        """Everything this device is made of, nearest first: its whole disk, its slaves, and theirs."""
+        return self._walk(device, lambda one: ([one.parent] if one.parent else []) + list(one.slaves))
+
+    def children(self, device: BlockDevice) -> list[BlockDevice]:
+        """Everything built on this device, nearest first: partitions, holders, and theirs."""
+        return self._walk(device, lambda one: [*one.partitions, *one.holders])
+
+    def _walk(self, device: BlockDevice, neighbours: t.Callable[[BlockDevice], list[str]]) -> list[BlockDevice]:
+        found: dict[str, BlockDevice] = {}
+        queue = neighbours(device)
+        while queue:
+            name = queue.pop(0)
+            neighbour = self.get(name)
+            if neighbour is not None and name not in found and name != device.name:
+                found[name] = neighbour
+                queue += neighbours(neighbour)
+        return list(found.values())
+
+    def matches_identity(self, device: BlockDevice, text: str) -> bool:
+        """Whether a serial, WWN, ``vg/lv``, device-mapper name or by-id name that a person wrote means this device."""
+        names = {device.identity, device.serial, device.wwn, device.logical_volume, device.dm_name}
+        names |= {value for key, value in device.properties.items() if key in _IDENTIFYING}
+        names |= {path.rsplit("/", 1)[-1] for path in device.by_id} | set(device.by_id)
+        wanted = text.strip().lower()
+        return bool(wanted) and any(name is not None and name.strip().lower() == wanted for name in names)
+
+
+#: udev properties that tell one device from another.
+_IDENTIFYING = (
+    "ID_SERIAL",
+    "ID_SERIAL_SHORT",
+    "ID_SCSI_SERIAL",
+    "ID_WWN",
+    "ID_WWN_WITH_EXTENSION",
+    "ID_PART_ENTRY_UUID",
+    "MD_NAME",
+    "MD_UUID",
+)
+_KEPT = (*_IDENTIFYING, "ID_BUS", "ID_ATA", "ID_PATH", "ID_MODEL", "ID_REVISION", "ID_VENDOR")
+
+
+def is_stable(path: str) -> bool:
+    """Whether a path names the same device after a reboot: false for ``/dev/sda``, ``/dev/nvme0n1``, ``/dev/dm-3``."""
+    return not _UNSTABLE.match(path)
+
+
+def read_devices(runner: Runner, root: Path = Path("/")) -> Devices:
+    """Every block device of the host, from sysfs, one ``udevadm`` and, where there is device-mapper, one ``dmsetup table``."""
+    folder = root / "sys/class/block"
+    names = sorted(os.listdir(folder)) if folder.is_dir() else []
+    properties = udev.read_properties(runner)
+    mounts = _read_mounts(root)
+    swaps = _read_swaps(root)
+    targets = _read_dm_targets(runner) if any(name.startswith("dm-") for name in names) else {}
+    return Devices([_read_device(folder / name, name, properties.get(name, {}), mounts, swaps, targets, root) for name in names], root)
+
+
+def _read_device(
+    place: Path,
+    name: str,
+    properties: t.Mapping[str, str],
+    mounts: t.Mapping[str, list[str]],
+    swaps: t.Container[str],
+    targets: t.Mapping[str, tuple[str, ...]],
+    root: Path,
+) -> BlockDevice:
+    real = Path(os.path.realpath(place))
+    number = _text(place / "dev") or ""
+    path = "/dev/" + name.replace("!", "/")
+    dm_name = _text(place / "dm/name")
+    dm_uuid = _text(place / "dm/uuid")
+    partition = (place / "partition").exists()
+    disk = real.parent if partition else real
+    driver = _driver(disk)
+    links = sorted(properties.get("DEVLINKS", "").split(), key=_link_order)
+    dm_targets = targets.get(dm_name or "", ())
+    return BlockDevice(
+        name=name,
+        path=path,
+        number=number,
+        kind="partition" if partition else _kind(name, dm_uuid, dm_targets),
+        size=(_number(place / "size") or 0) * SECTOR,
+        logical_block=_number(disk / "queue/logical_block_size") or 512,
+        physical_block=_number(disk / "queue/physical_block_size") or 512,
+        read_only=_number(place / "ro") == 1,
+        removable=_number(disk / "removable") == 1,
+        rotational=_flag(disk / "queue/rotational"),
+        transport=_transport(disk, name, driver),
+        driver=driver,
+        serial=_serial(disk, properties),
+        wwn=properties.get("ID_WWN_WITH_EXTENSION") or properties.get("ID_WWN") or _text(disk / "wwid") or _text(disk / "device/wwid"),
+        model=_text(disk / "device/model") or _spelled(properties.get("ID_MODEL")),
+        firmware=_text(disk / "device/firmware_rev") or properties.get("ID_REVISION") or _text(disk / "device/rev"),
+        by_id=tuple(link for link in links if link.startswith("/dev/disk/by-id/")),
+        links=tuple(link for link in links if not link.startswith("/dev/disk/by-id/")),
+        dm_name=dm_name,
+        dm_uuid=dm_uuid,
+        dm_targets=dm_targets,
+        parent=disk.name if partition else None,
+        partitions=() if partition else tuple(sorted(child.name for child in _children(real) if (child / "partition").exists())),
+        slaves=tuple(sorted(child.name for child in _children(place / "slaves"))),
+        holders=tuple(sorted(child.name for child in _children(place / "holders"))),
+        mountpoints=tuple(mounts.get(number, ())) + tuple(mounts.get(path, ())),
+        swap=path in swaps or name in swaps,
+        signature=_signature(properties),
+        queue=_queue(disk / "queue"),
+        cache_type=_cache_type(disk),
+        properties={key: properties[key] for key in _KEPT if key in properties},
+    )
+
+
+def _kind(name: str, dm_uuid: str | None, dm_targets: t.Container[str]) -> str:
+    if name.startswith("dm-"):
+        if "flashcache" in dm_targets:
+            return "flashcache"
+        for prefix, kind in (("LVM-", "lvm"), ("CRYPT-", "crypt"), ("mpath-", "multipath")):
+            if (dm_uuid or "").startswith(prefix):
+                return kind
+        return "dm"
+    for pattern, kind in _KIND_BY_NAME:
+        if pattern.search(name):
+            return kind
+    return "disk"
+
+
+def _driver(disk: Path) -> str | None:
+    """The driver nearest to the disk that is not merely the SCSI disk class."""
+    for folder in (disk, *disk.parents):
+        link = folder / "driver"
+        if link.is_symlink():
+            name = os.path.basename(os.readlink(link))
+            if name not in ("sd", "sr", "ses"):
+                return name
+        if folder.name == "devices":
+            break
+    return None
+
+
+def _transport(disk: Path, name: str, driver: str | None) -> str:
+    """How the disk is attached, from its place in sysfs; a SATA drive behind a SAS adapter is ``sata``."""
+    place = str(disk)
+    if name.startswith("nvme"):
+        return "nvme"
+    if name.startswith("etherd!"):
+        return "aoe"
+    if name.startswith(("nbd", "rbd")):
+        return "nbd" if name.startswith("nbd") else "rbd"
+    if driver in RAID_DRIVERS:
+        return "raid"
+    if "/usb" in place:
+        return "usb"
+    if (_text(disk / "device/vendor") or "") == "ATA" or re.search(r"/ata\d+/", place):
+        return "sata"
+    if re.search(r"/session\d+/", place):
+        return "iscsi"
+    if re.search(r"/rport-", place):
+        return "fc"
+    if "/end_device-" in place:
+        return "sas"
+    if re.search(r"/host\d+/", place):
+        return "scsi"
+    if re.search(r"/virtio\d+/", place):
+        return "virtio"
+    if "/devices/virtual/" in place:
+        return "virtual"
+    return "unknown"
+
+
+def _serial(disk: Path, properties: t.Mapping[str, str]) -> str | None:
+    # ID_SERIAL_SHORT of a SCSI disk is its WWN; the number on the drive's label is ID_SCSI_SERIAL.
+    for key in ("ID_SCSI_SERIAL", "ID_SERIAL_SHORT"):
+        if properties.get(key):
+            return properties[key].strip()
+    return _text(disk / "serial") or _text(disk / "device/serial") or (properties.get("ID_SERIAL") or None)
+
+
+def _spelled(model: str | None) -> str | None:
+    return model.replace("_", " ").strip() if model else None
+
+
+def _signature(properties: t.Mapping[str, str]) -> Signature | None:
+    found = Signature(
+        usage=properties.get("ID_FS_USAGE") or None,
+        type=properties.get("ID_FS_TYPE") or None,
+        uuid=properties.get("ID_FS_UUID") or None,
+        label=properties.get("ID_FS_LABEL") or None,
+        partition_table=properties.get("ID_PART_TABLE_TYPE") or None,
+    )
+    return found if found.type or found.partition_table else None
+
+
+def _queue(folder: Path) -> dict[str, t.Any]:
+    settings: dict[str, t.Any] = {}
+    schedulers = _text(folder / "scheduler")
+    if schedulers is not None:
+        words = schedulers.split()
+        settings["schedulers"] = [word.strip("[]") for word in words]
+        settings["scheduler"] = next((word.strip("[]") for word in words if word.startswith("[") or len(words) == 1), None)
+    for key in _QUEUE_NUMBERS:
+        value = _number(folder / key)
+        if value is not None:
+            settings[key] = value
+    write_cache = _text(folder / "write_cache")
+    if write_cache is not None:
+        settings["write_cache"] = write_cache
+    fua = _flag(folder / "fua")
+    if fua is not None:
+        settings["fua"] = fua
+    return settings
+
+
+def _cache_type(disk: Path) -> str | None:
+    """The cache mode the SCSI disk or virtio driver believes in: ``scsi_disk/*/cache_type`` or the disk's own ``cache_type``."""
+    for place in (disk, *sorted(_children(disk / "device/scsi_disk"))):
+        value = _text(place / "cache_type")
+        if value is not None:
+            return value
+    return None
+
+
+def _link_order(link: str) -> tuple[int, str]:
+    """Most telling first: names with model and serial, then WWNs, then names of contents."""
+    name = link.rsplit("/", 1)[-1]
+    for rank, prefix in enumerate(("ata-", "nvme-", "scsi-S", "virtio-", "usb-", "dm-name-", "md-name-", "scsi-", "wwn-", "nvme-eui", "nvme-uuid")):
+        if name.startswith(prefix):
+            return (rank, link) if not name.startswith(("nvme-eui", "nvme-uuid", "nvme-nvme.")) else (20, link)
+    return 30, link
+
+
+def _read_mounts(root: Path) -> dict[str, list[str]]:
+    """``{major:minor or /dev path: [mount points]}``; the path serves file systems such as btrfs whose number is not the disk's."""
+    mounts: dict[str, list[str]] = {}
+    for line in (_text(root / "proc/self/mountinfo") or "").splitlines():
+        before, separator, after = line.partition(" - ")
+        words = before.split()
+        if not separator or len(words) < 5:
+            continue
+        number, point = words[2], _unescape(words[4])
+        key = number
+        source = after.split()[1] if len(after.split()) > 1 else ""
+        if number.startswith("0:") and source.startswith("/dev/"):
+            key = _unescape(os.path.realpath(source))
+        mounts.setdefault(key, []).append(point)
+    return mounts
+
+
+def _read_swaps(root: Path) -> set[str]:
+    lines = (_text(root / "proc/swaps") or "").splitlines()[1:]
+    return {os.path.realpath(_unescape(line.split()[0])) for line in lines if line.split()}
+
+
+def _unescape(text: str) -> str:
+    """Undo the octal escapes of proc(5): ``\\040`` is a blank."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
+
+
+def parse_dm_table(text: str) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """``dmsetup table`` as ``{name: ((start, length, target, argument…), …)}``.
+
+    A line is ``name: start length target arguments`` (dmsetup(8)); lines that do not look so belong to the free text
+    that the flashcache target prints and are passed over.
+    """
+    tables: dict[str, list[tuple[str, ...]]] = {}
+    for line in text.splitlines():
+        match = re.match(r"^(\S+): (\d+ \d+ \S+.*)$", line)
+        if match:
+            tables.setdefault(match.group(1), []).append(tuple(match.group(2).split()))
+    return {name: tuple(rows) for name, rows in tables.items()}
+
+
+def _read_dm_targets(runner: Runner) -> dict[str, tuple[str, ...]]:
+    if not runner.has("dmsetup"):
+        return {}
+    tables = parse_dm_table(runner.run(["dmsetup", "table"]).stdout)
+    return {name: tuple(dict.fromkeys(row[2] for row in rows)) for name, rows in tables.items()}
+
+
+def _children(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(errors="replace").strip("\n\0 ")
+    except OSError:
+        return None
+
+
+def _number(path: Path) -> int | None:
+    text = _text(path)
+    try:
+        return int(text) if text else None
+    except ValueError:
+        return None
+
+
+def _flag(path: Path) -> bool | None:
+    value = _number(path)
+    return None if value is None else value == 1

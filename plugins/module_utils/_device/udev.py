@@ -1,0 +1,44 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""The udev database: one command for the identity of every block device of a host."""
+
+from __future__ import annotations
+
+import typing as t
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+
+
+def parse_export(text: str) -> dict[str, dict[str, str]]:
+    """``udevadm info --export-db`` as ``{kernel name: {property: value}}``, block devices only.
+
+    Records are separated by blank lines; ``P:`` carries the path in sysfs, ``E:`` one ``KEY=value`` property each
+    (udevadm(8)). The kernel name is the last part of the path, in which a slash of the device name is written ``!``.
+    """
+    devices: dict[str, dict[str, str]] = {}
+    for record in text.split("\n\n"):
+        name = ""
+        properties: dict[str, str] = {}
+        for line in record.splitlines():
+            if line.startswith("P: "):
+                name = line.rsplit("/", 1)[-1]
+            elif line.startswith("E: "):
+                key, separator, value = line[3:].partition("=")
+                if separator:
+                    properties[key] = value
+        if name and properties.get("SUBSYSTEM") == "block":
+            devices[name] = properties
+    return devices
+
+
+def read_properties(runner: Runner) -> dict[str, dict[str, str]]:
+    """The properties of every block device; empty where the host runs no udev at all."""
+    if not runner.has("udevadm"):
+        return {}
+    return parse_export(runner.run(["udevadm", "info", "--export-db"]).stdout)

@@ -216,22 +216,28 @@ def read_devices(runner: Runner, root: Path = Path("/")) -> Devices:
     """Every block device of the host, from sysfs, one ``udevadm`` and, where there is device-mapper, one ``dmsetup table``."""
     folder = root / "sys/class/block"
     names = sorted(os.listdir(folder)) if folder.is_dir() else []
-    properties = udev.read_properties(runner)
-    mounts = _read_mounts(root)
-    swaps = _read_swaps(root)
-    targets = _read_dm_targets(runner) if any(name.startswith("dm-") for name in names) else {}
-    return Devices([_read_device(folder / name, name, properties.get(name, {}), mounts, swaps, targets, root) for name in names], root)
+    host = _Host(
+        properties=udev.read_properties(runner),
+        mounts=_read_mounts(root),
+        swaps=_read_swaps(root),
+        dm_targets=_read_dm_targets(runner) if any(name.startswith("dm-") for name in names) else {},
+    )
+    return Devices([_read_device(folder / name, host) for name in names], root)
 
 
-def _read_device(
-    place: Path,
-    name: str,
-    properties: t.Mapping[str, str],
-    mounts: t.Mapping[str, list[str]],
-    swaps: t.Container[str],
-    targets: t.Mapping[str, tuple[str, ...]],
-    root: Path,
-) -> BlockDevice:
+@dataclass(frozen=True)
+class _Host:
+    """What is read once for all devices of a host."""
+
+    properties: t.Mapping[str, t.Mapping[str, str]]
+    mounts: t.Mapping[str, list[str]]
+    swaps: t.Container[str]
+    dm_targets: t.Mapping[str, tuple[str, ...]]
+
+
+def _read_device(place: Path, host: _Host) -> BlockDevice:
+    name = place.name
+    properties = host.properties.get(name, {})
     real = Path(os.path.realpath(place))
     number = _text(place / "dev") or ""
     path = "/dev/" + name.replace("!", "/")
@@ -241,7 +247,7 @@ def _read_device(
     disk = real.parent if partition else real
     driver = _driver(disk)
     links = sorted(properties.get("DEVLINKS", "").split(), key=_link_order)
-    dm_targets = targets.get(dm_name or "", ())
+    dm_targets = host.dm_targets.get(dm_name or "", ())
     return BlockDevice(
         name=name,
         path=path,
@@ -268,8 +274,8 @@ def _read_device(
         partitions=() if partition else tuple(sorted(child.name for child in _children(real) if (child / "partition").exists())),
         slaves=tuple(sorted(child.name for child in _children(place / "slaves"))),
         holders=tuple(sorted(child.name for child in _children(place / "holders"))),
-        mountpoints=tuple(mounts.get(number, ())) + tuple(mounts.get(path, ())),
-        swap=path in swaps or name in swaps,
+        mountpoints=tuple(host.mounts.get(number, ())) + tuple(host.mounts.get(path, ())),
+        swap=path in host.swaps,
         signature=_signature(properties),
         queue=_queue(disk / "queue"),
         cache_type=_cache_type(disk),

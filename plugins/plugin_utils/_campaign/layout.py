@@ -1,0 +1,140 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Names and places of a campaign: ``<results>/<campaign>/<host>/<variant>/<cell>/<repeat>/``.
+
+Every part of that path may have been said by a host or by a copied folder, so nothing becomes a path here that is not a
+plain name: see :func:`component`.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+
+if t.TYPE_CHECKING:
+    import datetime
+
+#: The version of what :func:`store.receive <receive>` accepts and of what the plan files say.
+SCHEMA = 1
+
+#: What became of a cell. Only the controller says ``missing``: a host never does.
+STATES = ("ok", "not_steady", "noisy", "interrupted", "failed", "refused", "missing")
+
+#: States whose numbers stand for a whole run. The others have none, which is never the same as 0.
+MEASURED = frozenset({"ok", "not_steady", "noisy"})
+
+CAMPAIGN_FILE = "campaign.json"
+PLAN_FILE = "plan.json"
+META_FILE = "meta.json"
+JOB_FILE = "job.fio"
+STACK_FILE = "stack.json"
+
+#: Names beside hosts or cells that the results folder uses itself.
+RESERVED = frozenset({CAMPAIGN_FILE, PLAN_FILE, "tables", "reports"})
+
+_COMPONENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
+_REPEAT = re.compile(r"[1-9][0-9]{0,3}\Z")
+_CELL_FILE = re.compile(r"(?:job\.fio|fio\.json\.gz|fio\.stderr\.gz|device-stats\.json|stack\.json|meta\.json|[A-Za-z0-9][A-Za-z0-9._-]{0,100}\.log\.gz)\Z")
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.")
+
+
+class ResultsError(StorageError):
+    """Results cannot be kept or read on the controller."""
+
+    kind = "results"
+
+
+class DamagedArchive(ResultsError):
+    """What a host sent is not what the collection's fio module packs."""
+
+    kind = "damaged_archive"
+
+
+def component(text: t.Any, what: str) -> str:
+    """``text`` if it may be one part of a path.
+
+    :param what: what the name stands for, for the message: ``host``, ``variant``…
+    :raises BadInput: with the characters that are allowed.
+    """
+    if isinstance(text, str) and _COMPONENT.match(text) and text not in RESERVED:
+        return str(text)
+    raise BadInput(
+        f"'{plain(text)}' cannot be the name of a {what}: use letters, digits, '.', '_' and '-', at most 128, beginning with a letter or digit"
+        + (f", and not one of {', '.join(sorted(RESERVED))}." if text in RESERVED else ".")
+        + (" Give the host another name in the inventory and its address in ansible_host." if what == "host" else "")
+    )
+
+
+def repeat_number(text: t.Any) -> int:
+    """The number of a repeat, 1 to 9999, from its folder name or from JSON.
+
+    :raises BadInput: if it is none.
+    """
+    if not isinstance(text, bool) and isinstance(text, (int, str)) and _REPEAT.match(str(text)):
+        return int(text)
+    raise BadInput(f"'{plain(text)}' is not the number of a repeat: 1 to 9999.")
+
+
+def is_cell_file(name: str) -> bool:
+    """Whether a file of this name may lie in the folder of a cell."""
+    return bool(_CELL_FILE.match(name))
+
+
+def plain(text: t.Any, longest: int = 200) -> str:
+    """Text that came from elsewhere, safe on a terminal: no escape sequences, no control characters, one line, not endless."""
+    cleaned = _CONTROL.sub("", str(text))
+    cleaned = "".join(char if char.isprintable() else " " for char in cleaned)
+    cleaned = " ".join(cleaned.split())
+    return cleaned if len(cleaned) <= longest else cleaned[: longest - 3] + "..."
+
+
+@dataclass(frozen=True, order=True)
+class CellKey:
+    """One measurement of one host."""
+
+    variant: str
+    cell: str
+    repeat: int
+
+    @classmethod
+    def checked(cls, variant: t.Any, cell: t.Any, repeat: t.Any) -> CellKey:
+        """A key whose parts may be a path.
+
+        :raises BadInput: naming the part that may not.
+        """
+        return cls(component(variant, "variant"), component(cell, "cell"), repeat_number(repeat))
+
+    def __str__(self) -> str:
+        return f"{self.variant}/{self.cell}/{self.repeat}"
+
+    def below(self, host_folder: Path) -> Path:
+        """The folder of this measurement in the folder of its host."""
+        return host_folder / self.variant / self.cell / str(self.repeat)
+
+
+def default_campaign_name(now: datetime.datetime, label: str = "") -> str:
+    """``2026-11-21T1403Z`` or ``2026-11-21T1403Z-label``, from a time of the controller's clock in UTC.
+
+    :raises BadInput: if the label cannot be part of a name.
+    """
+    name = now.strftime("%Y-%m-%dT%H%MZ")
+    return component(f"{name}-{label}", "campaign") if label else name
+
+
+def results_folder(text: str) -> Path:
+    """The folder of all campaigns as an absolute path.
+
+    :raises BadInput: if none was given.
+    """
+    if not text.strip():
+        raise BadInput("No results folder was given: set it to a folder on the controller.")
+    return Path(text).expanduser().absolute()

@@ -116,6 +116,8 @@ class Runner:
         timeout: float | None = None,
         stdin: str = "",
         item: str | None = None,
+        watch: t.Callable[[], None] | None = None,
+        interval: float = 5.0,
     ) -> Completed:
         """Run one command to its end.
 
@@ -123,6 +125,7 @@ class Runner:
         :param ok: exit statuses that are no failure; ``None`` accepts every one.
         :param timeout: seconds, after which the whole process group is stopped.
         :param item: named in the error.
+        :param watch: called every ``interval`` seconds while the command runs; if it raises, the command is stopped.
         :raises ToolMissing: if the command is not installed.
         :raises TimedOut: if the time limit passed.
         :raises CommandFailed: if the exit status is not in ``ok``.
@@ -140,11 +143,14 @@ class Runner:
             start_new_session=True,
         ) as process:
             try:
-                out, err = process.communicate(stdin.encode(), timeout=limit)
+                out, err = _communicate(process, stdin.encode(), started + limit, watch, interval)
             except subprocess.TimeoutExpired:
                 out, err = _stop_group(process)
                 completed = self._remember(words, process.returncode, out, err, started)
                 raise TimedOut(f"{completed.command_line} did not end within {limit:g} seconds and was stopped.", item=item, completed=completed) from None
+            except BaseException:
+                _stop_group(process)
+                raise
         completed = self._remember(words, process.returncode, out, err, started)
         if ok is not None and completed.rc not in ok:
             raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=item, completed=completed)
@@ -154,6 +160,22 @@ class Runner:
         completed = Completed(argv, rc, out.decode(errors="replace"), err.decode(errors="replace"), time.monotonic() - started)
         self.history.append(completed)
         return completed
+
+
+def _communicate(process: subprocess.Popen[bytes], stdin: bytes, deadline: float, watch: t.Callable[[], None] | None, interval: float) -> tuple[bytes, bytes]:
+    """Wait for a process, calling ``watch`` from time to time."""
+    to_send: bytes | None = stdin
+    while True:
+        left = max(deadline - time.monotonic(), 0.0)
+        patience = min(left, interval) if watch else left
+        try:
+            return process.communicate(to_send, timeout=patience)
+        except subprocess.TimeoutExpired:
+            if watch is None or patience >= left:
+                raise
+            # Popen keeps the input of the first call and refuses another.
+            to_send = None
+            watch()
 
 
 def _stop_group(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:

@@ -49,10 +49,14 @@ class ScriptedRunner:
         timeout: float | None = None,
         stdin: str = "",
         item: str | None = None,
+        watch: t.Callable[[], None] | None = None,
+        interval: float = 5.0,
     ) -> Completed:
         self.find(argv[0])
         words = tuple(str(word) for word in argv)
         self.calls.append(words)
+        if watch is not None:
+            watch()
         known = [beginning for beginning in self.replies if words[: len(beginning)] == beginning]
         assert known, f"the script has no reply for {words}"
         reply = self.replies[max(known, key=len)]

@@ -1,0 +1,53 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Open a campaign and write down what a host shall measure; on the controller only."""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.modules.campaign import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import CellKey, component, results_folder
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.campaign``."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+        host = str((task_vars or {}).get("inventory_hostname", ""))
+        try:
+            return self._open(options, host)
+        except StorageError as error:
+            return {"failed": True, "changed": False, **error.as_result()}
+
+    def _open(self, options: dict[str, t.Any], host: str) -> dict[str, t.Any]:
+        now = datetime.datetime.now(datetime.timezone.utc)
+        dry_run = bool(self._task.check_mode)
+        planned = _planned(options["cells"], options["variant"], host)
+        folder, changed = store.open_campaign(results_folder(options["results"]), options["name"], options["label"], now=now, dry_run=dry_run)
+        if planned and not dry_run:
+            cells = [(key.cell, key.repeat) for key in planned]
+            changed |= store.write_plan(folder, host, options["variant"], cells, now=now, replace=options["replace"])
+        return {"changed": changed, "name": folder.name, "path": str(folder)}
+
+
+def _planned(cells: t.Sequence[t.Mapping[str, t.Any]], variant: str, host: str) -> list[CellKey]:
+    if not cells:
+        return []
+    if not variant:
+        raise BadInput("The cells have no variant: say which cache configuration they measure.")
+    component(host, "host")
+    return [CellKey.checked(variant, cell.get("name"), cell.get("repeat")) for cell in cells]

@@ -1,0 +1,135 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Bring the results of a host to the controller, prove that they arrived, and only then let the host drop its copy."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import typing as t
+from pathlib import Path
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
+from ansible_collections.cachefleet.storage.plugins.modules.collect import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import (
+    STATES,
+    DamagedArchive,
+    ResultsError,
+    component,
+    plain,
+)
+
+_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+_HOST_PATH = re.compile(r"/[A-Za-z0-9._/-]+\Z")
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.collect``."""
+
+    TRANSFERS_FILES = True
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+        variables = task_vars or {}
+        try:
+            return self._collect(options, component(str(variables.get("inventory_hostname", "")), "host"), variables)
+        except StorageError as error:
+            return {"failed": True, "changed": False, **error.as_result()}
+
+    def _collect(self, options: dict[str, t.Any], host: str, variables: dict[str, t.Any]) -> dict[str, t.Any]:
+        campaign = Path(options["path"]).absolute()
+        result: dict[str, t.Any] = {"changed": False, "path": str(campaign / host), "stored": [], "replaced": [], "unchanged": [], "states": {}}
+        if not any(options["archive"].values()):
+            self._display.display(f"{host}: there is nothing to collect.")
+            return result
+        archive = _Archive(options["archive"], options["spool"], campaign.name, host)
+        if self._task.check_mode:
+            self._display.display(f"{host}: would collect {format_size(archive.size)} into {campaign / host}.")
+            return {**result, "changed": True}
+        received = self._receive(archive, campaign, host, options["replace"])
+        for name in ("stored", "replaced", "unchanged"):
+            result[name] = [str(key) for key in getattr(received, name)]
+        result.update(changed=received.changed, states=dict(received.states))
+        if received.refused:
+            raise ResultsError(
+                f"{len(received.refused)} cells of host {host} have another ok result in {campaign} already ({received.refused[0]}): it was kept, "
+                f"and the new one waits on the host in {options['spool']}. Set fio_benchmark_replace to true, or name another campaign.",
+                item=host,
+                **result,
+            )
+        if not options["keep_on_host"]:
+            result["changed"] |= self._drop(archive, host, variables)
+        states = ", ".join(f"{received.states[state]} {state}" for state in STATES if state in received.states)
+        self._display.display(f"{host}: {format_size(archive.size)} collected ({states}) into {campaign / host}")
+        return result
+
+    def _receive(self, archive: _Archive, campaign: Path, host: str, replace: bool) -> store.Received:
+        """Fetch the archive beside the results and take it in; the fetched copy never stays."""
+        if archive.size > store.LARGEST_ARCHIVE:
+            raise DamagedArchive(f"Host {host} has an archive of {format_size(archive.size)} and at most {format_size(store.LARGEST_ARCHIVE)} are taken in.")
+        expected = store.expected_cells(campaign, host)
+        # Once for the archive and once for what is in it.
+        store.require_space(campaign, 2 * archive.size + MIB, f"collecting the results of host {host}")
+        local = store.new_file(campaign, f".fetch.{host}.")
+        try:
+            self._fetch(archive, local, campaign, host)
+            found = store.file_sha256(local)
+            if found != archive.sha256:
+                raise DamagedArchive(
+                    f"The archive of host {host} arrived damaged (its SHA-256 is {found} and not {archive.sha256}): "
+                    f"run again, it is still on the host in {archive.path}.",
+                    item=host,
+                )
+            return store.receive(local, campaign, host, expected, replace=replace)
+        finally:
+            local.unlink(missing_ok=True)
+
+    def _fetch(self, archive: _Archive, local: Path, campaign: Path, host: str) -> None:
+        try:
+            self._connection.fetch_file(archive.path, str(local))
+        except AnsibleConnectionFailure:
+            raise
+        except (AnsibleError, OSError) as error:
+            # sftp and scp do not tell a full disk from a lost file: what is free tells.
+            store.require_space(campaign, archive.size + MIB, f"collecting the results of host {host}")
+            raise ResultsError(
+                f"The archive {archive.path} of host {host} could not be fetched: {plain(error, 300)}. The results are still on the host; run again.",
+                item=host,
+            ) from error
+
+    def _drop(self, archive: _Archive, host: str, variables: dict[str, t.Any]) -> bool:
+        """Let the host remove what has arrived. If it cannot, nothing is wrong with the results."""
+        changed = False
+        for path in archive.leftovers:
+            answer = self._execute_module(module_name="ansible.builtin.file", module_args={"path": path, "state": "absent"}, task_vars=variables)
+            if answer.get("failed"):
+                self._display.warning(f"{host}: the results are collected and could not be removed from the host: {plain(answer.get('msg', ''))}")
+                return changed
+            changed |= bool(answer.get("changed"))
+        return changed
+
+
+class _Archive:
+    """What a host says of its archive, checked: it chooses a path below its spool and nothing else."""
+
+    def __init__(self, said: t.Mapping[str, t.Any], spool: str, campaign: str, host: str) -> None:
+        path, sha256, size = (said.get(name) for name in ("path", "sha256", "size"))
+        root = posixpath.normpath(spool)
+        below = f"{root}/"
+        if not isinstance(path, str) or not _HOST_PATH.match(path) or posixpath.normpath(path) != path or not path.startswith(below):
+            raise DamagedArchive(f"Host {host} names the archive '{plain(path)}', which is not a file below {root}: nothing was fetched.", item=host)
+        if not isinstance(sha256, str) or not _SHA256.match(sha256):
+            raise DamagedArchive(f"Host {host} gives '{plain(sha256, 80)}' for the SHA-256 of its archive: nothing was fetched.", item=host)
+        if not isinstance(size, int) or size < 0:
+            raise DamagedArchive(f"Host {host} gives '{plain(size, 80)}' for the size of its archive: nothing was fetched.", item=host)
+        self.path, self.sha256, self.size = str(path), str(sha256), int(size)
+        self.leftovers = (f"{below}{component(campaign, 'campaign')}", self.path)

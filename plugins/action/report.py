@@ -1,0 +1,56 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Print what a campaign measured; on the controller only."""
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter
+from pathlib import Path
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.modules.report import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import compare, store, table
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.report``."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+        path = Path(options["path"]).absolute()
+        if self._task.check_mode and not path.exists():
+            self._display.display("Nothing is measured in check mode, so there is nothing to report.")
+            return {"changed": False, "path": str(path), "text": "", "rows": [], "ratios": [], "states": {}, "not_ok": [], "problems": []}
+        try:
+            return self._report(path, options["baseline"], {str(host): str(note) for host, note in options["problems"].items()})
+        except StorageError as error:
+            return {"failed": True, "changed": False, **error.as_result()}
+
+    def _report(self, path: Path, baseline: str, notes: t.Mapping[str, str]) -> dict[str, t.Any]:
+        campaign = store.load_campaign(path)
+        if baseline and baseline not in campaign.variants:
+            raise BadInput(f"There is no variant '{baseline}' in {path}: give one of {', '.join(campaign.variants)} as the baseline.")
+        rows = compare.rows_of(campaign)
+        ratios = compare.ratios_of(campaign, rows, baseline)
+        text = table.render(campaign, rows, ratios, notes)
+        self._display.display("\n" + text + "\n")
+        return {
+            "changed": False,
+            "path": str(path),
+            "text": text,
+            "rows": [row.as_result() for row in rows],
+            "ratios": [ratio.as_result() for ratio in ratios],
+            "states": dict(Counter(record.state for record in campaign.cells)),
+            "not_ok": table.troubles(campaign, notes),
+            "problems": list(campaign.problems),
+        }

@@ -1,0 +1,116 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: report
+short_description: Print what a campaign measured
+version_added: 0.1.0
+author:
+  - the cachefleet.storage authors (@cachefleet)
+description:
+  - Reads the folder of a campaign on the controller and prints one table of hosts, variants and cells. It shows IOPS, MB/s,
+    latency percentiles, repeats and their spread, the state, and the verdict on the stack that was measured.
+  - Where there are two or more variants, the ratio of the medians against the first one follows, or the reason why the two are
+    not comparable.
+  - What was not measured is shown as C(-), never as 0. Percentiles with too few I/Os behind them are not shown.
+  - Every file is compared with its hash. A damaged cell is in the state V(failed).
+  - Works on the controller only and needs no connection to a host.
+extends_documentation_fragment:
+  - cachefleet.storage._attributes
+  - cachefleet.storage._attributes.actiongroup_storage
+  - cachefleet.storage._attributes.info_module
+options:
+  path:
+    description: The folder of the campaign on the controller.
+    type: path
+    required: true
+  format:
+    description: How to report. V(table) prints plain text for a terminal of 120 columns.
+    type: str
+    choices: [table]
+    default: table
+  baseline:
+    description: The variant with which the others are compared. If empty, the one that was planned first.
+    type: str
+    default: ""
+  problems:
+    description: What is known of hosts that sent nothing, a sentence by host. It is shown as the reason of their missing cells.
+    type: dict
+    default: {}
+seealso:
+  - module: cachefleet.storage.campaign
+  - module: cachefleet.storage.collect
+"""
+
+EXAMPLES = r"""
+- name: Show what was measured
+  cachefleet.storage.report:
+    path: /srv/results/2026-11-21T1403Z
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+path:
+  description: The folder that was read.
+  type: str
+  returned: success
+text:
+  description: What was printed.
+  type: str
+  returned: success
+rows:
+  description: One entry per host, variant, cell and direction. Latencies are ns, bandwidth is bytes per second.
+  type: list
+  elements: dict
+  returned: success
+ratios:
+  description: One entry per row of a variant other than the baseline.
+  type: list
+  elements: dict
+  returned: success
+states:
+  description: How many cells are in which state.
+  type: dict
+  returned: success
+  sample: {ok: 7, missing: 1}
+not_ok:
+  description: A sentence for all cells of a host and variant that share a state other than V(ok) and its reason.
+  type: list
+  elements: str
+  returned: success
+  sample: ["node2 before randwrite-4k/1: missing: no result came from this host"]
+problems:
+  description: What of the folder was left out, and why.
+  type: list
+  elements: str
+  returned: success
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+def argument_spec() -> dict[str, t.Any]:
+    """The options, used by the action plugin too."""
+    return {
+        "path": {"type": "path", "required": True},
+        "format": {"type": "str", "choices": ["table"], "default": "table"},
+        "baseline": {"type": "str", "default": ""},
+        "problems": {"type": "dict", "default": {}},
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    module.fail_json(msg="cachefleet.storage.report works on the controller: call it in a task, where its action plugin is used.")
+
+
+if __name__ == "__main__":
+    main()

@@ -87,6 +87,10 @@ class Layer(abc.ABC, t.Generic[State, Wanted]):
         """What still differs in a state that was read back: whatever would have to be planned again."""
         return [Difference(step.layer, step.item, step.attribute, step.after, step.before) for step in self.plan(present, wanted)]
 
+    def facts(self, present: State) -> dict[str, t.Any]:  # noqa: ARG002
+        """Further return values of the module about the state it leaves behind; plain data."""
+        return {}
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -153,4 +157,4 @@ def run_layer(module: AnsibleModule, layer: Layer[State, Wanted], wanted: Wanted
         outcome = converge(layer, wanted, check_mode=module.check_mode)
     except StorageError as error:
         module.fail_json(**error.as_result())
-    module.exit_json(**outcome.as_result())
+    module.exit_json(**layer.facts(outcome.present), **outcome.as_result())

@@ -1,0 +1,417 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""The layer ``drive_write_cache``: the write caches of drives now, and after the next boot or hot-plug."""
+
+from __future__ import annotations
+
+import os
+import re
+import typing as t
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotEffective, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, is_stable, read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import (
+    ABSENT,
+    DISABLED,
+    ENABLED,
+    KERNEL_WORD,
+    PROVIDERS,
+    DriveCache,
+    Provider,
+    Setting,
+    kernel_agrees,
+    query_drives,
+    read_kernel,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
+
+_NAMESPACE = re.compile(r"^(nvme\d+)(?:c\d+)?n\d+$")
+_BUILT_ON_DRIVES = {
+    "lvm": "a logical volume",
+    "crypt": "an encrypted volume",
+    "dm": "a device-mapper device",
+    "flashcache": "a flashcache device",
+    "md": "an MD array",
+    "bcache": "a bcache device",
+}
+_WITHOUT_DRIVES = {
+    "loop": "a loop device, which is a file",
+    "zram": "a compressed RAM disk",
+    "ram": "a RAM disk",
+    "rom": "a drive for removable media",
+    "nbd": "served over the network, so its drives are set on the server",
+    "rbd": "served over the network, so its drives are set on the servers",
+    "aoe": "served over the network, so its drives are set on the server",
+}
+
+
+@dataclass(frozen=True)
+class DriveWish:
+    """What is wanted of one drive; the options of one list entry."""
+
+    device: str
+    write_cache: str
+    provider: str = "auto"
+    persistent: bool = True
+    allow_swallowed_flushes: bool = False
+
+
+@dataclass(frozen=True)
+class DriveState:
+    """One drive as it was found.
+
+    :param item: the path the user gave.
+    :param unit: the same text for every name of the same drive (paths of a multipath drive, namespaces of an NVMe controller).
+    :param paths: kernel names of every path to the drive; the first one is ``name``.
+    :param swallowed_by: what on top of the drive takes flushes and does not pass them on.
+    :param keys: udev properties a line about this drive may be keyed on.
+    :param boot_rule: the present lines about this drive in the rules file, ``None`` if there are none.
+    :param boot_rules: the line for each wanted state; empty if there cannot be one, for the reason in ``no_rule``.
+    """
+
+    item: str
+    name: str
+    node: str
+    unit: str
+    paths: tuple[str, ...]
+    stable_path: str | None
+    provider: str
+    drive: str
+    kernel: str | None
+    changeable: bool = True
+    swallowed_by: tuple[str, ...] = ()
+    keys: tuple[udev_rule.RuleKey, ...] = ()
+    boot_rule: str | None = None
+    boot_rules: t.Mapping[str, str] = field(default_factory=dict)
+    no_rule: str | None = None
+
+
+class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]]):
+    """Drive write caches of one host.
+
+    :param drives: the drives to look at. Others are left in peace: asking a sleeping drive wakes it up.
+    """
+
+    name = "drive_write_cache"
+
+    def __init__(self, runner: Runner, drives: t.Sequence[DriveWish], root: Path = Path("/")) -> None:
+        self.runner = runner
+        self.drives = list(drives)
+        self.root = root
+        self._commands: dict[str, Completed] = {}
+
+    def read(self) -> t.Sequence[DriveState]:
+        """The drives of the list, in its order.
+
+        :raises DeviceMissing: for a path that is not there.
+        :raises BadInput: for what is no drive, or no drive of the provider.
+        :raises StorageError: for a drive that does not answer, or a missing tool.
+        """
+        if not self.drives:
+            return []
+        devices = read_devices(self.runner, self.root)
+        found = [_paths_to_drive(devices, devices.resolve(wish.device), wish.device) for wish in self.drives]
+        caches = self._read_caches([paths[0] for paths in found])
+        rules = udev_rule.read_rules(self.root)
+        exports = read_exports(devices, self.root)
+        return [self._state(wish, paths, caches[paths[0].name], devices, rules, exports) for wish, paths in zip(self.drives, found)]
+
+    def _read_caches(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache]:
+        providers = {drive.name: wish.provider for wish, drive in zip(self.drives, drives) if wish.provider != "auto"}
+        states = query_drives(self.runner, list({drive.name: drive for drive in drives}.values()), self.root, providers)
+        caches: dict[str, DriveCache] = {}
+        for wish, drive in zip(self.drives, drives):
+            state = states[drive.name]
+            if isinstance(state, StorageError):
+                state.item = wish.device
+                raise state
+            caches[drive.name] = state
+        return caches
+
+    def _state(self, wish: DriveWish, paths: t.Sequence[BlockDevice], cache: DriveCache, devices: Devices, rules: str, exports: t.Container[str]) -> DriveState:
+        drive = paths[0]
+        assert cache.provider is not None and cache.drive is not None
+        unit = _unit(devices, drive)
+        keys = tuple(key for key in udev_rule.keys_of(drive.properties) if _names_only(devices, unit, key))
+        boot_rules: dict[str, str] = {}
+        no_rule = None
+        try:
+            others = [other.properties for other in devices if other.kind == "disk" and _unit(devices, other) != unit]
+            key = udev_rule.choose_key(drive.properties, others, wish.device)
+            provider = PROVIDERS[cache.provider](self.runner, self.root)
+            boot_rules = {wanted: provider.boot_rule(key, Setting(drive.name, drive.path, wanted, wish.device)) for wanted in (ENABLED, DISABLED)}
+        except StorageError as error:
+            no_rule = error.message
+        kernel = {word for path in paths for word in (read_kernel(path.name, self.root) or "").split(", ") if word}
+        return DriveState(
+            item=wish.device,
+            name=drive.name,
+            node=drive.path,
+            unit=unit,
+            paths=tuple(path.name for path in paths),
+            stable_path=drive.stable_path,
+            provider=cache.provider,
+            drive=cache.drive,
+            kernel=", ".join(sorted(kernel)) or None,
+            changeable=cache.changeable,
+            swallowed_by=_swallowers(devices, paths, exports),
+            keys=keys,
+            boot_rule="\n".join(udev_rule.lines_for(rules, keys)) or None,
+            boot_rules=boot_rules,
+            no_rule=no_rule,
+        )
+
+    def plan(self, present: t.Sequence[DriveState], wanted: t.Sequence[DriveWish]) -> list[Step]:
+        """Per drive: the drive itself (``write_cache``) or, if only the kernel is wrong, the kernel (``kernel_view``); then ``boot_rule``.
+
+        :raises BadInput: for a wish that contradicts another one or cannot be met.
+        :raises Refused: for a write cache below a layer that passes no flushes on.
+        """
+        states = {state.item: state for state in present}
+        pairs = [(states[wish.device], wish) for wish in wanted]
+        _check_listed_once(pairs)
+        for state, wish in pairs:
+            _check(state, wish)
+        return [step for state, wish in pairs for step in (*self._plan_live(state, wish), *self._plan_boot(state, wish))]
+
+    def _plan_live(self, state: DriveState, wish: DriveWish) -> list[Step]:
+        arguments = {
+            "provider": state.provider,
+            "node": state.node,
+            "paths": list(state.paths),
+            "wanted": wish.write_cache,
+            "save": wish.persistent,
+        }
+        if state.drive != wish.write_cache and state.drive != ABSENT:
+            return [
+                Step(
+                    layer=self.name,
+                    item=state.item,
+                    attribute="write_cache",
+                    before=state.drive,
+                    after=wish.write_cache,
+                    action=f"Switch the write cache of {state.item} ({state.name}) {'on' if wish.write_cache == ENABLED else 'off'}, provider {state.provider}",
+                    operation="set_drive",
+                    arguments=arguments,
+                )
+            ]
+        if not kernel_agrees(state.provider, state.drive, state.kernel):
+            return [
+                Step(
+                    layer=self.name,
+                    item=state.item,
+                    attribute="kernel_view",
+                    before=state.kernel,
+                    after=KERNEL_WORD[state.drive],
+                    action=f"Make the kernel see that the write cache of {state.item} ({state.name}) is {state.drive}",
+                    operation="align_kernel",
+                    arguments=arguments,
+                )
+            ]
+        return []
+
+    def _plan_boot(self, state: DriveState, wish: DriveWish) -> list[Step]:
+        rule = state.boot_rules[wish.write_cache] if wish.persistent and state.drive != ABSENT else None
+        if rule == state.boot_rule:
+            return []
+        return [
+            Step(
+                layer=self.name,
+                item=state.item,
+                attribute="boot_rule",
+                before=state.boot_rule,
+                after=rule,
+                action=f"{'Write' if rule else 'Remove'} the udev rule for the write cache of {state.item} in /{udev_rule.RULES_FILE}",
+                operation="write_rule",
+                arguments={"keys": [[key.name, key.value] for key in state.keys], "line": rule},
+            )
+        ]
+
+    def apply(self, step: Step) -> None:
+        """Carry one step out."""
+        getattr(self, f"_{step.operation}")(step)
+
+    def _set_drive(self, step: Step) -> None:
+        provider, settings = self._settings(step)
+        completed = provider.set(settings[0])
+        if completed is not None:
+            self._commands[step.item] = completed
+        self._align_kernel(step)
+
+    def _align_kernel(self, step: Step) -> None:
+        provider, settings = self._settings(step)
+        for setting in settings:
+            provider.align_kernel(setting)
+
+    def _settings(self, step: Step) -> tuple[Provider, list[Setting]]:
+        """One setting for each path to the drive; the drive is told over the first, the kernel looks at every one."""
+        known = step.arguments
+        settings = [Setting(path, known["node"], known["wanted"], step.item, known["save"]) for path in known["paths"]]
+        return PROVIDERS[known["provider"]](self.runner, self.root), settings
+
+    def _write_rule(self, step: Step) -> None:
+        keys = [udev_rule.RuleKey(name, value) for name, value in step.arguments["keys"]]
+        udev_rule.write_rules(udev_rule.with_line(udev_rule.read_rules(self.root), keys, step.arguments["line"]), self.root)
+        self.runner.run(["udevadm", "control", "--reload"], item=step.item)
+
+    def verify(self, present: t.Sequence[DriveState], wanted: t.Sequence[DriveWish]) -> list[Difference]:
+        """As planned again, with the command that claimed to have done it as evidence.
+
+        :raises NotEffective: if a drive did not take what it was told.
+        """
+        differences = super().verify(present, wanted)
+        for difference in differences:
+            if difference.item in self._commands:
+                raise NotEffective(
+                    f"{self.name}: {difference}, although {self._commands[difference.item].command_line} "
+                    f"ended with exit status {self._commands[difference.item].rc}. The drive or what stands before it ignores the setting.",
+                    item=difference.item,
+                    completed=self._commands[difference.item],
+                    differences=[vars(one) for one in differences],
+                )
+        return differences
+
+    def facts(self, present: t.Sequence[DriveState]) -> dict[str, t.Any]:
+        """What the module returns about every drive of the list."""
+        return {
+            "drives": [
+                {
+                    "device": state.item,
+                    "name": state.name,
+                    "provider": state.provider,
+                    "drive": state.drive,
+                    "kernel": state.kernel,
+                    "boot_rule": state.boot_rule,
+                }
+                for state in present
+            ]
+        }
+
+
+def _check_listed_once(pairs: t.Sequence[tuple[DriveState, DriveWish]]) -> None:
+    seen: dict[str, DriveState] = {}
+    for state, _ in pairs:
+        other = seen.setdefault(state.unit, state)
+        if other is not state:
+            raise BadInput(f"{other.item} and {state.item} are the same drive ({state.name}): name it once.", item=state.item)
+    if len({wish.device for _, wish in pairs}) != len(pairs):
+        twice = next(wish.device for number, (_, wish) in enumerate(pairs) if wish.device in {before.device for _, before in pairs[:number]})
+        raise BadInput(f"{twice} is listed twice: name it once.", item=twice)
+
+
+def _check(state: DriveState, wish: DriveWish) -> None:
+    if wish.persistent and not is_stable(wish.device):
+        instead = f"write {state.stable_path} instead" if state.stable_path else "it has no serial number or WWN, so write persistent: false for it"
+        raise BadInput(f"{wish.device} may name another drive after the next boot: {instead}.", item=wish.device)
+    if wish.write_cache == ENABLED and state.drive == ABSENT:
+        raise BadInput(
+            f"{wish.device} has no volatile write cache (vwc is 0), so there is nothing to enable: write write_cache: disabled, or leave it out.",
+            item=wish.device,
+        )
+    if wish.write_cache == ENABLED and state.swallowed_by and not wish.allow_swallowed_flushes:
+        raise Refused(
+            f"{wish.device} stays without its write cache: {' and '.join(state.swallowed_by)} passes no flushes on to it, so what an application has synced "
+            "would be lost in a power cut. Set allow_swallowed_flushes: true for this drive only if its cache survives a power cut.",
+            item=wish.device,
+        )
+    if state.drive not in (ABSENT, wish.write_cache) and not state.changeable:
+        raise BadInput(f"{wish.device}: the drive reports its write cache as {state.drive} and does not let it be changed.", item=wish.device)
+    if wish.persistent and state.drive != ABSENT and not state.boot_rules:
+        raise BadInput(state.no_rule or f"{wish.device} cannot have a boot rule: write persistent: false for it.", item=wish.device)
+
+
+def _paths_to_drive(devices: Devices, device: BlockDevice, item: str) -> list[BlockDevice]:
+    """The drive behind what the user named, and every other path to it.
+
+    :raises BadInput: if it is no whole drive, saying which one to name.
+    """
+    if device.kind == "multipath":
+        paths = [path for path in (devices.get(name) for name in device.slaves) if path is not None]
+        if not paths:
+            raise BadInput(f"{item} is a multipath device without a path to its drive.", item=item)
+        return paths
+    if device.kind == "partition":
+        whole = devices.get(device.parent or "")
+        raise BadInput(f"{item} is a partition: name the whole drive{f', {whole.stable_path or whole.path}' if whole else ''}.", item=item)
+    if device.kind in _BUILT_ON_DRIVES:
+        below = [one.stable_path or one.path for one in devices.parents(device) if one.kind == "disk"]
+        raise BadInput(
+            f"{item} is {_BUILT_ON_DRIVES[device.kind]} and no drive: name the drives below it{': ' + ', '.join(below) if below else ''}.", item=item
+        )
+    if device.kind != "disk":
+        raise BadInput(f"{item} is {_WITHOUT_DRIVES.get(device.kind, device.kind)}: it has no write cache of a drive.", item=item)
+    for holder in device.holders:
+        group = devices.get(holder)
+        if group is not None and group.kind == "multipath":
+            others = [path for path in (devices.get(name) for name in group.slaves) if path is not None and path.name != device.name]
+            return [device, *others]
+    return [device]
+
+
+def _unit(devices: Devices, device: BlockDevice) -> str:
+    """The same text for all kernel names of one drive: its multipath device, its NVMe controller, or its own name."""
+    for holder in device.holders:
+        group = devices.get(holder)
+        if group is not None and group.kind == "multipath":
+            return group.name
+    namespace = _NAMESPACE.match(device.name)
+    return namespace.group(1) if namespace else device.name
+
+
+def _names_only(devices: Devices, unit: str, key: udev_rule.RuleKey) -> bool:
+    """Whether no other drive of the host has this value: a line that is keyed on a shared one belongs to nobody alone."""
+    return not any(other.kind == "disk" and other.properties.get(key.name) == key.value and _unit(devices, other) != unit for other in devices)
+
+
+def _swallowers(devices: Devices, paths: t.Sequence[BlockDevice], exports: t.Container[str]) -> tuple[str, ...]:
+    found: dict[str, str] = {}
+    for path in paths:
+        for device in (path, *devices.children(path)):
+            if device.kind == "flashcache":
+                found[device.name] = f"flashcache {device.dm_name or device.name}"
+            elif device.name in exports:
+                found[device.name] = f"the AoE target vblade, which serves {device.path},"
+    return tuple(found[name] for name in sorted(found))
+
+
+def read_exports(devices: Devices, root: Path = Path("/")) -> frozenset[str]:
+    """Kernel names of the block devices that a running ``vblade`` serves, itself or as a file on their file system.
+
+    ``vblade [options] shelf slot interface path`` (vblade(8)), from the argument lists in ``/proc``. Whatever its options,
+    it answers a flush without sending one to the drive.
+    """
+    served = set()
+    for process in (root / "proc").glob("[0-9]*"):
+        try:
+            words = [os.fsdecode(word) for word in (process / "cmdline").read_bytes().split(b"\0") if word]
+            place = os.readlink(process / "cwd") if words and not words[-1].startswith("/") else "/"
+        except OSError:
+            continue  # the process has ended meanwhile
+        # A script that stands in for vblade has its interpreter as first word.
+        if not any(os.path.basename(word) == "vblade" for word in words[:2]):
+            continue
+        path = os.path.join(place, words[-1])
+        try:
+            served.add(devices.resolve(path).name)
+        except DeviceMissing:
+            served |= _file_system_of(devices, root / path.lstrip("/"))
+    return frozenset(served)
+
+
+def _file_system_of(devices: Devices, path: Path) -> set[str]:
+    try:
+        number = path.stat().st_dev
+    except OSError:
+        return set()
+    return {device.name for device in devices if device.number == f"{os.major(number)}:{os.minor(number)}"}

@@ -1,0 +1,160 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""A udev rules file of our own with one line per drive: which property names the drive, and the text of the file.
+
+Source of the format: udev(7). Values are compared as shell patterns and have no portable escape for a quotation mark, and
+``$`` and ``%`` begin substitutions, so a value from a host goes into a rule only if it consists of harmless characters.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+
+#: Runs after 60-persistent-storage.rules, which sets the serial and the WWN, and after 85-hdparm.rules of Debian.
+RULES_FILE = "etc/udev/rules.d/99-cachefleet-drive-write-cache.rules"
+HEADER = (
+    "# Written by cachefleet.storage.drive_write_cache, one line per drive, so that the write cache of a drive is what was asked for",
+    "# after a reboot and after the drive is plugged in again. Lines are replaced drive by drive: change the inventory, not this file.",
+)
+
+#: Properties that name a drive, the one to prefer first. virtio-blk has ID_SERIAL only.
+KEY_NAMES = ("ID_SERIAL_SHORT", "ID_WWN_WITH_EXTENSION", "ID_WWN", "ID_SERIAL")
+
+_HARMLESS = re.compile(r"^[0-9A-Za-z_.:+=@,-]+$")
+_HARMLESS_PROGRAM = re.compile(r"^/[0-9A-Za-z_.+/-]+$")
+_KEY_IN_LINE = re.compile(r"ENV\{(" + "|".join(KEY_NAMES) + r')\}=="([^"]*)"')
+
+
+@dataclass(frozen=True)
+class RuleKey:
+    """One udev property with the value that only this drive of the host has."""
+
+    name: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}"
+
+
+def keys_of(properties: t.Mapping[str, str]) -> tuple[RuleKey, ...]:
+    """Every property of a drive that a line of the file could be keyed on, the preferred one first."""
+    return tuple(RuleKey(name, properties[name]) for name in KEY_NAMES if properties.get(name))
+
+
+def choose_key(properties: t.Mapping[str, str], others: t.Iterable[t.Mapping[str, str]], item: str) -> RuleKey:
+    """The key for a drive: the first property that can be written into a rule and that no other drive shares.
+
+    :param properties: the udev properties of the drive.
+    :param others: the udev properties of every other drive of the host.
+    :raises BadInput: saying why no rule can name this drive and no other.
+    """
+    others = list(others)
+    candidates = keys_of(properties)
+    if not candidates:
+        raise BadInput(f"{item} has no serial number and no WWN that a udev rule could name: write persistent: false for it.", item=item)
+    harmless = [key for key in candidates if _HARMLESS.match(key.value)]
+    if not harmless:
+        raise BadInput(f"{item}: {candidates[0]} holds characters that cannot be written safely into a udev rule: write persistent: false for it.", item=item)
+    for key in harmless:
+        if not any(other.get(key.name) == key.value for other in others):
+            return key
+    raise BadInput(
+        f"{item}: another drive of this host has the same {' and '.join(str(key) for key in harmless)}, so a boot rule would meet both: "
+        "write persistent: false for it.",
+        item=item,
+    )
+
+
+def rule_line(key: RuleKey, kernel: str, actions: str, effect: str) -> str:
+    """One rule.
+
+    :param kernel: pattern for the kernel name, for example ``sd*`` (which matches ``sdaa``, unlike ``[sh]d[a-z]``).
+    :param actions: the events that matter, ``add`` or ``add|change``.
+    :param effect: the assignment, made by :func:`run_program` or :func:`write_attribute`.
+    """
+    return f'ACTION=="{actions}", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", KERNEL=="{kernel}", ENV{{{key.name}}}=="{key.value}", {effect}'
+
+
+def run_program(program: str, arguments: str, item: str) -> str:
+    """The effect that runs a program on the device node.
+
+    :raises BadInput: if the path of the program cannot stand in a rule.
+    """
+    if not _HARMLESS_PROGRAM.match(program):
+        raise BadInput(f"{item}: the path {program} cannot be written into a udev rule: install the tool in a standard directory.", item=item)
+    return f'RUN+="{program} {arguments}"'
+
+
+def write_attribute(attribute: str, value: str) -> str:
+    """The effect that writes a sysfs attribute of the device; ``/*/`` in its path stands for the first directory that has it."""
+    return f'ATTR{{{attribute}}}="{value}"'
+
+
+def lines_for(text: str, keys: t.Iterable[RuleKey]) -> tuple[str, ...]:
+    """The lines of the file that concern a drive, whichever of its properties they are keyed on."""
+    wanted = {(key.name, key.value) for key in keys}
+    return tuple(line for line in _rules(text) if set(_KEY_IN_LINE.findall(line)) & wanted)
+
+
+def with_line(text: str, keys: t.Iterable[RuleKey], line: str | None) -> str:
+    """The file with the lines of one drive replaced by ``line``, or taken out; every other line stays. Empty if no rule is left."""
+    stale = set(lines_for(text, keys))
+    rules = {rule for rule in _rules(text) if rule not in stale}
+    if line is not None:
+        rules.add(line)
+    if not rules:
+        return ""
+    return "\n".join((*HEADER, *sorted(rules))) + "\n"
+
+
+def _rules(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+
+
+def read_rules(root: Path = Path("/")) -> str:
+    """The text of the file; empty if it is not there."""
+    try:
+        return (root / RULES_FILE).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def write_rules(text: str, root: Path = Path("/")) -> None:
+    """Replace the file in one step that also survives a power cut; take it away when the text is empty."""
+    path = root / RULES_FILE
+    if not text:
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A name that does not end in .rules: udev must never read a half-written file.
+    handle, temporary = tempfile.mkstemp(prefix=".cachefleet-", suffix=".tmp", dir=str(path.parent))
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fchmod(stream.fileno(), 0o644)
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

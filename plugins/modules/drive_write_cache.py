@@ -1,0 +1,165 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: drive_write_cache
+short_description: Switch the volatile write cache of drives on or off, now and after every boot
+version_added: 0.1.0
+description:
+  - Sets the write cache inside SATA, SAS, NVMe and virtio drives and reads it back from the drive itself.
+  - The kernel is never told something else than the drive. Neither C(queue/write_cache) nor C(temporary) values of
+    C(cache_type) are written, since both only stop the kernel from sending flushes while the drive goes on caching.
+  - The state after the next boot or hot-plug is a line of one udev rules file,
+    C(/etc/udev/rules.d/99-cachefleet-drive-write-cache.rules), keyed on the serial number or WWN of the drive. Lines about
+    drives that are not in O(drives) are left as they are.
+  - Every refusal comes before the first change.
+options:
+  drives:
+    description:
+      - The drives to set. Other drives are neither read nor changed. An empty list changes nothing.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      device:
+        description:
+          - The whole drive, by a path that lasts, such as C(/dev/disk/by-id/ata-…). A multipath device stands for its drive.
+          - A name such as C(/dev/sda) is accepted only with O(drives[].persistent=false).
+        type: str
+        required: true
+      write_cache:
+        description:
+          - The wanted state of the volatile write cache. A drive without one is as good as V(disabled).
+        type: str
+        required: true
+        choices: [enabled, disabled]
+      provider:
+        description:
+          - How to reach the drive. V(auto) chooses by how the drive is attached, and RV(drives[].provider) says which one it took.
+          - V(ata) uses C(hdparm), V(scsi) uses C(sdparm), V(nvme) uses C(nvme), V(virtio) uses sysfs.
+          - V(auto) refuses disks of a RAID controller. Name V(ata) or V(scsi) for a drive that the controller passes through.
+        type: str
+        default: auto
+        choices: [auto, ata, scsi, nvme, virtio]
+      persistent:
+        description:
+          - Whether a udev rule sets the drive again when it appears. V(false) removes the rule for this drive.
+        type: bool
+        default: true
+      allow_swallowed_flushes:
+        description:
+          - Allow O(drives[].write_cache=enabled) although something on top of the drive passes no flushes on to it
+            (flashcache, the AoE target C(vblade)). Data that applications have synced is then lost in a power cut, unless the
+            cache of the drive survives it.
+        type: bool
+        default: false
+extends_documentation_fragment:
+  - cachefleet.storage._attributes
+  - cachefleet.storage._attributes.actiongroup_storage
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+notes:
+  - The kernel view of an NVMe drive stays C(write back) when its cache is off. This costs flushes that do nothing and is no difference.
+  - Neither C(/etc/hdparm.conf) of Debian nor its udev helper is used, since it does nothing while an MD array resyncs, that is, right
+    after an unclean shutdown, and never matches C(sdaa).
+seealso:
+  - module: cachefleet.storage.cache_stack_info
+author:
+  - the cachefleet.storage authors (@cachefleet)
+"""
+
+EXAMPLES = r"""
+- name: Switch the write caches off, now and after every boot
+  cachefleet.storage.drive_write_cache:
+    drives:
+      - device: /dev/disk/by-id/ata-INTEL_SSDSC2BB080G4_BTWL1234
+        write_cache: disabled
+      - device: /dev/disk/by-id/nvme-SAMSUNG_MZQL2960HCJR_S64F
+        write_cache: disabled
+
+- name: Switch a cache on until the next boot, to measure what it is worth
+  cachefleet.storage.drive_write_cache:
+    drives:
+      - device: /dev/disk/by-id/ata-ST10000NM0086_ZA2A
+        write_cache: enabled
+        persistent: false
+"""
+
+RETURN = r"""
+actions:
+  description: What was done, or would be done in check mode, one sentence each.
+  type: list
+  elements: str
+  returned: always
+  sample: ["Switch the write cache of /dev/disk/by-id/ata-ST10000NM0086_ZA2A (sda) off, provider ata"]
+drives:
+  description: The drives of the list as they are left; in check mode as they were found.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    device:
+      description: The path from O(drives[].device).
+      type: str
+    name:
+      description: The kernel name.
+      type: str
+    provider:
+      description: The provider that was used.
+      type: str
+    drive:
+      description: The write cache as the drive says, V(enabled), V(disabled) or V(absent).
+      type: str
+    kernel:
+      description: The write cache as the kernel says, V(write back) or V(write through).
+      type: str
+    boot_rule:
+      description: The udev rule for this drive; V(none) if there is none.
+      type: str
+  sample:
+    - device: /dev/disk/by-id/ata-ST10000NM0086_ZA2A
+      name: sda
+      provider: ata
+      drive: disabled
+      kernel: write through
+      boot_rule: >-
+        ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", KERNEL=="sd*", ENV{ID_SERIAL_SHORT}=="ZA2A",
+        RUN+="/usr/sbin/hdparm -q -W0 $devnode"
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache_layer import DriveWish, DriveWriteCacheLayer
+
+DRIVE_OPTIONS = {
+    "device": {"type": "str", "required": True},
+    "write_cache": {"type": "str", "required": True, "choices": ["enabled", "disabled"]},
+    "provider": {"type": "str", "default": "auto", "choices": ["auto", "ata", "scsi", "nvme", "virtio"]},
+    "persistent": {"type": "bool", "default": True},
+    "allow_swallowed_flushes": {"type": "bool", "default": False},
+}
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={"drives": {"type": "list", "elements": "dict", "required": True, "options": DRIVE_OPTIONS}},
+        supports_check_mode=True,
+    )
+    drives = [DriveWish(**drive) for drive in module.params["drives"]]
+    run_layer(module, DriveWriteCacheLayer(Runner(), drives), drives)
+
+
+if __name__ == "__main__":
+    main()

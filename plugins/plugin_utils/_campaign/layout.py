@@ -65,11 +65,12 @@ def component(text: t.Any, what: str) -> str:
     :param what: what the name stands for, for the message: ``host``, ``variant``…
     :raises BadInput: with the characters that are allowed.
     """
-    if isinstance(text, str) and _COMPONENT.match(text) and text not in RESERVED:
+    reserved = isinstance(text, str) and text in RESERVED
+    if isinstance(text, str) and _COMPONENT.match(text) and not reserved:
         return str(text)
     raise BadInput(
         f"'{plain(text)}' cannot be the name of a {what}: use letters, digits, '.', '_' and '-', at most 128, beginning with a letter or digit"
-        + (f", and not one of {', '.join(sorted(RESERVED))}." if text in RESERVED else ".")
+        + (f", and not one of {', '.join(sorted(RESERVED))}." if reserved else ".")
         + (" Give the host another name in the inventory and its address in ansible_host." if what == "host" else "")
     )
 

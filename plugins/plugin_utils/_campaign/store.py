@@ -377,7 +377,7 @@ def _place(metas: t.Mapping[CellKey, t.Mapping[str, t.Any]], incoming: Path, hos
             old.parent.mkdir(parents=True, exist_ok=True)
             new.rename(old)
             stored.append(key)
-        elif state is not None and _same(new / META_FILE, old / META_FILE):
+        elif state is not None and state != "damaged" and _same(new / META_FILE, old / META_FILE):
             unchanged.append(key)
         elif state == "ok" and not replace:
             refused.append(key)
@@ -403,15 +403,15 @@ def _exchange(new: Path, old: Path, aside: Path) -> None:
 
 
 def _stored_state(host_folder: Path, key: CellKey) -> str | None:
-    """The state of a cell in the results folder: ``None`` if it is not there, ``failed`` if its files are damaged."""
+    """The state of a cell in the results folder: ``None`` if it is not there, ``damaged`` if its files are not what they were."""
     folder = key.below(host_folder)
     if not folder.is_dir():
         return None
     try:
         meta = _read_json(folder / META_FILE)
     except ResultsError:
-        return "failed"
-    return "failed" if _file_problems(folder, meta) or meta.get("state") not in STATES else str(meta["state"])
+        return "damaged"
+    return "damaged" if _file_problems(folder, meta) or meta.get("state") not in STATES else str(meta["state"])
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -557,6 +557,17 @@ def file_sha256(path: Path) -> str:
     """The SHA-256 of a file in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def new_file(folder: Path, prefix: str) -> Path:
+    """An empty file of our own in a folder of results.
+
+    :raises ResultsError: if it cannot be written there.
+    """
+    with _explained(folder, "making a temporary file"):
+        descriptor, name = tempfile.mkstemp(prefix=prefix, dir=folder)
+        os.close(descriptor)
+    return Path(name)
 
 
 def write_json(path: Path, value: t.Mapping[str, t.Any]) -> None:

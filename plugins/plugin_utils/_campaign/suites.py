@@ -85,7 +85,10 @@ def check_suite(name: str, suite: t.Any) -> None:
         _mapping(cell, place, _CELL_KEYS)
         if not cell.get("name"):
             raise BadInput(f"{place}: 'name' is missing.")
-        label = component(cell["name"], "cell")
+        try:
+            label = component(cell["name"], "cell")
+        except BadInput as error:
+            raise BadInput(f"{place}: {error.message}") from None
         if label in seen:
             raise BadInput(f"{where}: two cells are named {label}; each needs a name of its own.")
         seen.add(label)

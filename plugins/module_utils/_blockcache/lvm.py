@@ -1,0 +1,318 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""The layer ``lvm_cache``: dm-cache under LVM, read with lvs and pvs, changed with lvcreate, lvconvert and lvchange.
+
+Sources: lvmcache(7), lvconvert(8), lvchange(8), and what LVM 2.03 was seen to do. Its messages and exit statuses are no
+proof: ``lvconvert --uncache`` can fail with status 5 after printing that the volume is not cached. A command that failed is
+forgiven only if its effect is read back, and nothing is taken away before the kernel says that no block is dirty.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm, lvm_plan, lvm_report
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_plan import LAYER, TAG, Present
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import WantedCache, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
+    CommandFailed,
+    DeviceMissing,
+    NotEffective,
+    NotUnderstood,
+    Refused,
+    StorageError,
+    TimedOut,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, read_devices
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+#: LVM flushes inside lvchange and lvconvert, for hours on a large cache over slow disks; FlushWatch ends one that stands still.
+PATIENCE = 7 * 24 * 3600.0
+#: A flush whose dirty count has not fallen for so long does not work: a broken disk, or writers that are faster.
+STANDSTILL = 600.0
+#: Between two looks at a flush.
+INTERVAL = 2.0
+
+_REDUNDANT_LEVELS = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
+
+
+class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
+    """Caches of logical volumes.
+
+    :param runner: starts the commands.
+    :param root: below which /sys, /proc and /dev are read.
+    :param clock: seconds that only grow.
+    :param sleep: waits so many seconds.
+    """
+
+    name = LAYER
+
+    def __init__(
+        self,
+        runner: Runner,
+        root: Path = Path("/"),
+        *,
+        clock: t.Callable[[], float] = time.monotonic,
+        sleep: t.Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.runner = runner
+        self.root = root
+        self.clock = clock
+        self.sleep = sleep
+
+    # -- read and plan
+
+    def read(self) -> Present:
+        """One lvs and one pvs, whatever the number of caches, and the block devices of the host."""
+        volumes, physical = self._read_volumes(), self._read_physical()
+        devices = read_devices(self.runner, self.root)
+        return Present(
+            volumes=volumes,
+            physical=physical,
+            devices=devices,
+            pv_devices=_pv_devices(physical, devices),
+            redundant=frozenset(device.name for device in devices if device.kind == "md" and self._md_level(device.name) in _REDUNDANT_LEVELS),
+            cache_check=self.runner.has("cache_check"),
+        )
+
+    def plan(self, present: Present, wanted: t.Sequence[WantedCache]) -> list[Step]:
+        return lvm_plan.plan(present, wanted)
+
+    def _read_volumes(self) -> tuple[lvm_report.LogicalVolume, ...]:
+        return self._report(lvm_report.LVS, lvm_report.parse_logical_volumes)
+
+    def _read_physical(self) -> tuple[lvm_report.PhysicalVolume, ...]:
+        return self._report(lvm_report.PVS, lvm_report.parse_physical_volumes)
+
+    def _report(self, command: t.Sequence[str], parse: t.Callable[[str], t.Any]) -> t.Any:
+        # LVM reports what it can and ends with 5 when something about another volume group is wrong: the report counts.
+        completed = self.runner.run(command, ok=(0, 5))
+        try:
+            return parse(completed.stdout)
+        except NotUnderstood as error:
+            if completed.rc:
+                raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", completed=completed) from None
+            error.completed = completed
+            raise
+
+    def _md_level(self, name: str) -> str:
+        try:
+            return (self.root / "sys/class/block" / name / "md/level").read_text().strip()
+        except OSError:
+            return ""
+
+    # -- apply
+
+    def apply(self, step: Step) -> None:
+        operation: t.Callable[[Step], None] = getattr(self, f"_{step.operation}")
+        operation(step)
+
+    def _create_physical_volume(self, step: Step) -> None:
+        path = step.arguments["path"]
+        # The plan knows what udev saw; this asks the device itself, the moment before.
+        found = self.runner.run(["wipefs", "--no-act", "--json", path], item=step.item)
+        if '"offset"' in found.stdout:
+            raise Refused(
+                f"{step.item}: {path} carries a signature that udev had not reported, so that it is not taken for a cache:"
+                f" name an empty device, or, if nothing on it is needed, run wipefs -a {path} yourself.",
+                item=step.item,
+                completed=found,
+            )
+        # Without --yes: pvcreate asks before it wipes anything, and no answer is no.
+        self._run(step, ["pvcreate", path], lambda: self._physical_volume(path) is not None)
+
+    def _extend_volume_group(self, step: Step) -> None:
+        path, vg = step.arguments["path"], step.arguments["vg"]
+        self._run(step, ["vgextend", vg, path], lambda: getattr(self._physical_volume(path), "vg", None) == vg)
+
+    def _create_volume(self, step: Step) -> None:
+        asked = step.arguments
+        vg, name = asked["vg"], asked["volume"]
+        physical = self._physical_volume(asked["path"])
+        if physical is None:
+            raise NotEffective(f"{step.item}: LVM does not list {asked['path']} as a physical volume after it was made one.", item=step.item)
+        extents, metadata = asked["extents"], asked["metadata"]
+        if asked["fill"]:
+            beside = 2 * metadata // physical.extent_size
+            extents = min(extents, max(physical.free // physical.extent_size - beside, extents - 8))
+        command = ["lvcreate", "--yes", "--addtag", TAG, "--name", name, "--extents", str(extents)]
+        if asked["kind"] == "cachepool":
+            command += ["--type", "cache-pool", "--poolmetadatasize", f"{metadata}b", "--chunksize", f"{asked['chunk_size']}b"]
+        self._run(step, [*command, vg, physical.path], lambda: self._volume(vg, name) is not None)
+
+    def _attach(self, step: Step) -> None:
+        asked = step.arguments
+        vg, lv = asked["vg"], asked["lv"]
+        command = ["lvconvert", "--yes", "--type", "cache"]
+        if asked["kind"] == "cachepool":
+            command += ["--cachepool", f"{vg}/{asked['volume']}"]
+        else:
+            command += ["--cachevol", f"{vg}/{asked['volume']}", "--chunksize", f"{asked['chunk_size']}b"]
+        # LVM does not remember the mode of a volume that was attached before: it is always said.
+        command += ["--cachemode", asked["mode"]]
+        for key, value in asked["settings"].items():
+            command += ["--cachesettings", f"{key}={value}"]
+        self._run(step, [*command, f"{vg}/{lv}"], lambda: self._cached(vg, lv) is not None)
+
+    def _set_mode(self, step: Step) -> None:
+        asked = step.arguments
+        vg, lv, mode = asked["vg"], asked["lv"], asked["mode"]
+        watch = FlushWatch(self.runner, step, self.clock)
+        command = ["lvchange", "--yes", "--cachemode", mode, f"{vg}/{lv}"]
+        self._run(step, command, lambda: getattr(self._cached(vg, lv), "cache_mode", None) == mode, watch=watch)
+        if asked["leaving"] == "writeback":
+            self._require_clean(step)
+
+    def _set_setting(self, step: Step) -> None:
+        asked = step.arguments
+        vg, lv, key, value = asked["vg"], asked["lv"], asked["key"], asked["value"]
+
+        def stored() -> bool:
+            settings = getattr(self._cached(vg, lv), "settings", None) or {}
+            return key not in settings if value == "default" else settings.get(key) == value
+
+        self._run(step, ["lvchange", "--yes", "--cachesettings", f"{key}={value}", f"{vg}/{lv}"], stored)
+
+    def _refresh(self, step: Step) -> None:
+        vg, lv = step.arguments["vg"], step.arguments["lv"]
+        self._run(step, ["lvchange", "--refresh", f"{vg}/{lv}"], lambda: getattr(self._cached(vg, lv), "kernel_policy", None) != "cleaner")
+
+    def _prove_clean(self, step: Step) -> None:
+        vg, lv = step.arguments["vg"], step.arguments["lv"]
+        cached = self._cached(vg, lv)
+        if cached is not None and cached.dirty:
+            # Every cached block counts as dirty after a crash, in every mode. LVM cleans the cache before it enters passthrough.
+            watch = FlushWatch(self.runner, step, self.clock)
+            command = ["lvchange", "--yes", "--cachemode", "passthrough", f"{vg}/{lv}"]
+            self._run(step, command, lambda: getattr(self._cached(vg, lv), "cache_mode", None) == "passthrough", watch=watch)
+        self._require_clean(step)
+
+    def _detach(self, step: Step) -> None:
+        vg, lv = step.arguments["vg"], step.arguments["lv"]
+        self._require_clean(step)
+        self._run(step, ["lvconvert", "--yes", "--uncache", f"{vg}/{lv}"], lambda: self._cached(vg, lv) is None and self._volume(vg, lv) is not None)
+
+    def _remove_volume(self, step: Step) -> None:
+        vg, name = step.arguments["vg"], step.arguments["volume"]
+        self._run(step, ["lvremove", "--yes", f"{vg}/{name}"], lambda: self._volume(vg, name) is None)
+
+    def _require_clean(self, step: Step) -> None:
+        """No block may be dirty, and none may become so: the kernel says 0 while the mode writes through.
+
+        A cache that has failed reports no figure at all, and LVM would skip its flush and go on: that is no proof.
+        """
+        cached = self._cached(step.arguments["vg"], step.arguments["lv"])
+        if cached is None or cached.cache_mode == "writeback" or cached.dirty != 0:
+            found = (
+                "no cache"
+                if cached is None
+                else f"mode {cached.cache_mode} with {'an unknown number of' if cached.dirty is None else cached.dirty} dirty blocks"
+            )
+            raise NotEffective(
+                f"{step.item}: it could not be proven that the cache of {step.arguments['vg']}/{step.arguments['lv']} holds nothing that the"
+                f" origin does not have (found {found}); the cache stays attached and nothing is lost: look at dmesg and run again.",
+                item=step.item,
+            )
+
+    # -- commands and what they left behind
+
+    def _run(self, step: Step, command: t.Sequence[str], took_effect: t.Callable[[], bool], watch: FlushWatch | None = None) -> None:
+        """Run a command of LVM; one that failed is forgiven only if what it was to do is read back as done."""
+        completed = self.runner.run(command, ok=None, timeout=PATIENCE, item=step.item, watch=watch, interval=INTERVAL)
+        if completed.rc != 0 and not took_effect():
+            raise CommandFailed(
+                f"{step.item}: {completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=step.item, completed=completed
+            )
+
+    def _volume(self, vg: str, name: str) -> lvm_report.LogicalVolume | None:
+        return next((volume for volume in self._read_volumes() if volume.vg == vg and volume.name == name), None)
+
+    def _cached(self, vg: str, name: str) -> lvm_report.LogicalVolume | None:
+        volume = self._volume(vg, name)
+        return volume if volume is not None and volume.cached else None
+
+    def _physical_volume(self, path: str) -> lvm_report.PhysicalVolume | None:
+        wanted = os.path.realpath(path)
+        return next((pv for pv in self._read_physical() if os.path.realpath(pv.path) == wanted), None)
+
+
+class FlushWatch:
+    """Looks at the dirty blocks of a cache while LVM flushes it, without taking LVM's lock.
+
+    There is no deadline but the user's own: a flush may take hours. It ends when the count does not fall any more.
+    """
+
+    def __init__(self, runner: Runner, step: Step, clock: t.Callable[[], float]) -> None:
+        self.runner = runner
+        self.step = step
+        self.clock = clock
+        self.started = self.progressed = clock()
+        self.least: int | None = None
+
+    def __call__(self) -> None:
+        now = self.clock()
+        dirty = self._dirty()
+        if self.least is None or (dirty is not None and dirty < self.least):
+            self.least, self.progressed = dirty, now
+        target = f"{self.step.arguments['vg']}/{self.step.arguments['lv']}"
+        kept = "the cache stays attached and nothing is lost"
+        limit = self.step.arguments.get("flush_timeout")
+        if limit and now - self.started > limit:
+            raise TimedOut(
+                f"{self.step.item}: the cache of {target} was not flushed within flush_timeout ({limit} seconds), {self.least} blocks were still dirty;"
+                f" {kept}: run again with more time.",
+                item=self.step.item,
+                dirty_blocks=self.least,
+            )
+        if self.least and now - self.progressed > STANDSTILL:
+            raise NotEffective(
+                f"{self.step.item}: flushing the cache of {target} has not come below {self.least} dirty blocks for {STANDSTILL / 60:g} minutes; {kept}:"
+                " stop what writes to it, look at dmesg for errors of the disk below, and run again.",
+                item=self.step.item,
+                dirty_blocks=self.least,
+            )
+
+    def _dirty(self) -> int | None:
+        name = dm.device_name(self.step.arguments["vg"], self.step.arguments["lv"])
+        completed = self.runner.run(["dmsetup", "status", "--target", "cache", name], ok=None)
+        try:
+            return dm.parse_cache_status(completed.stdout).dirty
+        except StorageError:
+            # The table is being replaced at this moment: the next look will see it.
+            return None
+
+
+def _pv_devices(physical: t.Sequence[lvm_report.PhysicalVolume], devices: Devices) -> dict[str, str]:
+    """The kernel name behind every physical volume that is there."""
+    names = {}
+    for pv in physical:
+        if pv.missing:
+            continue
+        try:
+            names[pv.path] = devices.resolve(pv.path).name
+        except DeviceMissing:
+            continue
+    return names
+
+
+def run_module(module: AnsibleModule) -> t.NoReturn:
+    """The whole of the module ``lvm_cache``."""
+    if not module.params["caches"]:
+        module.exit_json(**Outcome((), None).as_result())
+    try:
+        wanted = read_items(module.params["caches"])
+    except StorageError as error:
+        module.fail_json(**error.as_result())
+    run_layer(module, LvmCacheLayer(Runner()), wanted)

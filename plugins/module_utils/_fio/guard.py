@@ -1,0 +1,536 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Whether fio may touch a target: facts are collected by :func:`examine`, decided on by :func:`judge`.
+
+fio's own guard compares one string with the names in the mount table; a symbolic link, a partition of a mounted disk, a
+physical volume or a raw swap device pass it. Nothing here relies on it.
+
+Three kinds of objection:
+
+* nobody may overrule it: missing, no block device, mounted, swap, held by another device, opened for writing, read-only;
+* the device named is not the device meant: ``identity`` does not match, or matches several devices;
+* it contains data: ``allow_data_loss: true`` together with the matching ``identity`` of that very item overrules it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import stat
+import struct
+import time
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+#: The signature that a device carries because another one is built on it, by the kind of the device above.
+NORMAL_BELOW: t.Mapping[str, frozenset[str]] = {
+    "lvm": frozenset({"LVM2_member", "LVM1_member"}),
+    "md": frozenset({"linux_raid_member", "isw_raid_member", "ddf_raid_member", "imsm_raid_member"}),
+    "crypt": frozenset({"crypto_LUKS", "BitLocker", "TCRYPT"}),
+    "bcache": frozenset({"bcache"}),
+    "multipath": frozenset({"mpath_member"}),
+    "dm": frozenset({"dm-cache", "dm-thin", "dm-writecache"}),
+    "flashcache": frozenset({"flashcache"}),
+    "partition": frozenset({"gpt", "dos", "PMBR", "mac", "sun", "sgi", "bsd", "atari"}),
+}
+
+#: Metadata of block caches that libblkid does not know: name, offset, struct format, values.
+#: Sources: drivers/md/dm-cache-metadata.c, dm-thin-metadata.c (the magic follows csum, flags, block number and UUID),
+#: dm-writecache.c, flashcache.h and eio.h (the state follows size, block size and associativity).
+CACHE_METADATA: tuple[tuple[str, int, str, frozenset[int]], ...] = (
+    ("dm-cache metadata", 32, "<Q", frozenset({0o6142003})),
+    ("dm-thin metadata", 32, "<Q", frozenset({27022010})),
+    ("dm-writecache metadata", 0, "<I", frozenset({0x23489321})),
+    ("flashcache metadata", 16, "<I", frozenset({0xDEADBEEF, 0xFACECAFE, 0xCAFEFEED, 0xC8249756})),
+    ("EnhanceIO metadata", 16, "<I", frozenset({0x55DADDEE, 0xACCEDED1, 0xCAFEBABF, 0xDEADDEEE})),
+)
+
+#: Where a plain file is never a target: the kernel's own trees.
+_KERNEL_TREES = ("/dev", "/proc", "/sys")
+
+#: An exclusive open and the list of writers are looked at this often: udev and scanners hold a device for a moment.
+_ATTEMPTS = 3
+_PAUSE = 0.3
+
+
+@dataclass(frozen=True)
+class Target:
+    """What one cell measures and what its user permits.
+
+    :param path: as the user wrote it.
+    :param kind: ``device`` for a block device, ``file`` for a plain file.
+    :param identity: serial, WWN, ``vg/lv`` or device-mapper name that the device must have.
+    :param size: bytes of the target to use; ``None`` for the whole device or the file as it is.
+    """
+
+    path: str
+    kind: str = "device"
+    allow_data_loss: bool = False
+    identity: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """The target itself, or a device above it, below it, or of the same storage; ``relation`` says which.
+
+    ``signatures`` are those that are no normal part of the stack; ``strangers`` are devices that hold it.
+    """
+
+    relation: str
+    path: str
+    mountpoints: tuple[str, ...] = ()
+    swap: bool = False
+    strangers: tuple[str, ...] = ()
+    busy: str | None = None
+    signatures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TargetFacts:
+    """Everything :func:`judge` decides on; plain data. Sizes in bytes.
+
+    :param path: what fio opens: the kernel's name of the device, or the real path of the file.
+    :param twins: other devices to which ``target.identity`` fits as well.
+    :param writers: processes that have the target open for writing, as ``name (pid)``.
+    :param created: a file that this very run has made; overwriting it loses nothing.
+    """
+
+    target: Target
+    path: str
+    size: int = 0
+    read_only: bool = False
+    identity: str | None = None
+    identity_matches: bool | None = None
+    twins: tuple[str, ...] = ()
+    neighbours: tuple[Neighbour, ...] = ()
+    writers: tuple[str, ...] = ()
+    unreadable: str | None = None
+    device: BlockDevice | None = None
+    exists: bool = True
+    free: int | None = None
+    created: bool = False
+
+
+@dataclass(frozen=True)
+class Objection:
+    """One reason not to touch the target. ``kind``: ``in_use``, ``unfit``, ``identity`` or ``data``; only ``data`` can be permitted."""
+
+    kind: str
+    text: str
+
+
+def examine(
+    devices: Devices,
+    target: Target,
+    runner: Runner,
+    root: Path = Path("/"),
+    *,
+    writing: bool = True,
+    created: t.Container[str] = (),
+    pause: t.Callable[[float], None] = time.sleep,
+) -> TargetFacts:
+    """Look at a target and everything around it; changes nothing, creates nothing.
+
+    :param writing: whether the job writes: a job that only reads needs no proof that the device is empty.
+    :param created: files that this run itself has made.
+    :raises DeviceMissing: if the target is not there or is not what its kind says.
+    """
+    if target.kind == "file":
+        return _examine_file(target, root, created)
+    return _Examination(devices, target, runner, root, pause).facts(writing)
+
+
+def judge(facts: TargetFacts, *, writing: bool) -> list[Objection]:
+    """Every objection to a job on this target, the worst first. Pure."""
+    target = facts.target
+    objections = list(_identity_objections(facts))
+    if facts.unreadable:
+        objections.append(Objection("unfit", f"{target.path} cannot be opened: {facts.unreadable}"))
+    if target.size is not None and target.kind == "device" and target.size > facts.size:
+        objections.append(Objection("unfit", f"{target.path} has {format_size(facts.size)}, less than the size {format_size(target.size)} asked for"))
+    if target.kind == "device" and facts.size == 0:
+        objections.append(Objection("unfit", f"{target.path} has a size of 0: no medium"))
+    if target.kind == "file":
+        objections += _file_objections(facts, writing)
+    if not writing:
+        return objections
+    if facts.read_only:
+        objections.append(Objection("unfit", f"{target.path} is read-only"))
+    for neighbour in facts.neighbours:
+        objections += _use_objections(neighbour)
+    if facts.writers:
+        objections.append(Objection("in_use", f"{facts.path} is open for writing in {', '.join(facts.writers)}"))
+    if not _permitted(facts):
+        objections += [
+            Objection("data", f"{_where(neighbour)} contains {', '.join(neighbour.signatures)}")
+            for neighbour in facts.neighbours
+            if neighbour.signatures
+        ]
+    return objections
+
+
+def require(facts: TargetFacts, *, writing: bool) -> None:
+    """:raises Refused: if :func:`judge` objects; the message names the variable that allows it, if one does."""
+    objections = judge(facts, writing=writing)
+    if not objections:
+        return
+    what = "write to" if writing else "read"
+    reasons = "; ".join(objection.text for objection in objections)
+    raise Refused(
+        f"fio will not {what} {facts.target.path}: {reasons}. {_way_out(facts, objections)}",
+        item=facts.target.path,
+        objections=[{"kind": objection.kind, "text": objection.text} for objection in objections],
+        identity=facts.identity,
+    )
+
+
+def _permitted(facts: TargetFacts) -> bool:
+    return facts.target.allow_data_loss and facts.identity_matches is True
+
+
+def _way_out(facts: TargetFacts, objections: t.Sequence[Objection]) -> str:
+    kinds = {objection.kind for objection in objections}
+    if "identity" in kinds:
+        return "Correct the device or its identity; allow_data_loss does not overrule this."
+    if "in_use" in kinds:
+        return "Free the device first or choose another one; no variable overrules a device in use."
+    if "unfit" in kinds:
+        return "Choose another target; no variable overrules this."
+    if facts.target.kind == "file":
+        return "If its contents may be lost, set allow_data_loss: true on this target."
+    if facts.identity is None:
+        return "The device has no serial, WWN or name that could confirm a permission: wipe it by hand (wipefs) if its contents may be lost."
+    return f'If its contents may be lost, set both allow_data_loss: true and identity: "{facts.identity}" on this target.'
+
+
+def _identity_objections(facts: TargetFacts) -> t.Iterator[Objection]:
+    wanted = facts.target.identity
+    if wanted is None or facts.target.kind == "file":
+        return
+    if not facts.identity_matches:
+        found = f"it is {facts.identity}" if facts.identity else "the device has no serial, WWN or name"
+        yield Objection("identity", f"{facts.target.path} does not have the identity {wanted}: {found}")
+    elif facts.twins:
+        yield Objection("identity", f"the identity {wanted} is ambiguous: {', '.join(facts.twins)} has it too; use the WWN or another unique name")
+
+
+def _where(neighbour: Neighbour) -> str:
+    return neighbour.path if neighbour.relation == "itself" else f"{neighbour.path} ({neighbour.relation})"
+
+
+def _use_objections(neighbour: Neighbour) -> t.Iterator[Objection]:
+    where = _where(neighbour)
+    if neighbour.mountpoints:
+        yield Objection("in_use", f"{where} is mounted on {', '.join(neighbour.mountpoints)}")
+    if neighbour.swap:
+        yield Objection("in_use", f"{where} is swap space in use")
+    if neighbour.strangers:
+        yield Objection("in_use", f"{where} is part of {', '.join(neighbour.strangers)}")
+    if neighbour.busy:
+        yield Objection("in_use", f"{where} cannot be opened exclusively: {neighbour.busy}")
+
+
+def _file_objections(facts: TargetFacts, writing: bool) -> t.Iterator[Objection]:
+    target = facts.target
+    if not facts.exists and target.size is None:
+        yield Objection("unfit", f"{target.path} does not exist yet, so its target needs a size")
+    grows = max(0, (target.size or 0) - facts.size)
+    if facts.free is not None and grows > facts.free:
+        yield Objection("unfit", f"{target.path} would need {format_size(grows)} more and its file system has {format_size(facts.free)} free")
+    # fio lays a file out again, from its beginning, when it is shorter than the size asked for, whatever the job does.
+    if facts.exists and facts.size and not facts.created and not target.allow_data_loss and (writing or grows):
+        yield Objection("data", f"{target.path} is a file of {format_size(facts.size)} that this run did not make")
+
+
+class _Examination:
+    """One look at one block device and its neighbourhood."""
+
+    def __init__(self, devices: Devices, target: Target, runner: Runner, root: Path, pause: t.Callable[[float], None]) -> None:
+        self.devices = devices
+        self.target = target
+        self.runner = runner
+        self.root = root
+        self.pause = pause
+        self.device = devices.resolve(target.path)
+        self.mounts_elsewhere = _mount_numbers(root / "proc/1/mountinfo")
+
+    def facts(self, writing: bool) -> TargetFacts:
+        device = self.device
+        matches = None if self.target.identity is None else self._matches(device)
+        return TargetFacts(
+            target=self.target,
+            path=device.path,
+            size=device.size,
+            read_only=device.read_only,
+            identity=self._identity(),
+            identity_matches=matches,
+            twins=self._twins() if matches else (),
+            neighbours=self._neighbours() if writing else (),
+            writers=self._writers() if writing else (),
+            unreadable=self._open(device.path, os.O_RDONLY, accept=(errno.EBUSY,)),
+            device=device,
+        )
+
+    def _whole(self, device: BlockDevice) -> BlockDevice:
+        return (self.devices.get(device.parent) if device.parent else None) or device
+
+    def _matches(self, device: BlockDevice) -> bool:
+        """A partition may be named by the identity of its disk (udev gives it the same serial), a loop device by its file."""
+        text = self.target.identity or ""
+        whole = self._whole(device)
+        return any(self.devices.matches_identity(one, text) for one in (device, whole)) or (text != "" and self._backing_file(whole.name) == text)
+
+    def _identity(self) -> str | None:
+        whole = self._whole(self.device)
+        return self.device.identity or whole.identity or self._backing_file(whole.name)
+
+    def _twins(self) -> tuple[str, ...]:
+        """Devices outside the target's own stack that carry its identity too."""
+        own = {self.device.name, self._whole(self.device).name}
+        own |= {one.name for one in self.devices.parents(self.device)} | {one.name for one in self.devices.children(self._whole(self.device))}
+        return tuple(sorted(one.path for one in self.devices if one.name not in own and self._matches(one)))
+
+    def _neighbours(self) -> tuple[Neighbour, ...]:
+        device = self.device
+        found = [self._look("itself", device, self._signatures(device))]
+        for child in self.devices.children(device):
+            relation = "partition of it" if child.kind == "partition" else "built on it"
+            # What is built on it is in use whatever it contains; a suspended mapping would block its reader.
+            partition = child.kind == "partition"
+            found.append(self._look(relation, child, self._signatures(child) if partition else (), exclusive=partition))
+        seen = {device.name}
+        # Breadth first with the device above: what is normal on a device depends on what is built on it.
+        queue = [(below, device) for below in self._below(device)]
+        while queue:
+            below, above = queue.pop(0)
+            if below.name in seen:
+                continue
+            seen.add(below.name)
+            found.append(self._look("below it", below, self._strange_signatures(below, above), exclusive=False))
+            queue += [(further, below) for further in self._below(below)]
+        found += [self._look("the same storage", twin, (), exclusive=False) for twin in self._same_storage()]
+        return tuple(found)
+
+    def _below(self, device: BlockDevice) -> list[BlockDevice]:
+        names = [device.parent] if device.parent else list(device.slaves)
+        backing = self._backing_file(device.name)
+        if backing:
+            # A loop device does not hold the device under it: neither its holders nor an exclusive open would tell.
+            names += [one.name for one in self.devices if one.path == backing]
+        return [one for one in map(self.devices.get, names) if one is not None]
+
+    def _backing_file(self, name: str) -> str | None:
+        try:
+            text = (self.root / "sys/class/block" / name / "loop/backing_file").read_text()
+        except OSError:
+            return None
+        return os.path.realpath(text.rstrip("\n"))
+
+    def _same_storage(self) -> list[BlockDevice]:
+        """Other block devices with the very same bytes: paths with one WWN, loop devices on one file; with their children."""
+        disks = [one for one in (self.device, *self.devices.parents(self.device)) if one.kind in ("disk", "loop")]
+        known = {one.name for disk in disks for one in (disk, *self.devices.children(disk))} | {self.device.name}
+        found: dict[str, BlockDevice] = {}
+        for disk in disks:
+            file = self._backing_file(disk.name)
+            for other in self.devices:
+                same_unit = disk.kind == other.kind == "disk" and disk.wwn is not None and disk.wwn == other.wwn
+                if other.name not in known and (same_unit or (file is not None and self._backing_file(other.name) == file)):
+                    found.update({one.name: one for one in (other, *self.devices.children(other)) if one.name not in known})
+        return list(found.values())
+
+    def _look(self, relation: str, device: BlockDevice, signatures: tuple[str, ...], *, exclusive: bool = True) -> Neighbour:
+        points = device.mountpoints or (("another mount namespace",) if device.number in self.mounts_elsewhere else ())
+        # Below the target the holders are the target's own stack.
+        strangers = tuple(f"/dev/{name}" for name in device.holders) if relation in ("itself", "partition of it", "the same storage") else ()
+        busy = self._open(device.path, os.O_RDONLY | os.O_EXCL) if exclusive else None
+        return Neighbour(relation, device.path, points, device.swap, strangers, busy, signatures)
+
+    def _open(self, path: str, flags: int, accept: t.Container[int] = ()) -> str | None:
+        """Why a device cannot be opened so, after a few attempts; ``None`` if it can. It is closed at once."""
+        reason = None
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                self.pause(_PAUSE)
+            try:
+                os.close(os.open(self.root / path.lstrip("/"), flags | os.O_NONBLOCK | os.O_CLOEXEC))
+            except OSError as error:
+                reason = None if error.errno in accept else f"{os.strerror(error.errno or 0)}"
+            else:
+                return None
+            if reason is None:
+                return None
+        return reason
+
+    def _signatures(self, device: BlockDevice) -> tuple[str, ...]:
+        if device.size == 0:
+            return ()
+        return (*read_signatures(self.runner, device.path), *read_cache_metadata(self.root / device.path.lstrip("/")))
+
+    def _strange_signatures(self, below: BlockDevice, above: BlockDevice) -> tuple[str, ...]:
+        """What a device below the target contains beside that on which the stack is built."""
+        # The parts of a logical volume and the paths of a multipath device show the contents of the device above.
+        if (above.kind, below.kind) == ("lvm", "lvm") or above.kind == "multipath":
+            return ()
+        mapped_partition = above.kind == "dm" and (above.dm_uuid or "").startswith("part")
+        normal = NORMAL_BELOW.get("partition" if mapped_partition else above.kind, frozenset())
+        return tuple(text for text in self._signatures(below) if text.split(" ", 1)[0] not in normal)
+
+    def _writers(self) -> tuple[str, ...]:
+        numbers = {one.number for one in (self.device, self._whole(self.device), *self.devices.children(self.device))}
+        found: tuple[str, ...] = ()
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                self.pause(_PAUSE)
+            found = writers_of(self.root, lambda status: stat.S_ISBLK(status.st_mode) and _number(status.st_rdev) in numbers)
+            if not found:
+                break
+        return found
+
+
+def read_signatures(runner: Runner, path: str) -> tuple[str, ...]:
+    """What ``wipefs`` or, where it cannot tell, ``blkid`` finds on a device, as ``type (label or UUID)``.
+
+    Source: wipefs(8), ``--json`` since util-linux 2.31; blkid(8), low-level probing: exit status 2 says that there is
+    nothing, 8 that there is more than one thing.
+
+    :raises ToolMissing: if the host has neither: without them nobody can say that a device is empty.
+    """
+    if runner.has("wipefs"):
+        completed = runner.run(["wipefs", "--no-act", "--json", path], ok=None, item=path)
+        if completed.rc == 0:
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                rows = json.loads(completed.stdout)["signatures"] if completed.stdout.strip() else []
+                return tuple(dict.fromkeys(_described(row["type"], row.get("label") or row.get("uuid")) for row in rows))
+    elif not runner.has("blkid"):
+        raise ToolMissing("Neither wipefs nor blkid is on this host, so nothing can show that a device is empty: install the package util-linux.", item=path)
+    completed = runner.run(["blkid", "--probe", "--output", "export", path], ok=(0, 2, 8), item=path)
+    if completed.rc == 2:
+        return ()
+    if completed.rc == 8:
+        return ("several signatures",)
+    values = dict(line.split("=", 1) for line in completed.stdout.splitlines() if "=" in line)
+    found = [_described(values[key], values.get("LABEL") or values.get("UUID")) for key in ("TYPE", "PTTYPE") if values.get(key)]
+    return tuple(found) or ("an unnamed signature",)
+
+
+def _described(kind: str, name: str | None) -> str:
+    return f"{kind} ({name})" if name else kind
+
+
+def read_cache_metadata(path: Path) -> tuple[str, ...]:
+    """Superblocks of block caches in the first 4 KiB, which libblkid does not know."""
+    try:
+        with open(path, "rb") as device:
+            head = device.read(4096)
+    except OSError:
+        return ()
+    return tuple(
+        name
+        for name, offset, form, values in CACHE_METADATA
+        if len(head) >= offset + struct.calcsize(form) and struct.unpack_from(form, head, offset)[0] in values
+    )
+
+
+def writers_of(root: Path, wanted: t.Callable[[os.stat_result], bool]) -> tuple[str, ...]:
+    """Processes that have a matching file open for writing, as ``name (pid)``.
+
+    A virtual machine or a user-space iSCSI target opens its disk without O_EXCL; only its file descriptor shows it.
+    Source: proc(5), ``/proc/pid/fdinfo``: ``flags`` is octal, the lowest two bits are the access mode.
+    """
+    found = []
+    for process in sorted((root / "proc").glob("[0-9]*")):
+        if process.name == str(os.getpid()):
+            continue
+        with contextlib.suppress(OSError):
+            for descriptor in (process / "fd").iterdir():
+                with contextlib.suppress(OSError, ValueError):
+                    if wanted(os.stat(descriptor)) and _access_mode(process / "fdinfo" / descriptor.name) != os.O_RDONLY:
+                        found.append(f"{(process / 'comm').read_text().strip()} ({process.name})")
+                        break
+    return tuple(found)
+
+
+def _access_mode(fdinfo: Path) -> int:
+    match = re.search(r"^flags:\s*(\d+)", fdinfo.read_text(), re.MULTILINE)
+    return int(match.group(1), 8) & os.O_ACCMODE if match else os.O_RDWR
+
+
+def _mount_numbers(mountinfo: Path) -> set[str]:
+    """``major:minor`` of everything mounted in the namespace of the first process; empty if it may not be read."""
+    try:
+        return {line.split()[2] for line in mountinfo.read_text().splitlines() if len(line.split()) > 2}
+    except OSError:
+        return set()
+
+
+def _number(device: int) -> str:
+    return f"{os.major(device)}:{os.minor(device)}"
+
+
+def _examine_file(target: Target, root: Path, created: t.Container[str]) -> TargetFacts:
+    asked = root / target.path.lstrip("/")
+    if not target.path.startswith("/"):
+        raise DeviceMissing(f"The file {target.path} must be an absolute path.", item=target.path)
+    real = Path(os.path.realpath(asked))
+    inside = "/" + str(real.relative_to(os.path.realpath(root)))
+    if any(inside == tree or inside.startswith(tree + "/") for tree in _KERNEL_TREES):
+        raise Refused(
+            f"{target.path} lies in {inside.split('/')[1]}: fio must never make a file there; name a block device with device: instead.", item=target.path
+        )
+    try:
+        status: os.stat_result | None = os.stat(real)
+    except FileNotFoundError:
+        status = None
+    except OSError as error:
+        raise DeviceMissing(f"{target.path} cannot be reached: {error.strerror}.", item=target.path) from None
+    if status is None and not real.parent.is_dir():
+        raise DeviceMissing(f"The folder {real.parent} does not exist on this host: fio would make it, so create it first.", item=target.path)
+    if status is not None and stat.S_ISBLK(status.st_mode):
+        raise DeviceMissing(f"{target.path} is a block device: name it with device: instead of file:.", item=target.path)
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        raise DeviceMissing(f"{target.path} is neither a plain file nor new.", item=target.path)
+    space = os.statvfs(real.parent)
+    return TargetFacts(
+        target=target,
+        path=inside,
+        size=status.st_size if status else 0,
+        read_only=bool(space.f_flag & os.ST_RDONLY),
+        identity=inside,
+        neighbours=(_file_users(real, inside, root),) if status else (),
+        writers=writers_of(root, lambda other: (other.st_dev, other.st_ino) == (status.st_dev, status.st_ino)) if status else (),
+        exists=status is not None,
+        free=space.f_bavail * space.f_frsize,
+        created=inside in created,
+    )
+
+
+def _file_users(real: Path, inside: str, root: Path) -> Neighbour:
+    """Whether a file is swap space or lies under a loop device."""
+    swap = False
+    with contextlib.suppress(OSError):
+        lines = (root / "proc/swaps").read_text().splitlines()[1:]
+        swap = any(os.path.realpath(root / line.split()[0].replace("\\040", " ").lstrip("/")) == str(real) for line in lines if line.split())
+    loops = []
+    for backing in sorted((root / "sys/class/block").glob("*/loop/backing_file")):
+        with contextlib.suppress(OSError):
+            if os.path.realpath(root / backing.read_text().rstrip("\n").lstrip("/")) == str(real):
+                loops.append(f"/dev/{backing.parent.parent.name}")
+    return Neighbour("itself", inside, swap=swap, strangers=tuple(loops))

@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The guard of the fio module on real devices: loop, partition, swap, symlink, LVM, cached LV, md, dm, bcache, processes.
+
+``guard_on_real_devices.py --pack FILE`` writes one self-contained file (this script, the collection's module_utils and
+ansible's, as a zip application) on a controller; ``python3 FILE --scratch DISK`` runs it as root on a machine whose DISK may be
+overwritten. Without ``--scratch`` it works on loop devices only. Every line it prints is one proven case; the exit status is
+the number of failures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve()
+
+
+def pack(destination: str) -> None:
+    """Write a zip application that needs nothing but python3 and the tools of the target."""
+    import ansible.module_utils
+
+    with zipfile.ZipFile(destination, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(HERE, "__main__.py")
+        for folder, name in ((Path(ansible.module_utils.__path__[0]), "ansible/module_utils"), (HERE.parents[2] / "plugins/module_utils", _COLLECTION)):
+            for file in folder.rglob("*.py"):
+                archive.write(file, f"{name}/{file.relative_to(folder)}")
+        # A zip file has no folders, and so no namespace packages, unless each says that it is a package.
+        packages = {str(parent) for name in archive.namelist() for parent in Path(name).parents if str(parent) != "."}
+        for package in sorted(packages - {str(Path(name).parent) for name in archive.namelist() if name.endswith("/__init__.py")}):
+            archive.writestr(f"{package}/__init__.py", "")
+
+
+_COLLECTION = "ansible_collections/cachefleet/storage/plugins/module_utils"
+
+
+def run(*argv: str, check: bool = True, stdin: str = "") -> str:
+    completed = subprocess.run(argv, input=stdin, capture_output=True, text=True, check=False)
+    if check and completed.returncode:
+        raise RuntimeError(f"{' '.join(argv)}: {completed.stderr.strip() or completed.stdout.strip()}")
+    return completed.stdout.strip()
+
+
+def write_partition_table(device: str, *extents: tuple[int, int]) -> None:
+    """A DOS partition table: four entries of 16 bytes at offset 446, first sector and count, then 55 AA."""
+    entries = b"".join(struct.pack("<B3sB3sII", 0, b"\xfe\xff\xff", 0x83, b"\xfe\xff\xff", start, count) for start, count in extents)
+    with open(device, "r+b") as disk:
+        disk.write(b"\0" * 446 + entries.ljust(64, b"\0") + b"\x55\xaa")
+    run("blockdev", "--rereadpt", device)
+
+
+def settle() -> None:
+    run("udevadm", "settle", check=False)
+
+
+class Proof:
+    """Runs cases, counts failures, and undoes what each case built, last first."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.failures = 0
+        self.proven = 0
+        self.skipped: list[str] = []
+        self._count = 0
+
+    def loop(self, undo: contextlib.ExitStack, megabytes: int = 64, *options: str) -> str:
+        self._count += 1
+        image = self.folder / f"{self._count}.img"
+        with open(image, "wb") as file:
+            file.truncate(megabytes * 1024**2)
+        device = run("losetup", "--find", "--show", *options, str(image))
+        undo.callback(image.unlink)
+        undo.callback(run, "losetup", "--detach", device, check=False)
+        return device
+
+    def expect(self, what: str, path: str, *expected: str, writing: bool = True, kind: str = "device", **permission: object) -> None:
+        """Judge a target. ``expected``: kinds of objections (exactly these; none for a target that may be used), then texts."""
+        settle()
+        from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+        from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+        from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import Target, examine, judge
+
+        runner = Runner()
+        before = set(os.listdir("/dev"))
+        try:
+            facts = examine(read_devices(runner), Target(path, kind=kind, **permission), runner, writing=writing)
+            objections = [(one.kind, one.text) for one in judge(facts, writing=writing)]
+        except StorageError as error:
+            objections = [(error.kind, error.message)]
+        kinds = {one[0] for one in objections}
+        wanted = {word for word in expected if word in ("in_use", "unfit", "identity", "data", "device_missing", "refused")}
+        words = [word for word in expected if word not in wanted]
+        text = "; ".join(one[1] for one in objections)
+        good = kinds == wanted and all(word in text for word in words) and set(os.listdir("/dev")) == before
+        self.proven += good
+        self.failures += not good
+        print(f"{'ok  ' if good else 'FAIL'} {what}: {text or 'may be used'}" + ("" if good else f"   (expected {expected})"), flush=True)
+
+    def case(self, function) -> None:
+        with contextlib.ExitStack() as undo:
+            try:
+                function(self, undo)
+            except (RuntimeError, OSError) as error:
+                self.skipped.append(f"{function.__name__}: {error}")
+                print(f"skip {function.__name__}: {error}", flush=True)
+
+
+def empty_and_used(proof: Proof, undo: contextlib.ExitStack) -> None:
+    device = proof.loop(undo)
+    image = run("losetup", "--noheadings", "--output", "BACK-FILE", device)
+    proof.expect("empty loop device", device)
+    proof.expect("wrong identity, reading", device, "identity", writing=False, identity="WD-0000")
+    link = proof.folder / "link"
+    link.symlink_to(device)
+    undo.callback(link.unlink)
+    run("mkfs.ext4", "-q", device)
+    proof.expect("file system", device, "data", "ext4")
+    proof.expect("file system through a link", str(link), "data", "ext4")
+    proof.expect("file system, reading", device, writing=False)
+    proof.expect("file system, permitted without identity", device, "data", allow_data_loss=True)
+    proof.expect("file system, permitted with identity", device, allow_data_loss=True, identity=image)
+    point = proof.folder / "mnt"
+    point.mkdir()
+    undo.callback(point.rmdir)
+    run("mount", device, str(point))
+    undo.callback(run, "umount", str(point))
+    proof.expect("mounted, permitted", device, "in_use", f"mounted on {point}", allow_data_loss=True, identity=image)
+    proof.expect("mounted, through a link", str(link), "in_use", "data", f"mounted on {point}")
+    proof.expect("file under a mounted loop device", image, "in_use", "data", f"part of {device}", kind="file")
+    twin = run("losetup", "--find", "--show", image)
+    undo.callback(run, "losetup", "--detach", twin)
+    proof.expect("second loop device on the mounted file", twin, "in_use", "data", "the same storage")
+    above = run("losetup", "--find", "--show", device)
+    undo.callback(run, "losetup", "--detach", above)
+    proof.expect("loop device over a mounted device", above, "in_use", "data", f"{device} (below it) is mounted")
+    proof.expect("file in the mounted file system", str(point / "new"), kind="file", size=1024**2)
+    proof.expect("file larger than its file system", str(point / "new"), "unfit", "free", kind="file", size=1024**4)
+
+
+def missing(proof: Proof, undo: contextlib.ExitStack) -> None:
+    proof.expect("missing device", "/dev/nvme9n9", "device_missing", "does not exist")
+    proof.expect("typo as a file in /dev", "/dev/nvme9n9", "refused", kind="file", size=4096)
+    proof.expect("character device", "/dev/null", "device_missing", "not a block device")
+    device = proof.loop(undo, 16)
+    proof.expect("smaller than asked", device, "unfit", "less than", size=1024**3)
+
+
+def read_only(proof: Proof, undo: contextlib.ExitStack) -> None:
+    device = proof.loop(undo, 16, "--read-only")
+    proof.expect("read-only device", device, "unfit", "read-only")
+    proof.expect("read-only device, reading", device, writing=False)
+
+
+def partitions(proof: Proof, undo: contextlib.ExitStack) -> None:
+    device = proof.loop(undo, 128, "--partscan")
+    write_partition_table(device, (2048, 98304), (100352, 161792))
+    settle()
+    first, second = f"{device}p1", f"{device}p2"
+    proof.expect("disk with partitions", device, "data", "dos")
+    proof.expect("empty partition", first)
+    run("mkfs.ext4", "-q", first)
+    proof.expect("partition with a file system", first, "data", "ext4")
+    proof.expect("its disk", device, "data", "dos", f"{first} (partition of it) contains ext4")
+    point = proof.folder / "part"
+    point.mkdir()
+    undo.callback(point.rmdir)
+    run("mount", first, str(point))
+    undo.callback(run, "umount", str(point))
+    proof.expect("disk of a mounted partition", device, "in_use", "data", f"{first} (partition of it) is mounted")
+    proof.expect("sister of a mounted partition", second)
+
+
+def swap(proof: Proof, undo: contextlib.ExitStack) -> None:
+    device = proof.loop(undo)
+    run("mkswap", device)
+    proof.expect("swap signature", device, "data", "swap")
+    run("swapon", device)
+    undo.callback(run, "swapoff", device)
+    proof.expect("swap in use", device, "in_use", "data", "swap space in use")
+
+
+def swap_file(proof: Proof, undo: contextlib.ExitStack) -> None:
+    file = proof.folder / "swapfile"
+    file.write_bytes(b"\0" * 8 * 1024**2)
+    undo.callback(file.unlink)
+    file.chmod(0o600)
+    run("mkswap", str(file))
+    run("swapon", str(file))
+    undo.callback(run, "swapoff", str(file))
+    proof.expect("swap file", str(file), "in_use", "swap space in use", kind="file", allow_data_loss=True)
+
+
+def process_holding_it(proof: Proof, undo: contextlib.ExitStack) -> None:
+    device = proof.loop(undo)
+    with open(device, "r+b"), subprocess.Popen(
+        [sys.executable, "-c", f"f = open({device!r}, 'r+b'); print(1, flush=True); input()"], stdin=-1, stdout=-1
+    ) as process:
+        process.stdout.readline()
+        proof.expect("open for writing in a process", device, "in_use", f"({process.pid})")
+        process.communicate(b"\n")
+    proof.expect("after that process has ended", device)
+
+
+def lvm(proof: Proof, undo: contextlib.ExitStack) -> None:
+    slow, fast = proof.loop(undo, 256), proof.loop(undo, 128)
+    for device in (slow, fast):
+        run("pvcreate", "--quiet", device)
+        undo.callback(run, "pvremove", "--force", "--force", "--yes", device, check=False)
+    proof.expect("physical volume", slow, "data", "LVM2_member")
+    run("vgcreate", "--quiet", "guardvg", slow, fast)
+    undo.callback(run, "vgremove", "--force", "--yes", "guardvg")
+    for name, size, device in (("scratch", "64m", slow), ("data", "64m", slow), ("fast", "32m", fast)):
+        run("lvcreate", "--yes", "--quiet", "--wipesignatures", "y", "--name", name, "--size", size, "guardvg", device)
+    proof.expect("logical volume", "/dev/guardvg/scratch")
+    proof.expect("logical volume with its identity", "/dev/mapper/guardvg-scratch", identity="guardvg/scratch")
+    proof.expect("logical volume with another identity", "/dev/guardvg/scratch", "identity", identity="guardvg/data")
+    proof.expect("physical volume of active volumes", slow, "in_use", "data", "is part of /dev/dm-")
+    run("mkfs.ext4", "-q", "/dev/guardvg/data")
+    point = proof.folder / "lv"
+    point.mkdir()
+    undo.callback(point.rmdir)
+    run("mount", "/dev/guardvg/data", str(point))
+    undo.callback(run, "umount", str(point))
+    proof.expect("mounted logical volume", "/dev/guardvg/data", "in_use", "data", "mounted on", allow_data_loss=True)
+    proof.expect("free volume beside a mounted one", "/dev/guardvg/scratch")
+    run("lvconvert", "--yes", "--quiet", "--type", "cache", "--cachevol", "fast", "guardvg/scratch")
+    proof.expect("cached logical volume", "/dev/guardvg/scratch")
+    parts = sorted(name for name in os.listdir("/dev/mapper") if name.startswith("guardvg-") and ("corig" in name or "cvol" in name))
+    if not parts:
+        raise RuntimeError("the cached volume shows no parts in /dev/mapper")
+    for part in parts:
+        proof.expect(f"part {part} of a cached volume", f"/dev/mapper/{part}", "in_use")
+
+
+def raid(proof: Proof, undo: contextlib.ExitStack) -> None:
+    first, second = proof.loop(undo), proof.loop(undo)
+    run("mdadm", "--create", "/dev/md/guard", "--run", "--metadata=1.2", "--level=1", "--raid-devices=2", "--assume-clean", first, second)
+    undo.callback(run, "mdadm", "--stop", "/dev/md/guard")
+    proof.expect("md array", "/dev/md/guard")
+    proof.expect("member of an md array", first, "in_use", "data", "is part of /dev/md", allow_data_loss=True)
+    run("mdadm", "--stop", "/dev/md/guard")
+    proof.expect("member of a stopped array", second, "data", "linux_raid_member")
+    run("mdadm", "--assemble", "/dev/md/guard", first, second)
+
+
+def mapping(proof: Proof, undo: contextlib.ExitStack) -> None:
+    device = proof.loop(undo)
+    run("mkfs.ext4", "-q", device)
+    run("dmsetup", "create", "guardslice", stdin=f"0 65536 linear {device} 65536\n")
+    undo.callback(run, "dmsetup", "remove", "--retry", "guardslice")
+    proof.expect("device under a mapping", device, "in_use", "data", "is part of /dev/dm-")
+    proof.expect("mapping over a file system", "/dev/mapper/guardslice", "data", f"{device} (below it) contains ext4")
+    run("wipefs", "--all", "--force", device)
+    proof.expect("mapping over an empty device", "/dev/mapper/guardslice")
+
+
+def bcache(proof: Proof, undo: contextlib.ExitStack) -> None:
+    device = proof.loop(undo)
+    run("make-bcache", "-B", device)
+    proof.expect("bcache backing device", device, "data", "bcache")
+
+
+def scratch_disk(disk: str):
+    def whole_disk(proof: Proof, undo: contextlib.ExitStack) -> None:
+        from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+        from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+
+        device = read_devices(Runner()).resolve(disk)
+        run("wipefs", "--all", disk)
+        proof.expect("empty disk", disk)
+        proof.expect("empty disk with its identity", disk, identity=device.identity)
+        run("mkfs.ext4", "-q", "-F", disk)
+        undo.callback(run, "wipefs", "--all", disk)
+        proof.expect("disk with a file system", disk, "data", "ext4")
+        proof.expect("disk with a file system, permitted", disk, allow_data_loss=True, identity=device.identity)
+        proof.expect("disk with a file system, wrong drive", disk, "identity", "data", allow_data_loss=True, identity="WD-0000")
+
+    return whole_disk
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pack", metavar="FILE")
+    parser.add_argument("--scratch", metavar="DISK", help="a disk that may be overwritten")
+    parser.add_argument("--only", action="append", default=[], metavar="CASE")
+    parser.add_argument("--no-skips", action="store_true", help="count a case that cannot be built as a failure")
+    arguments = parser.parse_args()
+    if arguments.pack:
+        pack(arguments.pack)
+        return 0
+    cases = [missing, empty_and_used, read_only, partitions, swap, swap_file, process_holding_it, lvm, raid, mapping, bcache]
+    cases += [scratch_disk(arguments.scratch)] if arguments.scratch else []
+    with tempfile.TemporaryDirectory(prefix="guard") as folder:
+        proof = Proof(Path(folder))
+        for case in cases:
+            if not arguments.only or case.__name__ in arguments.only:
+                proof.case(case)
+    print(f"{proof.proven} proven, {proof.failures} failed, {len(proof.skipped)} cases could not be built here")
+    return proof.failures + (len(proof.skipped) if arguments.no_skips else 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

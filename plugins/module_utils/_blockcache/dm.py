@@ -5,37 +5,50 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What the kernel's device-mapper says about a cache.
+"""What the device-mapper targets ``cache`` and ``writecache`` say about themselves in ``dmsetup status``.
 
-Source: Documentation/admin-guide/device-mapper/cache.rst and ``cache_status`` of drivers/md/dm-cache-target.c.
+Sources: Documentation/admin-guide/device-mapper/{cache,writecache}.rst and ``cache_status`` of drivers/md/dm-cache-target.c.
 """
 
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+
+MODES = ("writethrough", "writeback", "passthrough")
 
 
 @dataclass(frozen=True)
 class CacheStatus:
-    """``dmsetup status`` of a dm-cache. ``block_size`` in bytes, everything else in blocks of that size.
+    """One cached device. ``block_size`` in bytes; ``used``, ``total`` and ``dirty`` in blocks of that size.
 
-    ``failed`` says that the whole status is only ``Fail`` or ``Error``: then every figure is None.
+    ``failed`` is set when the kernel says no more than ``Fail`` or ``Error``; every figure is ``None`` then. The counters
+    of hits are the kernel's 32-bit ones and start again at every table reload.
     """
 
+    target: str = "cache"
     failed: bool = False
+    mode: str | None = None
     block_size: int | None = None
     used: int | None = None
     total: int | None = None
     dirty: int | None = None
-    features: tuple[str, ...] = ()
-    core_arguments: t.Mapping[str, str] | None = None
     policy: str | None = None
-    policy_arguments: t.Mapping[str, str] | None = None
+    policy_settings: t.Mapping[str, str] = field(default_factory=dict)
+    core_settings: t.Mapping[str, str] = field(default_factory=dict)
     read_only: bool | None = None
     needs_check: bool | None = None
+    read_hits: int | None = None
+    read_misses: int | None = None
+    write_hits: int | None = None
+    write_misses: int | None = None
+    errors: int | None = None
 
 
 def device_name(vg: str, lv: str) -> str:
@@ -44,45 +57,81 @@ def device_name(vg: str, lv: str) -> str:
 
 
 def parse_cache_status(text: str) -> CacheStatus:
-    """One line ``start length cache …``; lists carry their own lengths, so nothing is counted from the end.
+    """One line ``start length target …``, as ``dmsetup status NAME`` prints it.
 
     :raises NotUnderstood: quoting the line.
     """
     line = text.strip()
     words = line.split()
-    if len(words) < 4 or words[2] != "cache":
-        raise NotUnderstood(f"dmsetup status did not describe a dm-cache, but printed: {line[:200] or 'nothing'}")
-    if words[3] in ("Fail", "Error"):
-        return CacheStatus(failed=True)
-    rest = iter(words[3:])
+    if len(words) < 4 or words[2] not in _PARSERS:
+        raise NotUnderstood(f"dmsetup status did not describe a cache, but printed: '{line[:200]}'.")
     try:
-        next(rest), next(rest)  # metadata block size and use
-        block_size = int(next(rest)) * 512
-        used, total = (int(number) for number in next(rest).split("/"))
-        counters = [int(next(rest)) for _ in range(7)]
-        features = tuple(next(rest) for _ in range(int(next(rest))))
-        core = _pairs(rest)
-        policy = next(rest)
-        policy_arguments = _pairs(rest)
-        mode = next(rest, "")
-        check = next(rest, "")
-    except (StopIteration, ValueError, RuntimeError):
-        raise NotUnderstood(f"dmsetup printed a dm-cache status that is not understood: {line[:300]}") from None
+        return _PARSERS[words[2]](words[3:])
+    except (IndexError, ValueError):
+        raise NotUnderstood(f"dmsetup printed a cache status that is not understood: '{line[:300]}'.") from None
+
+
+def parse_status(text: str) -> dict[str, CacheStatus]:
+    """The whole ``dmsetup status`` as ``{name: status}``, devices with a cache target only.
+
+    :raises NotUnderstood: quoting the line.
+    """
+    lines = (line.partition(": ") for line in text.splitlines())
+    return {name: parse_cache_status(rest) for name, _colon, rest in lines if len(rest.split()) > 3 and rest.split()[2] in _PARSERS}
+
+
+def _parse_cache(words: list[str]) -> CacheStatus:
+    """Every list carries its own length, so nothing is counted from the end."""
+    if words[0] in ("Fail", "Error"):
+        return CacheStatus(failed=True)
+    used, total = (int(number) for number in words[3].split("/"))
+    counters = [int(number) for number in words[4:11]]
+    features, rest = _take_counted(words[11:])
+    core, rest = _take_counted(rest)
+    policy = rest[0]
+    settings, rest = _take_counted(rest[1:])
     return CacheStatus(
-        block_size=block_size,
+        mode=next((feature for feature in features if feature in MODES), None),
+        block_size=int(words[2]) * SECTOR,
         used=used,
         total=total,
         dirty=counters[6],
-        features=features,
-        core_arguments=core,
         policy=policy,
-        policy_arguments=policy_arguments,
-        read_only=mode == "ro",
-        needs_check=check == "needs_check",
+        policy_settings=_paired(settings),
+        core_settings=_paired(core),
+        read_only={"ro": True, "rw": False}.get(rest[0]) if rest else None,
+        needs_check=(rest[1] == "needs_check") if len(rest) > 1 else None,
+        read_hits=counters[0],
+        read_misses=counters[1],
+        write_hits=counters[2],
+        write_misses=counters[3],
     )
 
 
-def _pairs(words: t.Iterator[str]) -> dict[str, str]:
-    """``count key value key value …``."""
-    flat = [next(words) for _ in range(int(next(words)))]
-    return dict(zip(flat[::2], flat[1::2]))
+def _parse_writecache(words: list[str]) -> CacheStatus:
+    """Kernels before 5.15 print the first four numbers only."""
+    if words[0] in ("Fail", "Error"):
+        return CacheStatus("writecache", failed=True)
+    errors, total, free = (int(number) for number in words[:3])
+    # Whatever is in a writecache is dirty: it holds nothing else.
+    return CacheStatus("writecache", mode="writeback", used=total - free, total=total, dirty=total - free, errors=errors)
+
+
+def _take_counted(words: list[str]) -> tuple[list[str], list[str]]:
+    """A list that begins with its own length, and what follows it."""
+    count = int(words[0])
+    if not 0 <= count < len(words):
+        raise ValueError(words[0])
+    return words[1 : 1 + count], words[1 + count :]
+
+
+def _paired(words: list[str]) -> dict[str, str]:
+    return dict(zip(words[::2], words[1::2]))
+
+
+_PARSERS = {"cache": _parse_cache, "writecache": _parse_writecache}
+
+
+def read_status(runner: Runner) -> dict[str, CacheStatus]:
+    """The status of every device-mapper cache of the host, by device-mapper name."""
+    return parse_status(runner.run(["dmsetup", "status"]).stdout)

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+TOP := $(CURDIR)
+VENV ?= $(TOP)/.venv
+BIN := $(VENV)/bin
+TREE := $(TOP)/.build/tree
+COLLECTION := $(TREE)/ansible_collections/cachefleet/storage
+
+export ANSIBLE_COLLECTIONS_PATH := $(TREE)
+export ANSIBLE_INJECT_FACT_VARS := false
+export PYTHONDONTWRITEBYTECODE := 1
+export PATH := $(BIN):$(PATH)
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+## -- what everything needs
+
+$(VENV)/.installed: requirements.txt requirements-dev.txt
+	@echo "== virtual environment in $(VENV) (about a minute)"
+	@python=$$(scripts/find-controller-python) && "$$python" -m venv $(VENV)
+	@$(BIN)/pip install --quiet --requirement requirements-dev.txt
+	@touch $@
+
+.PHONY: venv
+venv: $(VENV)/.installed $(COLLECTION) ## the virtual environment and the collection's place in an import tree
+
+$(COLLECTION):
+	@mkdir -p $(@D)
+	@ln -sfn $(TOP) $@
+
+.PHONY: packages
+packages: ## system packages, with apt (needs root or sudo; says what is missing)
+	@scripts/install-packages
+
+## -- the demonstration
+
+.PHONY: demo
+demo: packages venv ## boot a rack, configure it, measure before and after, print one table
+	@scripts/demo
+
+.PHONY: demo-down
+demo-down: venv ## end the demonstration's machines and remove their disks
+	@scripts/demo down
+
+## -- tests
+
+.PHONY: test-fast
+test-fast: packages venv lint unit sanity tarball ## everything that needs no machines
+
+.PHONY: test
+test: test-fast molecule ## everything that CI runs
+
+.PHONY: lint
+lint: venv ## ruff, yamllint, ansible-lint, licences, changelog
+	@echo "== ruff"; ruff format --check .; ruff check .
+	@echo "== yamllint"; yamllint --strict .
+	@echo "== reuse"; reuse lint --quiet || reuse lint
+	@echo "== antsibull-changelog"; antsibull-changelog lint
+	@echo "== ansible-lint"; ansible-lint --offline --profile production
+
+.PHONY: unit
+unit: venv ## unit tests, with every ansible-core there is an interpreter for
+	@scripts/for-each-core scripts/unit-tests
+
+.PHONY: sanity
+sanity: venv ## ansible-test sanity, with every ansible-core there is an interpreter for
+	@scripts/for-each-core scripts/ansible-test-sanity
+
+.PHONY: tarball
+tarball: venv ## build the collection, install it elsewhere, run it there
+	@scripts/for-each-core scripts/tarball-test
+
+.PHONY: molecule
+molecule: packages venv ## molecule with testinfra on real machines
+	@scripts/molecule-test
+
+.PHONY: clean
+clean: ## remove what was built here (not the machine image, which is kept per user)
+	rm -rf .build .venv .venv-other .ansible .pytest_cache .ruff_cache .hypothesis tests/output

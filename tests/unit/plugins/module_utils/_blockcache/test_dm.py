@@ -1,0 +1,79 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import parse_status
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+
+_SMQ = "0 1228800 cache 8 15/2048 128 1606/3072 265 59 8271 1969 0 1606 1579 2 metadata2 writeback 2 migration_threshold 2048 smq 0 rw - "
+
+
+def test_cache_status_is_read_by_the_counts_it_carries():
+    status = parse_status(f"vg-data: {_SMQ}\n")["vg-data"]
+    assert (status.mode, status.policy, status.block_size, status.used, status.total, status.dirty) == (
+        "writeback",
+        "smq",
+        65536,
+        1606,
+        3072,
+        1579,
+    )
+    assert (status.read_hits, status.read_misses, status.write_hits, status.write_misses) == (265, 59, 8271, 1969)
+    assert (status.read_only, status.needs_check) == (False, False)
+
+
+def test_the_mq_policy_with_its_ignored_settings_and_needs_check():
+    text = (
+        "c: 0 8 cache 8 1/8 128 1/8 1 2 3 4 0 0 0 1 writethrough 2 migration_threshold 2048 mq 4 random_threshold 4 read_promote_adjustment 4 ro needs_check \n"
+    )
+    status = parse_status(text)["c"]
+    assert status.policy_settings == {"random_threshold": "4", "read_promote_adjustment": "4"}
+    assert (status.read_only, status.needs_check) == (True, True)
+
+
+@pytest.mark.parametrize("word", ["Fail", "Error"])
+def test_a_cache_may_say_no_more_than_one_word(word):
+    status = parse_status(f"c: 0 8 cache {word}\n")["c"]
+    assert status.failed
+    assert status.dirty is None
+
+
+def test_everything_in_a_writecache_is_dirty():
+    status = parse_status("w: 0 1228800 writecache 0 51000 45880 0 1566 34 5120 0 0 0 5120 0 0 0\n")["w"]
+    assert (status.total, status.dirty, status.errors) == (51000, 5120, 0)
+
+
+def test_an_older_writecache_prints_four_numbers():
+    assert parse_status("w: 0 8 writecache 0 100 40 0\n")["w"].dirty == 60
+
+
+def test_other_targets_are_passed_over():
+    assert parse_status("a: 0 8 linear\nb: 0 8 raid raid1 2 AA 8/8 idle 0 0 -\nNo devices found\n") == {}
+
+
+def test_a_strange_line_is_quoted():
+    with pytest.raises(NotUnderstood, match=r"cache status that is not understood: '0 8 cache 8 x/y"):
+        parse_status("c: 0 8 cache 8 x/y 128\n")
+
+
+@given(st.lists(st.sampled_from([*_SMQ.split(), "", "-1", "999999999999999999999", "\N{SNOWMAN}"]), min_size=1, max_size=40))
+def test_no_mutation_of_a_line_raises_anything_else(words):
+    try:
+        parse_status("c: 0 8 cache " + " ".join(words))
+    except NotUnderstood:
+        pass
+
+
+def test_the_captured_outputs(shared_samples):
+    found = {path.name: list(parse_status(path.read_text()).values()) for path in (shared_samples / "cache").glob("dmsetup-status.*.txt")}
+    assert found["dmsetup-status.cachevol-writeback-dirty.txt"][0].dirty == 390
+    assert found["dmsetup-status.cachepool-raid1-writeback-dirty.txt"][0].policy == "smq"
+    assert found["dmsetup-status.writecache-dirty.txt"][0].dirty == 5120
+    assert found["dmsetup-status.plain.txt"] == []

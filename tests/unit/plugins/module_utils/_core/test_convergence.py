@@ -1,0 +1,74 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step, converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
+
+
+class Lamps(Layer):
+    """A layer small enough to read: lamps that are on or off; some do not obey, some burn out."""
+
+    name = "lamps"
+
+    def __init__(self, lit, deaf=(), broken=()):
+        self.lit, self.deaf, self.broken = dict(lit), deaf, broken
+
+    def read(self):
+        return dict(self.lit)
+
+    def plan(self, present, wanted):
+        if wanted.get("forbidden"):
+            raise Refused("The lamp forbidden stays off: set allow_light for it.", item="forbidden")
+        return [
+            Step(self.name, lamp, "lit", present[lamp], lit, f"switch {lamp} {'on' if lit else 'off'}", "switch", {"lit": lit})
+            for lamp, lit in wanted.items()
+            if present[lamp] != lit
+        ]
+
+    def apply(self, step):
+        if step.item in self.broken:
+            raise CommandFailed("The lamp broke.", item=step.item)
+        if step.item not in self.deaf:
+            self.lit[step.item] = step.arguments["lit"]
+
+
+def test_nothing_to_do_is_no_change():
+    outcome = converge(Lamps({"a": True}), {"a": True}, check_mode=False)
+    assert outcome.as_result() == {"changed": False, "actions": [], "diff": {"before": {}, "after": {}}}
+
+
+def test_check_mode_says_what_the_real_run_does_and_does_nothing():
+    lamps = Lamps({"a": False, "b": True})
+    predicted = converge(lamps, {"a": True, "b": True}, check_mode=True)
+    assert lamps.lit == {"a": False, "b": True}
+    done = converge(lamps, {"a": True, "b": True}, check_mode=False)
+    assert predicted.as_result() == done.as_result()
+    assert done.as_result()["diff"] == {"before": {"a": {"lit": False}}, "after": {"a": {"lit": True}}}
+    assert lamps.lit == {"a": True, "b": True}
+
+
+def test_what_did_not_take_effect_fails_and_names_item_wanted_and_found():
+    with pytest.raises(NotEffective, match="lamps: the host did not take what was set: b: lit should be True and is False") as caught:
+        converge(Lamps({"a": False, "b": False}, deaf={"b"}), {"a": True, "b": True}, check_mode=False)
+    result = caught.value.as_result()
+    assert result["changed"] is True
+    assert result["differences"] == [{"layer": "lamps", "item": "b", "attribute": "lit", "wanted": True, "found": False}]
+
+
+def test_a_failure_half_way_says_what_was_done():
+    with pytest.raises(CommandFailed) as caught:
+        converge(Lamps({"a": False, "b": False}, broken={"b"}), {"a": True, "b": True}, check_mode=False)
+    assert caught.value.facts == {"changed": True, "actions": ["switch a on"]}
+
+
+def test_a_refusal_comes_before_any_change():
+    lamps = Lamps({"a": False, "forbidden": False})
+    with pytest.raises(Refused):
+        converge(lamps, {"a": True, "forbidden": True}, check_mode=False)
+    assert lamps.lit == {"a": False, "forbidden": False}

@@ -1,0 +1,34 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size, round_up
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("64k", 65536), ("1.5G", 1610612736), ("1 GiB", 1 << 30), ("4096", 4096), (512, 512), ("2TB", 2 << 40), ("0", 0), (" 8M ", 8 << 20)]
+)
+def test_sizes(text, count):
+    assert parse_size(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "k", "-1", "1x", "1,5G", "0x10", "ten", None])
+def test_what_is_no_size(text):
+    with pytest.raises(BadInput, match="is not a size"):
+        parse_size(text)
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1610612736, "1.5 GiB"), (3 << 40, "3 TiB")])
+def test_sizes_for_people(count, text):
+    assert format_size(count) == text
+
+
+@pytest.mark.parametrize(("value", "step", "result"), [(1, 32, 32), (32, 32, 32), (33, 32, 64), (0, 32, 0)])
+def test_rounding_up(value, step, result):
+    assert round_up(value, step) == result

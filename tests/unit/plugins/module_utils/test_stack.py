@@ -1,0 +1,202 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack import read_stack
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+_LVM = "LVM-uuid"
+_HDPARM_ON = "\n/dev/{0}:\n write-caching =  1 (on)\n"
+_HDPARM_OFF = "\n/dev/{0}:\n write-caching =  0 (off)\n"
+_CACHE_STATUS = "vg-data: 0 1228800 cache 8 15/2048 128 1606/3072 265 59 8271 1969 0 1606 1579 2 metadata2 writeback 2 migration_threshold 2048 smq 0 rw - \n"
+
+
+class Rack:
+    """A host in the making: disks with what hdparm says about them, and the volumes on top."""
+
+    def __init__(self, root):
+        self.host = FakeHost(root)
+        self.hdparm = {}
+        self.table = ""
+        self.status = ""
+
+    def sata(self, name, cache="on", kernel=None, **options):
+        self.host.disk(name, "sata", write_cache=kernel or ("write back" if cache == "on" else "write through"), **options)
+        self.hdparm[name] = {"on": _HDPARM_ON, "off": _HDPARM_OFF, "silent": "\n/dev/{0}:\n write-caching = not supported\n"}[cache].format(name)
+
+    def volume(self, name, dm_name, slaves, write_cache="write back", target="linear", uuid=_LVM):
+        self.host.disk(name, "virtual", dm_name=dm_name, dm_uuid=uuid, slaves=slaves, write_cache=write_cache)
+        self.table += f"{dm_name}: 0 2048 {target} 8:0 0\n"
+
+    def stack(self, missing=(), **options):
+        def hdparm(words):
+            return Reply("".join(self.hdparm[word.rsplit("/", 1)[-1]] for word in words if "/dev/" in word))
+
+        replies = {
+            ("udevadm", "info", "--export-db"): self.host.udev_reply,
+            ("dmsetup", "table"): Reply(self.table),
+            ("dmsetup", "status"): Reply(self.status),
+            ("hdparm",): hdparm,
+        }
+        return read_stack(ScriptedRunner(replies, missing=missing), self.host.root, **options)
+
+
+@pytest.fixture
+def rack(tmp_path):
+    return Rack(tmp_path)
+
+
+def _ruling(stack, name):
+    verdict = stack.verdict(stack.devices.get(name))
+    return verdict.verdict, verdict.unflushed, verdict.reason
+
+
+def test_a_drive_with_its_cache_on_is_durable_only_for_flushed_writes(rack):
+    rack.sata("sda")
+    assert _ruling(rack.stack(), "sda") == ("durable", "may_be_lost", "/dev/sda has its volatile write cache on, and every flush reaches it.")
+
+
+def test_a_drive_with_its_cache_off_keeps_every_write(rack):
+    rack.sata("sda", cache="off")
+    assert _ruling(rack.stack(), "sda") == ("durable", "kept", "/dev/sda has its write cache off.")
+
+
+def test_telling_the_kernel_is_not_telling_the_drive(rack):
+    rack.sata("sda", cache="on", kernel="write through")
+    verdict, unflushed, reason = _ruling(rack.stack(), "sda")
+    assert (verdict, unflushed) == ("at_risk", "may_be_lost")
+    assert reason == "/dev/sda has its volatile write cache on, and the kernel believes it has none, so no flush is sent to it."
+
+
+def test_a_cache_declared_protected_counts_as_safe(rack):
+    rack.sata("sda", serial="PLP1")
+    assert _ruling(rack.stack(protected=["plp1"]), "sda") == ("durable", "kept", "/dev/sda is declared safe from power cuts.")
+    assert _ruling(rack.stack(protected=["TESTDISK"]), "sda")[0:2] == ("durable", "kept")
+    assert _ruling(rack.stack(protected=["OTHER"]), "sda")[1] == "may_be_lost"
+
+
+def test_a_drive_that_says_nothing_is_unknown_where_the_kernel_sends_no_flush(rack):
+    rack.sata("sda", cache="silent", kernel="write through")
+    verdict, unflushed, reason = _ruling(rack.stack(), "sda")
+    assert (verdict, unflushed) == ("unknown", "unknown")
+    assert "does not tell whether its write cache is on" in reason
+
+
+def test_a_flush_goes_through_a_logical_volume_to_the_drive(rack):
+    rack.sata("sda")
+    rack.volume("dm-0", "vg-data", ["sda"])
+    assert _ruling(rack.stack(), "dm-0")[0] == "durable"
+
+
+def test_a_layer_that_swallows_flushes_over_a_volatile_cache_is_at_risk(rack):
+    rack.sata("sda")
+    rack.volume("dm-0", "cachedev", ["sda"], write_cache="write through", target="flashcache", uuid="")
+    verdict, unflushed, reason = _ruling(rack.stack(), "dm-0")
+    assert (verdict, unflushed) == ("at_risk", "may_be_lost")
+    assert reason == "/dev/sda has its volatile write cache on, and /dev/dm-0 (flashcache) passes no flush down."
+
+
+def test_a_mapping_that_swallows_flushes_does_no_harm_over_drives_without_cache(rack):
+    rack.sata("sda", cache="off")
+    rack.volume("dm-0", "vg-data", ["sda"], write_cache="write through")
+    assert _ruling(rack.stack(), "dm-0")[:2] == ("durable", "kept")
+
+
+def test_a_write_back_cache_is_as_good_as_the_worst_medium_under_it(rack):
+    rack.sata("sda", cache="off", rotational=True)
+    rack.sata("sdb", cache="on")
+    rack.volume("dm-0", "vg-data_corig", ["sda"], write_cache="write through")
+    rack.volume("dm-1", "vg-fast_cpool-cdata", ["sdb"])
+    rack.volume("dm-2", "vg-data", ["dm-0", "dm-1"], target="cache")
+    rack.status = _CACHE_STATUS
+    stack = rack.stack()
+    assert _ruling(stack, "dm-2")[:2] == ("durable", "may_be_lost")
+    layers = stack.describe("dm-2")["layers"]
+    assert [layer["name"] for layer in layers] == ["dm-2", "dm-0", "dm-1", "sda", "sdb"]
+    cache = layers[0]["caches"][0]
+    assert (cache["layer"], cache["mode"], cache["dirty"], cache["block_size"]) == ("block_cache", "writeback", 1579, 65536)
+    assert [cache["drive"] for layer in layers for cache in layer["caches"] if cache["layer"] == "drive"] == ["disabled", "enabled"]
+
+
+def test_a_mirror_is_at_risk_if_one_half_is(rack):
+    rack.sata("sda")
+    rack.sata("sdb", kernel="write through")
+    rack.host.disk("md0", "virtual", slaves=["sda", "sdb"])
+    assert _ruling(rack.stack(), "md0")[0] == "at_risk"
+
+
+def test_a_cache_that_the_kernel_gave_up_is_unknown(rack):
+    rack.sata("sda", cache="off")
+    rack.volume("dm-0", "vg-data", ["sda"], target="cache")
+    rack.status = "vg-data: 0 1228800 cache Fail\n"
+    assert _ruling(rack.stack(), "dm-0")[0] == "unknown"
+
+
+def test_a_raid_volume_is_unknown_until_its_controller_is_read(rack):
+    rack.host.disk("sda", "raid")
+    verdict, _unflushed, reason = _ruling(rack.stack(), "sda")
+    assert verdict == "unknown"
+    assert "megaraid_sas" in reason
+
+
+def test_main_memory_is_at_risk_and_what_is_elsewhere_unknown(rack):
+    rack.host.disk("zram0", "virtual")
+    rack.host.disk("nbd0", "virtual")
+    rack.host.disk("bcache0", "virtual")
+    stack = rack.stack()
+    assert [_ruling(stack, name)[0] for name in ("zram0", "nbd0", "bcache0")] == ["at_risk", "unknown", "unknown"]
+
+
+def test_a_missing_tool_hides_only_its_own_layer(rack):
+    rack.sata("sda")
+    rack.host.disk("zram0", "virtual")
+    stack = rack.stack(missing={"hdparm"})
+    # The kernel still knows that the drive reports a cache, and sends flushes.
+    assert _ruling(stack, "sda")[0] == "durable"
+    assert _ruling(stack, "zram0")[0] == "at_risk"
+
+
+def test_a_partition_is_ruled_by_its_disk(rack):
+    rack.sata("sda", kernel="write through")
+    rack.host.partition("sda", 1)
+    assert _ruling(rack.stack(), "sda1")[0] == "at_risk"
+
+
+def test_a_device_that_vanished_is_described_as_such(rack):
+    rack.sata("sda")
+    assert rack.stack().describe("sdz")["verdict"] == "unknown"
+
+
+def test_devices_as_plain_data_keyed_by_what_people_call_them(rack):
+    rack.sata("sda", serial="S1")
+    rack.volume("dm-0", "vg-data", ["sda"])
+    rack.host.disk("loop0", "virtual", size=0)
+    stack = rack.stack()
+    assert set(stack.as_devices()) == {"sda", "vg/data"}
+    assert set(stack.as_devices(empty=True)) == {"sda", "vg/data", "loop0"}
+    disk = stack.as_devices()["sda"]
+    assert disk["write_cache"] == {"drive": "enabled", "kernel": "write back", "kernel_agrees": True, "provider": "ata"}
+    assert (disk["identity"], disk["verdict"], disk["holders"]) == ("S1", "durable", ("dm-0",))
+
+
+def test_the_number_of_commands_does_not_grow_with_the_disks(tmp_path):
+    calls = []
+    for count in (2, 12):
+        rack = Rack(tmp_path / str(count))
+        for letter in "abcdefghijkl"[:count]:
+            rack.sata(f"sd{letter}")
+        stack_runner = ScriptedRunner(
+            {
+                ("udevadm", "info", "--export-db"): rack.host.udev_reply,
+                ("hdparm",): lambda words: Reply("".join(_HDPARM_ON.format(word[5:]) for word in words if word.startswith("/dev/"))),
+            }
+        )
+        read_stack(stack_runner, rack.host.root)
+        calls.append(len(stack_runner.calls))
+    assert calls[0] == calls[1]

@@ -34,7 +34,7 @@ _HOST_PATH = re.compile(r"/[A-Za-z0-9._/-]+\Z")
 class ActionModule(ActionBase):
     """See the documentation of ``cachefleet.storage.collect``."""
 
-    TRANSFERS_FILES = True
+    TRANSFERS_FILES = False
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)

@@ -235,10 +235,8 @@ def _percentiles(values: t.Mapping[str, t.Any]) -> dict[str, float | None]:
 
 def _verdict(records: t.Sequence[CellRecord]) -> str | None:
     """The verdict all repeats agree on, else what it went through."""
-    seen: list[str] = []
-    for record in records:
-        seen += [verdict for verdict in record.verdicts if verdict is not None and verdict not in seen]
-    return ">".join(seen) if seen else None
+    seen = dict.fromkeys(verdict for record in records for verdict in record.verdicts if verdict is not None)
+    return ">".join(seen) or None
 
 
 def _ratio(row: Row, first: Row | None, base: str, differences: t.Sequence[str]) -> Ratio:

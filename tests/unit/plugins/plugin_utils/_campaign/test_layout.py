@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 
 import pytest
+
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import layout
 
@@ -21,7 +22,29 @@ def test_plain_names_may_be_part_of_a_path(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["", ".", "..", ".hidden", "-x", "_x", "a/b", "a\\b", "a b", "a\n", "a\0", "é", "a" * 129, "a@b", "fe80::1", "tables", "plan.json", "campaign.json", None, 7, ["a"]],
+    [
+        "",
+        ".",
+        "..",
+        ".hidden",
+        "-x",
+        "_x",
+        "a/b",
+        "a\\b",
+        "a b",
+        "a\n",
+        "a\0",
+        "é",
+        "a" * 129,
+        "a@b",
+        "fe80::1",
+        "tables",
+        "plan.json",
+        "campaign.json",
+        None,
+        7,
+        ["a"],
+    ],
 )
 def test_other_names_may_not(name):
     with pytest.raises(BadInput, match="cannot be the name of a variant"):

@@ -16,6 +16,7 @@ import subprocess
 import tarfile
 
 import pytest
+
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import CellKey, DamagedArchive, ResultsError
@@ -282,7 +283,7 @@ def test_a_disk_that_becomes_full_leaves_no_half_result(tiny_disk, tmp_path, mon
 
 
 def test_a_campaign_is_not_begun_on_a_full_disk(tiny_disk):
-    with pytest.raises(ResultsError, match="has .* free and a campaign needs 16 MiB"):
+    with pytest.raises(ResultsError, match=r"has .* free and a campaign needs 16 MiB"):
         store.open_campaign(tiny_disk, now=NOW)
 
 
@@ -296,7 +297,7 @@ def test_a_results_folder_of_somebody_else_is_one_sentence(tmp_path):
     if os.geteuid() == 0:
         pytest.skip("root may write everywhere")
     tmp_path.chmod(0o555)
-    with pytest.raises(ResultsError, match="Permission denied.*set fio_benchmark_results"):
+    with pytest.raises(ResultsError, match=r"Permission denied.*set fio_benchmark_results"):
         store.open_campaign(tmp_path / "results", now=NOW)
     with pytest.raises(ResultsError, match="Permission denied"):
         store.open_campaign(tmp_path / "results", now=NOW, dry_run=True)
@@ -339,7 +340,7 @@ def test_a_plan_is_added_to_and_never_shortened(campaign):
 
 def test_a_measured_cell_is_not_planned_again_by_accident(campaign, tmp_path):
     take_in(pack(tmp_path / "a.tar", cell()), campaign)
-    with pytest.raises(BadInput, match="has an ok result for 1 of these cells of host node1 already.*fio_benchmark_replace"):
+    with pytest.raises(BadInput, match=r"has an ok result for 1 of these cells of host node1 already.*fio_benchmark_replace"):
         store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], now=NOW)
     assert not store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], now=NOW, replace=True)
 

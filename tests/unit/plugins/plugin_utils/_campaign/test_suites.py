@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import suites
 
@@ -105,7 +106,7 @@ def test_a_bad_suite_is_one_sentence_that_names_the_place(suite, sentence):
 
 
 def test_an_unknown_suite_names_the_known_ones():
-    with pytest.raises(BadInput, match="no suite named 'three'.*one of two"):
+    with pytest.raises(BadInput, match=r"no suite named 'three'.*one of two"):
         suites.expand("three", SUITES, [DISK])
 
 

@@ -1,0 +1,256 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The verbs on the controller, with a host that is honest, one that is not, and one whose answer gets lost."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import types
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+
+from ansible_collections.cachefleet.storage.plugins.action import campaign as campaign_action
+from ansible_collections.cachefleet.storage.plugins.action import collect as collect_action
+from ansible_collections.cachefleet.storage.plugins.action import report as report_action
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
+from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, cell, pack, said_of
+
+SPOOL = "/var/lib/cachefleet/spool"
+REMOTE = f"{SPOOL}/{CAMPAIGN}.tar"
+
+
+class Connection:
+    """A connection plugin as far as it is used: it copies a file of the host, or fails at it."""
+
+    become = None
+
+    def __init__(self, remote=None, error=None):
+        self.remote, self.error, self.fetched = remote, error, []
+        self._shell = types.SimpleNamespace(tmpdir=None)
+
+    def fetch_file(self, source, target):
+        self.fetched.append(source)
+        if self.error is not None:
+            pathlib.Path(target).write_bytes(b"the beginning of")
+            raise self.error
+        shutil.copyfile(self.remote, target)
+
+
+class Host:
+    """Runs one action plugin as a task of one host would."""
+
+    def __init__(self, module, monkeypatch, connection=None, name="node1"):
+        self.connection = connection or Connection()
+        self.module, self.name = module, name
+        self.printed, self.removed = [], []
+        self.answer = {"changed": True}
+        monkeypatch.setattr(module.ActionModule, "_execute_module", self._execute)
+
+    def _execute(self, module_name, module_args, task_vars):
+        assert (module_name, module_args["state"]) == ("ansible.builtin.file", "absent")
+        self.removed.append(module_args["path"])
+        return self.answer
+
+    def run(self, *, check_mode=False, **args):
+        task = types.SimpleNamespace(args=args, check_mode=check_mode, async_val=0, diff=False)
+        action = object.__new__(self.module.ActionModule)
+        display = types.SimpleNamespace(display=self.printed.append, warning=self.printed.append)
+        vars(action).update(
+            _display=display, _task=task, _connection=self.connection, _play_context=None, _loader=None, _templar=None, _cleanup_remote_tmp=False
+        )
+        return action.run(task_vars={"inventory_hostname": self.name})
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    host = Host(campaign_action, monkeypatch)
+    result = host.run(results=str(tmp_path / "results"), name=CAMPAIGN, variant="before", cells=[{"name": "randwrite-4k", "repeat": 1, "job": {}}])
+    assert result == {"changed": True, "name": CAMPAIGN, "path": str(tmp_path / "results" / CAMPAIGN)}
+    return tmp_path / "results" / CAMPAIGN
+
+
+@pytest.fixture
+def archive(tmp_path):
+    return pack(tmp_path / "a.tar", cell())
+
+
+def said(archive, **changes):
+    return {**said_of(archive), "path": REMOTE, **changes}
+
+
+def hidden(folder):
+    return [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+# --- campaign
+
+
+def test_a_campaign_is_opened_once(folder, monkeypatch):
+    host = Host(campaign_action, monkeypatch)
+    again = host.run(results=str(folder.parent), name=CAMPAIGN, variant="before", cells=[{"name": "randwrite-4k", "repeat": 1}])
+    assert again["changed"] is False
+
+
+def test_a_campaign_needs_a_variant_for_its_cells(tmp_path, monkeypatch):
+    result = Host(campaign_action, monkeypatch).run(results=str(tmp_path), cells=[{"name": "a", "repeat": 1}])
+    assert result["failed"]
+    assert "no variant" in result["msg"]
+
+
+def test_check_mode_opens_nothing(tmp_path, monkeypatch):
+    result = Host(campaign_action, monkeypatch).run(check_mode=True, results=str(tmp_path / "results"), variant="a", cells=[{"name": "a", "repeat": 1}])
+    assert result["changed"] is True
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_host_whose_name_is_no_folder_is_found_before_it_measures(tmp_path, monkeypatch):
+    result = Host(campaign_action, monkeypatch, name="fe80::1").run(results=str(tmp_path), variant="a", cells=[{"name": "a", "repeat": 1}])
+    assert result["failed"]
+    assert "ansible_host" in result["msg"]
+
+
+# --- collect
+
+
+def test_results_arrive_and_only_then_leave_the_host(folder, archive, monkeypatch):
+    host = Host(collect_action, monkeypatch, Connection(archive))
+    result = host.run(path=str(folder), archive=said(archive))
+    assert (result["changed"], result["stored"], result["states"]) == (True, ["before/randwrite-4k/1"], {"ok": 1})
+    assert host.removed == [f"{SPOOL}/{CAMPAIGN}", REMOTE]
+    assert store.load_campaign(folder).cells[0].state == "ok"
+    assert hidden(folder) == []
+
+
+def test_collecting_again_changes_nothing(folder, archive, monkeypatch):
+    host = Host(collect_action, monkeypatch, Connection(archive))
+    host.run(path=str(folder), archive=said(archive))
+    host.answer = {"changed": False}
+    result = host.run(path=str(folder), archive=said(archive))
+    assert (result["changed"], result["unchanged"]) == (False, ["before/randwrite-4k/1"])
+
+
+def test_a_host_may_keep_its_copy(folder, archive, monkeypatch):
+    host = Host(collect_action, monkeypatch, Connection(archive))
+    assert host.run(path=str(folder), archive=said(archive), keep_on_host=True)["changed"]
+    assert host.removed == []
+
+
+def test_check_mode_fetches_nothing(folder, archive, monkeypatch):
+    host = Host(collect_action, monkeypatch, Connection(archive))
+    assert host.run(check_mode=True, path=str(folder), archive=said(archive))["changed"]
+    assert (host.connection.fetched, host.removed) == ([], [])
+    assert "would collect" in host.printed[0]
+
+
+@pytest.mark.parametrize("archive_said", [{}, {"path": None, "sha256": None, "size": None}])
+def test_a_host_without_results_changes_nothing(folder, monkeypatch, archive_said):
+    host = Host(collect_action, monkeypatch)
+    assert host.run(path=str(folder), archive=archive_said)["changed"] is False
+    assert host.connection.fetched == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"path": "/etc/shadow"}, "not a file below"),
+        ({"path": f"{SPOOL}/../../../etc/shadow"}, "not a file below"),
+        ({"path": f"{SPOOL}/a b"}, "not a file below"),
+        ({"path": f"{SPOOL}/$(reboot)"}, "not a file below"),
+        ({"path": SPOOL}, "not a file below"),
+        ({"path": f"{SPOOL}x/a.tar"}, "not a file below"),
+        ({"path": "spool/a.tar"}, "not a file below"),
+        ({"sha256": "abc"}, "for the SHA-256 of its archive"),
+        ({"sha256": None}, "for the SHA-256 of its archive"),
+        ({"size": -1}, "for the size of its archive"),
+        ({"size": None}, "for the size of its archive"),
+        ({"size": 1 << 50}, "at most 4 GiB are taken in"),
+    ],
+)
+def test_what_a_host_says_of_its_archive_is_not_believed(folder, archive, monkeypatch, changes, sentence):
+    host = Host(collect_action, monkeypatch, Connection(archive))
+    result = host.run(path=str(folder), archive=said(archive, **changes))
+    assert result["failed"]
+    assert sentence in result["msg"]
+    assert (host.connection.fetched, host.removed) == ([], [])
+
+
+@pytest.mark.parametrize("damage", ["sha", "content", "transfer"])
+def test_what_arrives_damaged_stays_on_the_host(folder, archive, tmp_path, monkeypatch, damage):
+    connection = Connection(archive, AnsibleError("sftp: connection lost") if damage == "transfer" else None)
+    claim = said(archive, sha256="0" * 64) if damage == "sha" else said(archive)
+    if damage == "content":
+        connection.remote = pack(tmp_path / "b.tar", cell(host="node2"))
+        claim = said(connection.remote)
+    host = Host(collect_action, monkeypatch, connection)
+    result = host.run(path=str(folder), archive=claim)
+    assert result["failed"]
+    assert "still on the host" in result["msg"]
+    assert host.removed == []
+    assert hidden(folder) == []
+    assert [record.state for record in store.load_campaign(folder).cells] == ["missing"]
+
+
+def test_a_lost_connection_is_left_to_ansible(folder, archive, monkeypatch):
+    host = Host(collect_action, monkeypatch, Connection(archive, AnsibleConnectionFailure("no route to host")))
+    with pytest.raises(AnsibleConnectionFailure):
+        host.run(path=str(folder), archive=said(archive))
+    assert hidden(folder) == []
+
+
+def test_another_ok_result_is_kept_on_both_sides(folder, archive, tmp_path, monkeypatch):
+    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=said(archive))
+    second = pack(tmp_path / "b.tar", cell(content=b"measured again"))
+    host = Host(collect_action, monkeypatch, Connection(second))
+    result = host.run(path=str(folder), archive=said(second))
+    assert result["failed"]
+    assert "it was kept, and the new one waits on the host" in result["msg"]
+    assert host.removed == []
+    assert host.run(path=str(folder), archive=said(second), replace=True)["replaced"] == ["before/randwrite-4k/1"]
+    assert len(host.removed) == 2
+
+
+def test_a_host_that_cannot_clean_up_is_no_failure(folder, archive, monkeypatch):
+    host = Host(collect_action, monkeypatch, Connection(archive))
+    host.answer = {"failed": True, "msg": "read-only \x1b[31mfile system"}
+    result = host.run(path=str(folder), archive=said(archive))
+    assert "failed" not in result
+    assert any("could not be removed from the host: read-only file system" in line for line in host.printed)
+
+
+def test_a_disk_too_small_for_the_archive_is_found_before_it_is_fetched(folder, archive, monkeypatch):
+    monkeypatch.setattr(store.os, "statvfs", lambda _folder: types.SimpleNamespace(f_bavail=1, f_frsize=4096))
+    host = Host(collect_action, monkeypatch, Connection(archive))
+    result = host.run(path=str(folder), archive=said(archive))
+    assert "has 4 KiB free and collecting the results of host node1 needs" in result["msg"]
+    assert host.connection.fetched == []
+
+
+# --- report
+
+
+def test_the_report_is_printed_and_returned(folder, archive, monkeypatch):
+    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=said(archive))
+    store.write_plan(folder, "node2", "before", [("randwrite-4k", 1)], now=campaign_action.datetime.datetime.now())
+    host = Host(report_action, monkeypatch, name="localhost")
+    result = host.run(path=str(folder), problems={"node2": "out of reach"})
+    assert (result["changed"], result["states"]) == (False, {"ok": 1, "missing": 1})
+    assert result["not_ok"] == ["node2 before randwrite-4k/1: missing: out of reach"]
+    assert [(row["host"], row["iops"]) for row in result["rows"]] == [("node1", 1500.0), ("node2", None)]
+    assert result["text"] in host.printed[0]
+
+
+def test_a_report_of_nothing_is_one_sentence(tmp_path, monkeypatch):
+    result = Host(report_action, monkeypatch).run(path=str(tmp_path / "nowhere"))
+    assert result["failed"]
+    assert "does not exist" in result["msg"]
+    assert Host(report_action, monkeypatch).run(check_mode=True, path=str(tmp_path / "nowhere"))["rows"] == []
+
+
+def test_an_unknown_baseline_names_the_known_ones(folder, monkeypatch):
+    result = Host(report_action, monkeypatch).run(path=str(folder), baseline="x")
+    assert "give one of before as the baseline" in result["msg"]

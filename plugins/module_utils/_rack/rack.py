@@ -1,0 +1,543 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""A rack: machines described, created, started, stopped, cut from power and removed."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import os
+import pathlib
+import shutil
+import time
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Step, converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, Refused, StorageError, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, MIB, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack import ssh
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.accelerator import choose_accelerator
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.image import require_tools
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import (
+    Boot,
+    Machine,
+    Places,
+    check_name,
+    describe_machines,
+    machine_from_data,
+    qemu_arguments,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import NotedProcess, note_process
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places import (
+    exclusive,
+    free_bytes,
+    last_lines,
+    make_folder,
+    read_json,
+    require_free,
+    write_json,
+)
+
+#: Disks are sparse files: a new machine needs this much at once, and its disks' sizes only as they fill.
+MACHINE_BYTES = GIB
+
+#: Seconds a guest may take to shut down by itself.
+SHUTDOWN_SECONDS = 90.0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller asks for.
+
+    :param state: ``started``, ``stopped``, ``restarted`` or ``absent``.
+    :param machines: the whole rack as described; only needed to start.
+    :param only: names of the machines that this call is about; empty means all.
+    :param how: ``shutdown`` or ``power_cut``.
+    :param recreate: whether a root disk or a disk may be thrown away where the description makes it necessary.
+    :param image: digest of the image to start from.
+    """
+
+    state: str
+    machines: tuple[Machine, ...] = ()
+    only: tuple[str, ...] = ()
+    how: str = "shutdown"
+    recreate: bool = False
+    image: str = ""
+
+
+@dataclass(frozen=True)
+class MachineState:
+    """One machine as found. ``description`` and ``note`` are what the rack's own notes say of it."""
+
+    description: Machine
+    image: str
+    running: bool
+    answers: bool
+    note: t.Mapping[str, t.Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RackState:
+    """``exists`` tells an empty rack from none."""
+
+    exists: bool
+    machines: t.Mapping[str, MachineState] = field(default_factory=dict)
+
+
+def plan_rack(present: RackState, wanted: Wanted) -> list[Step]:
+    """The steps from one state of a rack to another. Machines stop first, then change, then start all together."""
+    names = _names_meant(present, wanted)
+    if wanted.state == "absent":
+        return _plan_removal(present, wanted, names)
+    if wanted.state == "stopped":
+        return _plan_stops(present, [name for name in names if present.machines[name].running], wanted.how)
+    described = {machine.name: machine for machine in wanted.machines}
+    if wanted.state == "restarted":
+        running = [name for name in names if present.machines[name].running]
+        return _plan_stops(present, running, wanted.how) + [_start(name, "stopped") for name in names]
+    stops: list[str] = []
+    changes: list[Step] = []
+    starts: list[Step] = []
+    for name in names:
+        found = present.machines.get(name)
+        if found is None:
+            changes.append(_create(described[name]))
+            starts.append(_start(name, "absent"))
+            continue
+        change = _plan_change(found, described[name], wanted)
+        changes += change
+        if change and found.running:
+            stops.append(name)
+        if change or not found.running:
+            starts.append(_start(name, "stopped"))
+        elif not found.answers:
+            starts.append(Step(LAYER, name, "ssh", "silent", "answers", f"Wait until {name} answers ssh", "wait"))
+    return _plan_stops(present, stops, wanted.how) + changes + starts
+
+
+LAYER = "virtual_rack"
+
+
+def _names_meant(present: RackState, wanted: Wanted) -> list[str]:
+    known = [machine.name for machine in wanted.machines] if wanted.state == "started" else list(present.machines)
+    if wanted.state == "absent":
+        # What is not there need not be removed.
+        return [name for name in known if not wanted.only or name in wanted.only]
+    for name in wanted.only:
+        if name not in known and not (wanted.state == "stopped" and any(machine.name == name for machine in wanted.machines)):
+            listed = ", ".join(known) or "none"
+            raise BadInput(f"There is no machine {name} in this rack; it has: {listed}.", item=name)
+    return [name for name in known if not wanted.only or name in wanted.only]
+
+
+def _plan_removal(present: RackState, wanted: Wanted, names: t.Sequence[str]) -> list[Step]:
+    steps = [
+        Step(LAYER, name, "state", "started" if present.machines[name].running else "stopped", "absent", f"Destroy {name} with its disks", "destroy")
+        for name in names
+    ]
+    if present.exists and len(names) == len(present.machines) and (names or not wanted.only):
+        steps.append(Step(LAYER, "rack", "folder", "present", "absent", "Remove the folder of the rack", "remove"))
+    return steps
+
+
+def _plan_stops(present: RackState, names: t.Sequence[str], how: str) -> list[Step]:
+    verb = "Cut the power of" if how == "power_cut" else "Shut down"
+    return [Step(LAYER, name, "state", "started", "stopped", f"{verb} {name}", how) for name in names]
+
+
+def _start(name: str, before: str) -> Step:
+    return Step(LAYER, name, "state", before, "started", f"Start {name}", "start")
+
+
+def _create(machine: Machine) -> Step:
+    return Step(LAYER, machine.name, "description", None, machine.as_data(), f"Create {machine.name}", "create", {"machine": machine.as_data()})
+
+
+def _plan_change(found: MachineState, machine: Machine, wanted: Wanted) -> list[Step]:
+    """The steps that make a machine that exists fit a description; empty if it does."""
+    steps: list[Step] = []
+    name = machine.name
+    if found.image != wanted.image:
+        if not wanted.recreate:
+            raise Refused(
+                f"{name} was made from another image ({found.image[:16]}) than the one now wanted ({wanted.image[:16]}):"
+                " set recreate to give it a new root disk, or destroy the rack.",
+                item=name,
+            )
+        steps.append(Step(LAYER, name, "image", found.image, wanted.image, f"Make the root disk of {name} anew", "new_root"))
+    new = {disk.name: disk for disk in machine.disks}
+    lost = [disk for disk in found.description.disks if disk.name not in new or new[disk.name].size != disk.size]
+    if lost and not wanted.recreate:
+        disk = lost[0]
+        change = f"would change its size from {format_size(disk.size)} to {format_size(new[disk.name].size)}" if disk.name in new else "is no longer described"
+        raise Refused(f"{name}: the disk {disk.name} {change}, and its contents would be lost: set recreate to allow that.", item=name)
+    for disk in lost:
+        after = new[disk.name].size if disk.name in new else None
+        steps.append(Step(LAYER, name, f"disk {disk.name}", disk.size, after, f"Throw away the disk {disk.name} of {name}", "drop_disk", {"file": disk.file}))
+    if found.description != machine:
+        before, after = found.description.as_data(), machine.as_data()
+        keys = [key for key in after if before[key] != after[key]]
+        action = f"Change {', '.join(keys)} of {name}"
+        steps.append(
+            Step(LAYER, name, "description", {key: before[key] for key in keys}, {key: after[key] for key in keys}, action, "create", {"machine": after})
+        )
+    return steps
+
+
+class RackLayer(Layer[RackState, Wanted]):
+    """One rack on this host.
+
+    :param name: name of the rack.
+    :param places: where its files are.
+    :param cache_dir: where the answer of the KVM probe is kept.
+    :param image: paths of an image, as module virtual_rack_image returns them; empty where nothing is started.
+    :param accelerator: ``auto``, ``kvm`` or ``tcg``.
+    :param ssh_timeout: seconds a machine may take from its start to the first login.
+    """
+
+    name = LAYER
+
+    def __init__(
+        self,
+        runner: Runner,
+        name: str,
+        places: Places,
+        *,
+        cache_dir: pathlib.Path,
+        image: t.Mapping[str, str],
+        accelerator: str = "auto",
+        ssh_timeout: float = 120.0,
+        root: pathlib.Path = pathlib.Path("/"),
+    ) -> None:
+        self.runner = runner
+        self.rack = name
+        self.places = places
+        self.cache_dir = cache_dir
+        self.image = image
+        self.accelerator = accelerator
+        self.ssh_timeout = ssh_timeout
+        self.root = root
+        self.warnings: list[str] = []
+        self._pool = concurrent.futures.ThreadPoolExecutor(max_workers=16)
+        self._planned: list[Step] = []
+        self._pending: dict[str, concurrent.futures.Future[None]] = {}
+        self._boot_seconds: dict[str, float] = {}
+
+    # read ---------------------------------------------------------------------------------------------------------------
+
+    def read(self) -> RackState:
+        self._finish_all()
+        notes = self._notes()
+        states = dict(zip(notes, self._pool.map(self._read_machine, notes.values())))
+        return RackState(self.places.rack.is_dir(), states)
+
+    def _read_machine(self, note: t.Mapping[str, t.Any]) -> MachineState:
+        process = _process_of(note)
+        running = process is not None and process.alive(self.root)
+        answers = running and ssh.greets(note["ssh_port"], 5.0) and ssh.logs_in(self.runner, note["ssh_port"], self.places.key, self.places.known_hosts)
+        return MachineState(machine_from_data(note["description"]), note["image"]["digest"], running, answers, note)
+
+    def _notes(self) -> dict[str, dict[str, t.Any]]:
+        notes = read_json(self.places.state)
+        return {} if notes is None else notes["machines"]
+
+    # plan ---------------------------------------------------------------------------------------------------------------
+
+    def plan(self, present: RackState, wanted: Wanted) -> list[Step]:
+        for machine in wanted.machines:
+            self.places.check_sockets(machine)
+        self._planned = plan_rack(present, wanted)
+        return list(self._planned)
+
+    def verify(self, present: RackState, wanted: Wanted) -> list[Difference]:
+        if wanted.state == "restarted":
+            idle = [name for name in _names_meant(present, wanted) if not present.machines[name].answers]
+            return [Difference(self.name, name, "state", "started", "stopped") for name in idle]
+        return super().verify(present, wanted)
+
+    # apply --------------------------------------------------------------------------------------------------------------
+
+    def apply(self, step: Step) -> None:
+        if self._planned:
+            planned, self._planned = self._planned, []
+            self._prepare(planned)
+        if step.item in self._pending:
+            self._pending.pop(step.item).result()
+        operations: dict[str, t.Callable[[Step], None]] = {
+            "create": self._create,
+            "new_root": self._new_root,
+            "drop_disk": self._drop_disk,
+            "start": self._start,
+            "wait": self._wait,
+            "shutdown": self._shut_down,
+            "power_cut": self._cut_power,
+            "destroy": self._destroy,
+            "remove": self._remove,
+        }
+        operations[step.operation](step)
+
+    def _prepare(self, steps: t.Sequence[Step]) -> None:
+        """Refuse before anything is changed what could not be done to its end.
+
+        :raises StorageError: naming what is missing: a command, a file of the image, memory, disk space.
+        """
+        creates = [machine_from_data(step.arguments["machine"]) for step in steps if step.operation == "create"]
+        starts = [step.item for step in steps if step.operation == "start"]
+        if not creates and not starts:
+            return
+        require_tools(self.runner, ["qemu-system-x86_64", "qemu-img", "ssh", "ssh-keygen"])
+        notes = self._notes()
+        for image in [self.image] if creates else [notes[name]["image"] for name in starts]:
+            _require_image(image)
+        self._require_disk_space(creates)
+        self._require_memory(creates, starts)
+
+    def _require_disk_space(self, creates: t.Sequence[Machine]) -> None:
+        fresh = [machine for machine in creates if not self.places.root_disk(machine.name).exists()]
+        if not fresh:
+            return
+        require_free(self.places.rack, MACHINE_BYTES * len(fresh), f"creating {len(fresh)} machines")
+        full, have = sum(disk.size for machine in fresh for disk in machine.disks), free_bytes(self.places.rack)
+        if full > have:
+            self.warnings.append(
+                f"The disks of the new machines could grow to {format_size(full)}, and {format_size(have)} are free in {self.places.rack}:"
+                " a machine stops when its disk cannot grow."
+            )
+
+    def _require_memory(self, creates: t.Sequence[Machine], starts: t.Sequence[str]) -> None:
+        memory = {name: machine_from_data(note["description"]).memory for name, note in self._notes().items()}
+        memory.update({machine.name: machine.memory for machine in creates})
+        need = sum(memory[name] for name in starts)
+        have = available_memory(self.root)
+        if have is not None and need > have:
+            raise Refused(f"Memory is short: starting {', '.join(starts)} needs {format_size(need)}, and {format_size(have)} are available.", item=starts[0])
+
+    def _create(self, step: Step) -> None:
+        machine = machine_from_data(step.arguments["machine"])
+        folder = self.places.folder(machine.name)
+        make_folder(folder)
+        if not self.places.key.exists():
+            self.runner.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"virtual rack {self.rack}", "-f", str(self.places.key)])
+        if not self.places.root_disk(machine.name).exists():
+            self._make_root(machine.name)
+        for disk in machine.disks:
+            path = self.places.disk(machine.name, disk)
+            if not path.exists():
+                with path.open("xb") as handle:
+                    handle.truncate(disk.size)
+        note = {"ssh_port": None, "host_key": pathlib.Path(self.image["host_key"]).read_text(), **self._notes().get(machine.name, {})}
+        self._note(machine.name, {**note, "description": machine.as_data(), "image": dict(self.image)})
+
+    def _new_root(self, step: Step) -> None:
+        self._make_root(step.item)
+        host_key = pathlib.Path(self.image["host_key"]).read_text()
+        self._note(step.item, {**self._notes()[step.item], "image": dict(self.image), "host_key": host_key})
+
+    def _make_root(self, name: str) -> None:
+        path = self.places.root_disk(name)
+        path.unlink() if path.exists() else None
+        self.runner.run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", self.image["base"], str(path)])
+
+    def _drop_disk(self, step: Step) -> None:
+        path = self.places.folder(step.item) / step.arguments["file"]
+        if path.exists():
+            path.unlink()
+
+    def _start(self, step: Step) -> None:
+        name = step.item
+        notes = self._notes()
+        machine = machine_from_data(notes[name]["description"])
+        image = notes[name]["image"]
+        chosen = choose_accelerator(self.runner, self.accelerator, kernel=image["kernel"], initrd=image["initrd"], cache_dir=self.cache_dir)
+        started = time.monotonic()
+        port = self._launch(machine, notes, chosen)
+        pid = int(self.places.pid_file(name).read_text())
+        process = note_process(pid)
+        if process is None:
+            raise self._died(name)
+        self._note(name, {**notes[name], "ssh_port": port, "accelerator": chosen, "boot_seconds": None, "process": dataclasses.asdict(process)})
+        self._write_known_hosts()
+        self._pending[name] = self._pool.submit(self._await_login, name, port, process, started)
+
+    def _launch(self, machine: Machine, notes: t.Mapping[str, t.Mapping[str, t.Any]], accelerator: str) -> int:
+        """Start QEMU and return the port it forwards; another process may take a free port first, so it is tried again."""
+        image = notes[machine.name]["image"]
+        public_key = self.places.key.with_suffix(".pub").read_text()
+        taken = {note["ssh_port"] for other, note in notes.items() if other != machine.name and note["ssh_port"]}
+        who = f"{self.rack}/{machine.name}"
+        for _attempt in range(5):
+            port = ssh.choose_port(machine.ssh_port, notes[machine.name]["ssh_port"], who, taken)
+            boot = Boot(image["kernel"], image["initrd"], accelerator, port, public_key)
+            completed = self.runner.run(qemu_arguments(machine, self.rack, self.places, boot), ok=None, timeout=60)
+            if completed.rc == 0:
+                return port
+            if "host forwarding" not in completed.stderr or machine.ssh_port is not None:
+                break
+            taken.add(port)
+        raise CommandFailed(f"{machine.name}: QEMU did not start: {completed.last_words}", item=machine.name, completed=completed)
+
+    def _await_login(self, name: str, port: int, process: NotedProcess, started: float) -> None:
+        deadline = started + self.ssh_timeout
+        if ssh.wait_for_login(self.runner, port, self.places.key, self.places.known_hosts, deadline, process.alive):
+            self._boot_seconds[name] = round(time.monotonic() - started, 1)
+            return
+        if not process.alive():
+            raise self._died(name)
+        raise TimedOut(
+            f"{name} did not answer ssh on {ssh.HOST}:{port} within {self.ssh_timeout:g} seconds. Its console ends with:\n"
+            + last_lines(self.places.console(name), 12),
+            item=name,
+        )
+
+    def _died(self, name: str) -> StorageError:
+        return StorageError(f"The machine {name} ended while it was starting. Its console ends with:\n" + last_lines(self.places.console(name), 12), item=name)
+
+    def _wait(self, step: Step) -> None:
+        note = self._notes()[step.item]
+        process = _process_of(note)
+        assert process is not None
+        self._pending[step.item] = self._pool.submit(self._await_login, step.item, note["ssh_port"], process, time.monotonic())
+
+    def _shut_down(self, step: Step) -> None:
+        self._pending[step.item] = self._pool.submit(self._shut_down_and_wait, step.item)
+
+    def _shut_down_and_wait(self, name: str) -> None:
+        note = self._notes()[name]
+        process = _process_of(note)
+        command = ssh.ssh_arguments(note["ssh_port"], self.places.key, self.places.known_hosts, ["systemctl", "poweroff"])
+        completed = None
+        with contextlib.suppress(TimedOut):
+            # The connection may end before the command's exit status arrives.
+            completed = self.runner.run(command, ok=None, timeout=30)
+        if process is not None and not process.wait(SHUTDOWN_SECONDS):
+            words = f" ({completed.last_words})" if completed is not None and completed.rc else ""
+            raise TimedOut(f"{name} did not shut down within {SHUTDOWN_SECONDS:g} seconds{words}: stop it with how: power_cut.", item=name, completed=completed)
+
+    def _cut_power(self, step: Step) -> None:
+        self._end(step.item)
+
+    def _end(self, name: str) -> None:
+        process = _process_of(self._notes()[name])
+        if process is not None and not process.kill():
+            raise TimedOut(f"{name}: the process {process.pid} did not end within 10 seconds of being killed.", item=name)
+
+    def _destroy(self, step: Step) -> None:
+        self._end(step.item)
+        folder = self.places.folder(step.item)
+        if folder.exists():
+            shutil.rmtree(folder)
+        notes = self._notes()
+        notes.pop(step.item)
+        write_json(self.places.state, {"rack": self.rack, "machines": notes})
+        self._write_known_hosts()
+
+    def _remove(self, step: Step) -> None:
+        shutil.rmtree(self.places.rack)
+
+    # notes --------------------------------------------------------------------------------------------------------------
+
+    def _note(self, name: str, note: t.Mapping[str, t.Any]) -> None:
+        write_json(self.places.state, {"rack": self.rack, "machines": {**self._notes(), name: note}})
+
+    def _write_known_hosts(self) -> None:
+        host_keys = {note["ssh_port"]: note["host_key"] for note in self._notes().values() if note["ssh_port"]}
+        self.places.known_hosts.write_text(ssh.known_hosts_text(host_keys))
+
+    def _finish_all(self) -> None:
+        """Let everything that runs at the same time come to its end; the first failure is reported after all have ended."""
+        pending, self._pending = self._pending, {}
+        concurrent.futures.wait(pending.values())
+        for name, seconds in self._boot_seconds.items():
+            self._note(name, {**self._notes()[name], "boot_seconds": seconds})
+        self._boot_seconds.clear()
+        for future in pending.values():
+            future.result()
+
+
+def _require_image(image: t.Mapping[str, str]) -> None:
+    for key in ("digest", "base", "kernel", "initrd", "host_key"):
+        value = image.get(key, "")
+        if not value or (key != "digest" and not os.path.isfile(value)):
+            raise StorageError(f"The {key} of the machine image is missing ({value or 'not given'}): build it with the module virtual_rack_image.", item=key)
+
+
+def _process_of(note: t.Mapping[str, t.Any]) -> NotedProcess | None:
+    process = note.get("process")
+    return None if process is None else NotedProcess(**process)
+
+
+def available_memory(root: pathlib.Path = pathlib.Path("/")) -> int | None:
+    """Bytes that can be used without swapping (proc(5), MemAvailable); ``None`` where the kernel does not say."""
+    for line in (root / "proc/meminfo").read_text().splitlines():
+        key, _colon, rest = line.partition(":")
+        if key == "MemAvailable":
+            return int(rest.split()[0]) * 1024
+    return None
+
+
+def machine_result(places: Places, state: MachineState) -> dict[str, t.Any]:
+    """What a caller wants to know of a machine: how to reach it and what it has."""
+    name, machine, note = state.description.name, state.description, state.note
+    process = _process_of(note)
+    return {
+        "name": name,
+        "state": "started" if state.running else "stopped",
+        "ssh_host": ssh.HOST,
+        "ssh_port": note["ssh_port"],
+        "ssh_user": "root",
+        "ssh_private_key_file": str(places.key),
+        "ssh_common_args": " ".join(ssh.ssh_options(places.known_hosts)),
+        "pid": process.pid if process is not None and state.running else None,
+        "accelerator": note.get("accelerator"),
+        "boot_seconds": note.get("boot_seconds"),
+        "monitor": str(places.monitor(name)),
+        "console": str(places.console(name)),
+        "cpus": machine.cpus,
+        "memory": machine.memory // MIB,
+        "disks": [{**dataclasses.asdict(disk), "file": str(places.disk(name, disk))} for disk in machine.disks],
+        "networks": [dataclasses.asdict(nic) for nic in machine.networks],
+    }
+
+
+def run_rack(runner: Runner, options: t.Mapping[str, t.Any], *, check_mode: bool) -> tuple[dict[str, t.Any], list[str]]:
+    """The whole of the module virtual_rack.
+
+    :param options: its options.
+    :returns: its result and its warnings.
+    :raises StorageError: for anything that can be explained.
+    """
+    check_name(options["name"], "rack")
+    cache_dir = pathlib.Path(options["cache_dir"])
+    places = Places(pathlib.Path(options["directory"] or cache_dir / "racks" / options["name"]))
+    image = {key: value for key, value in (options["image"] or {}).items() if value is not None}
+    wanted = Wanted(
+        state=options["state"],
+        machines=tuple(describe_machines(options["name"], options["machines"])),
+        only=tuple(options["only"]),
+        how=options["how"],
+        recreate=options["recreate"],
+        image=image.get("digest", ""),
+    )
+    layer = RackLayer(
+        runner,
+        options["name"],
+        places,
+        cache_dir=cache_dir,
+        image=image,
+        accelerator=options["accelerator"],
+        ssh_timeout=options["ssh_timeout"],
+    )
+    # A lock would make the folder; nothing is made in check mode or where there is nothing to stop or to remove.
+    locking = not check_mode and (wanted.state == "started" or places.rack.is_dir())
+    with exclusive(places.lock, patience=600, what=f"the rack {options['name']}") if locking else contextlib.nullcontext():
+        outcome = converge(layer, wanted, check_mode=check_mode)
+    machines = [machine_result(places, state) for state in outcome.present.machines.values()]
+    return {**outcome.as_result(), "machines": machines, "directory": str(places.rack)}, layer.warnings

@@ -286,12 +286,12 @@ class FlushWatch:
 
     def _dirty(self) -> int | None:
         name = dm.device_name(self.step.arguments["vg"], self.step.arguments["lv"])
-        completed = self.runner.run(["dmsetup", "status", "--target", "cache", name], ok=None)
         try:
-            return dm.parse_cache_status(completed.stdout).dirty
+            status = dm.read_status(self.runner).get(name)
         except StorageError:
-            # The table is being replaced at this moment: the next look will see it.
+            # The table may be in the middle of being replaced: the next look will see it.
             return None
+        return status.dirty if status is not None else None
 
 
 def _pv_devices(physical: t.Sequence[lvm_report.PhysicalVolume], devices: Devices) -> dict[str, str]:

@@ -94,7 +94,8 @@ def _read_item(item: t.Mapping[str, t.Any]) -> WantedCache:
 
 def _origin(text: str, item: str) -> tuple[str, str]:
     words = (text[len("/dev/") :] if text.startswith("/dev/") else text).split("/")
-    if len(words) != 2 or not all(_NAME.match(word) for word in words):
+    mapped = text.startswith("/dev/mapper/")
+    if mapped or len(words) != 2 or not all(_NAME.match(word) for word in words):
         raise BadInput(f"{item}: origin is '{text}': write it as volume group and logical volume, for example vg0/images.", item=item)
     return words[0], words[1]
 

@@ -1,0 +1,332 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_plan import plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Signature
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import MIB, SSD, SSD_PATH, FakeLvm, present
+
+ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
+WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
+
+
+def steps(lvm, *, host=None, **fields):
+    return plan(present(lvm, **(host or {})), read_items([{**ITEM, **fields}]))
+
+
+def operations(*arguments, **fields):
+    return [step.operation for step in steps(*arguments, **fields)]
+
+
+def refusal(error, lvm, *, host=None, **fields):
+    with pytest.raises(error) as caught:
+        steps(lvm, host=host, **fields)
+    assert caught.value.item == "images"
+    return caught.value.message
+
+
+class TestAttach:
+    def test_an_empty_device_becomes_part_of_the_group_first(self):
+        planned = steps(FakeLvm())
+        assert [step.operation for step in planned] == ["create_physical_volume", "extend_volume_group", "create_volume", "attach"]
+        assert [step.attribute for step in planned] == ["physical_volume", "volume_group", "cache_volume", "cache"]
+        assert all(step.before is None and step.item == "images" and step.layer == "lvm_cache" for step in planned)
+        assert planned[2].action == f"Create cachepool vg/data_cache of 496 MiB on {SSD_PATH}"
+        assert planned[3].after == {
+            "kind": "cachepool",
+            "volume": "data_cache",
+            "size": 496 * MIB,
+            "chunk_size": 65536,
+            "device": SSD_PATH,
+            "mode": "writethrough",
+            "settings": {},
+        }
+
+    def test_a_device_of_the_group_is_used_as_it_is(self):
+        assert operations(FakeLvm(extended=True)) == ["create_volume", "attach"]
+
+    def test_a_physical_volume_of_no_group_is_what_an_interrupted_run_leaves(self):
+        lvm = FakeLvm()
+        lvm.pvs["/dev/sdb"] = ""
+        assert operations(lvm) == ["extend_volume_group", "create_volume", "attach"]
+
+    def test_a_cache_volume_of_ours_is_what_an_interrupted_run_leaves(self):
+        lvm = FakeLvm(extended=True)
+        lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 496 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}
+        assert operations(lvm) == ["attach"]
+
+    def test_a_volume_of_that_name_which_is_not_ours_is_left_alone(self):
+        lvm = FakeLvm(extended=True)
+        lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachevol", "size": 496 * MIB, "chunk": 65536, "tags": ""}
+        assert "that is not ours is already there: if nothing on it is needed, remove it with lvremove vg/data_cache" in refusal(Refused, lvm, kind="cachevol")
+
+    @pytest.mark.parametrize("fields", [{"kind": "cachevol"}, {"size": "200M"}, {"chunk_size": "128k"}])
+    def test_a_volume_of_ours_that_does_not_fit_is_left_alone(self, fields):
+        lvm = FakeLvm(extended=True)
+        lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 496 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}
+        assert "is not the one wanted now" in refusal(Refused, lvm, **fields)
+
+    def test_two_caches_share_a_device(self):
+        lvm = FakeLvm(extended=True)
+        host = present(lvm)
+        other = dataclasses.replace(host.volume("vg", "data"), name="other")
+        host = dataclasses.replace(host, volumes=(*host.volumes, other))
+        two = [{**ITEM, "size": "200M"}, {**ITEM, "name": "rest", "origin": "vg/other"}]
+        created = [step.after["size"] for step in plan(host, read_items(two)) if step.operation == "create_volume"]
+        # 512 MiB less 200, two metadata volumes and one spare of 8 MiB each.
+        assert created == [200 * MIB, 288 * MIB]
+
+    def test_the_second_of_two_caches_finds_what_the_first_left(self):
+        host = present(FakeLvm(extended=True))
+        host = dataclasses.replace(host, volumes=(*host.volumes, dataclasses.replace(host.volume("vg", "data"), name="other")))
+        with pytest.raises(BadInput, match=r"rest: a cachepool needs .* has 0 B free"):
+            plan(host, read_items([ITEM, {**ITEM, "name": "rest", "origin": "vg/other"}]))
+
+    def test_trap_without_cache_check_nothing_is_attached(self):
+        message = refusal(ToolMissing, FakeLvm(missing=["cache_check"]))
+        assert "thin-provisioning-tools" in message
+
+    def test_no_step_needs_cache_check_when_the_cache_is_there(self):
+        assert steps(FakeLvm(fast="cachepool", missing=["cache_check"])) == []
+
+    def test_settings_that_are_default_are_not_given_at_attach(self):
+        planned = steps(FakeLvm(extended=True), settings={"migration_threshold": "default"})
+        assert planned[-1].arguments["settings"] == {}
+
+
+class TestOrigin:
+    def test_missing_group(self):
+        assert "there is no volume group vg9 on this host (there is vg)" in refusal(DeviceMissing, FakeLvm(), origin="vg9/data")
+
+    def test_missing_volume(self):
+        assert "volume group vg has no logical volume dta (it has data)" in refusal(DeviceMissing, FakeLvm(), origin="vg/dta")
+
+    @pytest.mark.parametrize(
+        ("origin", "said"),
+        [
+            ({"attr": "swi-a-s---", "segtype": "linear", "role": "public,snapshot"}, "is a snapshot"),
+            ({"attr": "Vwi-a-tz--", "segtype": "thin", "role": "public"}, "is of type thin"),
+            ({"attr": "twi-a-tz--", "segtype": "thin-pool", "role": "private"}, "is of type thin-pool"),
+            ({"attr": "mwi-a-m---", "segtype": "mirror", "role": "public"}, "is of type mirror"),
+            ({"attr": "Vwi-a-tz--", "segtype": "thin", "role": "public,snapshot,thinsnapshot"}, "is a snapshot"),
+        ],
+    )
+    def test_what_cannot_be_cached(self, origin, said):
+        lvm = FakeLvm()
+        lvm.origin = origin
+        assert said in refusal(BadInput, lvm)
+
+    @pytest.mark.parametrize("segtype", ["linear", "striped", "raid1", "raid5", "raid5_ls", "raid6_zr", "raid10"])
+    def test_what_can_be_cached(self, segtype):
+        lvm = FakeLvm(extended=True)
+        lvm.origin = {"attr": "-wi-a-----", "segtype": segtype, "role": "public"}
+        assert operations(lvm) == ["create_volume", "attach"]
+
+    def test_an_inactive_origin(self):
+        lvm = FakeLvm()
+        lvm.origin["attr"] = "-wi-------"
+        assert "activate it with lvchange -ay vg/data first" in refusal(Refused, lvm)
+
+    def test_an_inner_volume(self):
+        assert "is an inner part of another volume" in refusal(BadInput, FakeLvm(fast="cachepool"), origin="vg/data_corig")
+
+    def test_a_writecache_is_somebody_elses(self):
+        lvm = FakeLvm(fast="cachevol")
+        lvm.cache["segtype"] = "writecache"
+        for state in ("present", "absent"):
+            assert "has a dm-writecache" in refusal(Refused, lvm, state=state)
+
+
+class TestCacheDevice:
+    @pytest.mark.parametrize(
+        ("changes", "said"),
+        [
+            ({"signature": Signature(usage="filesystem", type="ext4")}, "carries a signature (ext4)"),
+            ({"signature": Signature(partition_table="gpt")}, "carries a signature (gpt)"),
+            ({"signature": Signature(usage="raid", type="LVM2_member")}, "carries a signature (LVM2_member)"),
+            ({"mountpoints": ("/srv",)}, "is mounted on /srv"),
+            ({"swap": True}, "is swap space"),
+            ({"holders": ("dm-4",)}, "is used by dm-4"),
+            ({"partitions": ("sdb1",)}, "has the partitions sdb1"),
+            ({"read_only": True}, "is read-only"),
+        ],
+    )
+    def test_a_device_that_is_not_empty_is_refused_and_never_wiped(self, changes, said):
+        message = refusal(Refused, FakeLvm(), host={"ssd": dataclasses.replace(SSD, **changes)})
+        assert said in message
+        assert f"wipefs -a {SSD_PATH} yourself" in message
+
+    def test_a_bare_name_is_refused_with_the_path_to_write(self):
+        assert f"write {SSD_PATH}, which is the same device" in refusal(BadInput, FakeLvm(), cache_devices=["/dev/sdb"])
+
+    def test_a_device_that_is_not_there(self):
+        assert "does not exist" in refusal(DeviceMissing, FakeLvm(), cache_devices=["/dev/disk/by-id/ata-OTHER"])
+
+    def test_another_volume_group(self):
+        lvm = FakeLvm()
+        lvm.pvs["/dev/sdb"] = "vg2"
+        assert f"{SSD_PATH} belongs to volume group vg2, and a cache must be in vg" in refusal(BadInput, lvm)
+
+    def test_the_device_of_the_origin(self):
+        assert "already lies on /dev/disk/by-id/ata-HDD0" in refusal(BadInput, FakeLvm(), cache_devices=["/dev/disk/by-id/ata-HDD0"])
+
+    def test_a_physical_volume_that_is_closed(self):
+        host = present(FakeLvm(extended=True))
+        host = dataclasses.replace(host, physical=tuple(dataclasses.replace(pv, attr="u--") for pv in host.physical))
+        with pytest.raises(Refused, match="closed for allocation"):
+            plan(host, read_items([ITEM]))
+
+
+class TestWriteBack:
+    def test_an_unmirrored_device_names_the_option_that_allows_it(self):
+        for lvm in (FakeLvm(), FakeLvm(fast="cachepool"), FakeLvm(fast="cachepool", mode="writeback")):
+            assert "set allow_unmirrored_writeback: true for this cache" in refusal(Refused, lvm, mode="writeback")
+
+    def test_allowed_for_this_cache(self):
+        assert steps(FakeLvm(), **WRITEBACK)[-1].after["mode"] == "writeback"
+
+    def test_a_mirrored_md_array_needs_no_permission(self):
+        md = BlockDevice(name="md0", path="/dev/md0", number="9:0", kind="md", size=513 * MIB, links=("/dev/md/fast",))
+        found = steps(FakeLvm(), mode="writeback", cache_devices=["/dev/md/fast"], host={"more": [md], "redundant": frozenset({"md0"})})
+        assert found[-1].operation == "attach"
+
+    @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
+    def test_a_cache_that_lvm_mirrors_needs_no_permission(self, kind):
+        lvm = FakeLvm(fast=kind)
+        lvm.cache["legs"] = "raid1"
+        assert operations(lvm, mode="writeback", kind=kind) == ["set_mode"]
+
+    def test_a_striped_cache_is_not_mirrored(self):
+        lvm = FakeLvm(fast="cachepool")
+        lvm.cache["legs"] = "raid0"
+        assert "allow_unmirrored_writeback" in refusal(Refused, lvm, mode="writeback")
+
+
+class TestConverged:
+    @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
+    @pytest.mark.parametrize("mode", ["writethrough", "writeback", "passthrough"])
+    def test_nothing_to_do(self, kind, mode):
+        lvm = FakeLvm(fast=kind, mode=mode)
+        assert steps(lvm, kind=kind, mode=mode, allow_unmirrored_writeback=True, size="200M", chunk_size="64k") == []
+
+    @pytest.mark.parametrize("present_mode", ["writethrough", "writeback", "passthrough"])
+    @pytest.mark.parametrize("wanted_mode", ["writethrough", "writeback", "passthrough"])
+    def test_modes(self, present_mode, wanted_mode):
+        planned = steps(FakeLvm(fast="cachepool", mode=present_mode), mode=wanted_mode, allow_unmirrored_writeback=True)
+        assert [(step.attribute, step.before, step.after) for step in planned] == ([] if present_mode == wanted_mode else [("mode", present_mode, wanted_mode)])
+
+    def test_leaving_writeback_says_that_it_flushes(self):
+        (step,) = steps(FakeLvm(fast="cachepool", mode="writeback"))
+        assert step.action == "Switch the cache of vg/data from writeback to writethrough and flush it"
+
+    def test_trap_a_cachevol_shows_another_policy_than_it_was_given(self):
+        assert steps(FakeLvm(fast="cachevol", kernel_policy="mq"), kind="cachevol") == []
+
+    def test_trap_dirty_is_a_moving_number(self):
+        for dirty in (0, 390, 1059):
+            assert steps(FakeLvm(fast="cachepool", mode="writeback", dirty=dirty), **WRITEBACK) == []
+
+    def test_a_flush_that_was_killed_leaves_the_cleaner_behind(self):
+        (step,) = steps(FakeLvm(fast="cachepool", mode="writeback", kernel_policy="cleaner"), **WRITEBACK)
+        assert (step.operation, step.before, step.after) == ("refresh", "cleaner", "smq")
+
+    @pytest.mark.parametrize(
+        ("stored", "wanted", "expected"),
+        [
+            ("", 16384, [(None, 16384)]),
+            ("migration_threshold=16384", 16384, []),
+            ("migration_threshold=16384", 8192, [(16384, 8192)]),
+            ("migration_threshold=16384", "default", [(16384, None)]),
+            ("", "default", []),
+            # The kernel raises 100 sectors to eight chunks of 64 KiB, whichever of the two LVM wrote down.
+            ("migration_threshold=100", 100, []),
+            ("migration_threshold=1024", 100, []),
+        ],
+    )
+    def test_trap_settings_are_compared_with_what_the_kernel_makes_of_them(self, stored, wanted, expected):
+        planned = steps(FakeLvm(fast="cachepool", settings=stored), settings={"migration_threshold": wanted})
+        assert [(step.before, step.after) for step in planned] == expected
+        assert all(step.attribute == "settings.migration_threshold" for step in planned)
+
+    def test_a_setting_that_is_not_named_is_left(self):
+        assert steps(FakeLvm(fast="cachepool", settings="migration_threshold=16384")) == []
+
+    @pytest.mark.parametrize(
+        ("fields", "said"),
+        [
+            ({"kind": "cachevol"}, "is a cachepool and not a cachevol"),
+            ({"chunk_size": "128k"}, "has chunks of 64 KiB and not of 128 KiB"),
+            ({"size": "300M"}, "is 200 MiB large and not 300 MiB"),
+        ],
+    )
+    def test_another_cache_must_be_detached_first(self, fields, said):
+        message = refusal(Refused, FakeLvm(fast="cachepool"), **fields)
+        assert said in message
+        assert "state: absent" in message
+
+    def test_another_device_must_be_detached_first(self):
+        other = BlockDevice(name="sdc", path="/dev/sdc", number="8:32", by_id=("/dev/disk/by-id/ata-SSD1",))
+        message = refusal(Refused, FakeLvm(fast="cachepool"), cache_devices=["/dev/disk/by-id/ata-SSD1"], host={"more": [other]})
+        assert f"lies on {SSD_PATH} and not on /dev/disk/by-id/ata-SSD1" in message
+
+    def test_an_inactive_volume_is_fine_until_it_must_change(self):
+        lvm = FakeLvm(fast="cachepool", dirty=None)
+        lvm.origin["attr"] = "-wi-------"
+        assert steps(lvm) == []
+        assert "is not active" in refusal(Refused, lvm, mode="passthrough")
+        assert "is not active" in refusal(Refused, lvm, state="absent")
+
+    @pytest.mark.parametrize("state", ["present", "absent"])
+    def test_trap_a_missing_cache_device_is_a_persons_decision(self, state):
+        lvm = FakeLvm(fast="cachevol", mode="writeback")
+        lvm.cache["health"] = "partial"
+        message = refusal(Refused, lvm, kind="cachevol", state=state, **WRITEBACK)
+        assert "misses a device" in message
+        assert "a person must decide" in message
+
+    @pytest.mark.parametrize(("kind", "said"), [("cachepool", "lvconvert --repair vg/data_cache_cpool"), ("cachevol", "cannot be repaired")])
+    def test_trap_damaged_metadata(self, kind, said):
+        lvm = FakeLvm(fast=kind)
+        lvm.cache["check"] = "check needed"
+        assert said in refusal(Refused, lvm, kind=kind)
+
+
+class TestDetach:
+    def test_writeback_is_flushed_and_proven_first(self):
+        planned = steps(FakeLvm(fast="cachepool", mode="writeback", dirty=839), state="absent")
+        assert [(step.operation, step.attribute) for step in planned] == [("set_mode", "mode"), ("prove_clean", "dirty"), ("detach", "cache")]
+        assert planned[-1].before == {"kind": "cachepool", "volume": "data_cache", "size": 200 * MIB, "chunk_size": 65536}
+        assert planned[-1].after is None
+
+    def test_the_plan_does_not_depend_on_how_much_is_dirty(self):
+        plans = [steps(FakeLvm(fast="cachepool", mode="writeback", dirty=dirty), state="absent") for dirty in (0, 839)]
+        assert plans[0] == plans[1]
+
+    @pytest.mark.parametrize("mode", ["writethrough", "passthrough"])
+    def test_trap_after_a_crash_writethrough_can_be_dirty_too(self, mode):
+        assert operations(FakeLvm(fast="cachevol", mode=mode, dirty=7), state="absent") == ["prove_clean", "detach"]
+
+    def test_the_cache_may_lie_on_any_device(self):
+        assert operations(FakeLvm(fast="cachepool"), state="absent", cache_devices=["/dev/disk/by-id/ata-GONE"]) == ["prove_clean", "detach"]
+
+    @pytest.mark.parametrize("origin", ["vg/data", "vg/none", "vg9/data"])
+    def test_nothing_to_detach(self, origin):
+        assert steps(FakeLvm(), state="absent", origin=origin) == []
+
+    def test_what_an_interrupted_detach_leaves_is_removed(self):
+        lvm = FakeLvm(extended=True)
+        lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 8 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}
+        assert operations(lvm, state="absent") == ["remove_volume"]
+
+    def test_what_is_not_ours_is_not_removed(self):
+        lvm = FakeLvm(extended=True)
+        lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachevol", "size": 8 * MIB, "chunk": 65536, "tags": ""}
+        assert steps(lvm, state="absent") == []

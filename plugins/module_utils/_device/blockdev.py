@@ -262,7 +262,7 @@ def _read_device(place: Path, host: _Host) -> BlockDevice:
         transport=_transport(disk, name, driver),
         driver=driver,
         serial=_serial(disk, properties),
-        wwn=properties.get("ID_WWN_WITH_EXTENSION") or properties.get("ID_WWN") or _text(disk / "wwid") or _text(disk / "device/wwid"),
+        wwn=_wwn(disk, properties),
         model=_text(disk / "device/model") or _spelled(properties.get("ID_MODEL")),
         firmware=_text(disk / "device/firmware_rev") or properties.get("ID_REVISION") or _text(disk / "device/rev"),
         by_id=tuple(link for link in links if link.startswith("/dev/disk/by-id/")),
@@ -346,6 +346,15 @@ def _serial(disk: Path, properties: t.Mapping[str, str]) -> str | None:
         if properties.get(key):
             return properties[key].strip()
     return _text(disk / "serial") or _text(disk / "device/serial") or (properties.get("ID_SERIAL") or None)
+
+
+def _wwn(disk: Path, properties: t.Mapping[str, str]) -> str | None:
+    for key in ("ID_WWN_WITH_EXTENSION", "ID_WWN"):
+        if properties.get(key):
+            return properties[key]
+    wwid = _text(disk / "wwid") or _text(disk / "device/wwid") or ""
+    # A drive without a WWN gets a "t10." name made of model and serial number, which is none.
+    return wwid if wwid.startswith(("naa.", "eui.", "uuid.")) else None
 
 
 def _spelled(model: str | None) -> str | None:

@@ -1,0 +1,97 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What must agree between files that no tool compares."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import pytest
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+TOP = pathlib.Path(__file__).resolve().parents[3]
+ROLES = sorted(path.name for path in (TOP / "roles").iterdir())
+MODULES = sorted(path.stem for path in (TOP / "plugins/modules").glob("*.py"))
+
+
+def _load(path):
+    return yaml.safe_load((TOP / path).read_text())
+
+
+def _specification(role):
+    return _load(f"roles/{role}/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_defaults_of_a_role_are_its_documented_options(role):
+    defaults = _load(f"roles/{role}/defaults/main.yml")
+    documented = _specification(role)
+    assert set(defaults) == {name for name, option in documented.items() if not option.get("required")}
+    assert {name: option.get("default") for name, option in documented.items() if "default" in option} == {
+        name: defaults[name] for name, option in documented.items() if "default" in option
+    }
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_public_variables_begin_with_the_name_of_the_role(role):
+    assert all(name.startswith(f"{role}_") for name in _specification(role))
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_lists_of_a_role_are_a_no_op_when_empty(role):
+    assert all(option["default"] == [] for option in _specification(role).values() if option["type"] == "list" and "default" in option)
+
+
+def test_the_action_group_holds_every_module_that_says_so():
+    documented = [name for name in MODULES if "_attributes.actiongroup_storage" in (TOP / f"plugins/modules/{name}.py").read_text()]
+    assert sorted(_load("meta/runtime.yml")["action_groups"]["storage"]) == documented == MODULES
+
+
+def test_every_action_plugin_is_documented_by_a_module():
+    assert {path.stem for path in (TOP / "plugins/action").glob("*.py")} <= set(MODULES)
+
+
+def test_module_utils_are_private_by_name_and_say_so():
+    for path in (TOP / "plugins/module_utils").rglob("*.py"):
+        assert path.relative_to(TOP / "plugins/module_utils").parts[0].startswith("_")
+        assert "**PRIVATE**" in path.read_text(), path
+
+
+def test_target_side_code_imports_nothing_outside_the_standard_library():
+    allowed = re.compile(r"^(from|import) (ansible\.module_utils|ansible_collections\.cachefleet\.storage\.plugins\.module_utils|__future__)")
+    import sys
+
+    for folder in ("module_utils", "modules"):
+        for path in (TOP / "plugins" / folder).rglob("*.py"):
+            for line in path.read_text().splitlines():
+                match = re.match(r"^(?:from|import) ([\w]+)", line)
+                if match and not allowed.match(line):
+                    assert match.group(1) in sys.stdlib_module_names, f"{path}: {line}"
+
+
+def _inventory_files():
+    return sorted(path.relative_to(TOP) for name in ("group_vars", "host_vars") for path in (TOP / "inventories").glob(f"*/{name}/**/*.yml"))
+
+
+def _as_argument_spec(options):
+    return {
+        name: {key: value for key, value in option.items() if key in ("type", "elements", "choices", "required", "default")}
+        | ({"options": _as_argument_spec(option["options"])} if "options" in option else {})
+        for name, option in options.items()
+    }
+
+
+@pytest.mark.parametrize("path", _inventory_files(), ids=str)
+def test_the_inventories_that_come_along_are_valid(path):
+    known = {name: option for role in ROLES for name, option in _specification(role).items()}
+    variables = {name: value for name, value in (_load(path) or {}).items() if not name.startswith("ansible_")}
+    own = {name for name in variables if name.split("_machine")[0] == "virtual_rack" and name not in known}
+    unknown = set(variables) - set(known) - own
+    assert not unknown
+    given = {name: value for name, value in variables.items() if name in known}
+    specification = _as_argument_spec({name: known[name] | {"required": False} for name in given})
+    assert ArgumentSpecValidator(specification).validate(given).error_messages == []

@@ -29,7 +29,11 @@ ENOUGH = {"p50": 100, "p99": 1522, "p99.9": 15351}
 #: With fewer repeats on either side no rank test can reach 5 % (3 against 3: 0.10; 4 against 4: 0.029).
 REPEATS_FOR_A_CLAIM = 4
 
-_PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
+#: Their keys in a summary (module_utils/_fio/output.py).
+_PERCENTILES = {"p50": "50", "p99": "99", "p99.9": "99.9"}
+
+#: The directions of a summary; ``mixed`` where the job asked for one figure over both.
+DIRECTIONS = ("read", "write", "trim", "mixed")
 
 #: Options of a job that say where it ran or how its output is kept, not what the load was.
 _PLACE_OPTIONS = frozenset({"filename", "directory", "allow_file_create", "description", "write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log"})
@@ -54,7 +58,7 @@ class Numbers:
 class Row:
     """One line of the table: one point of one host and variant, over its repeats.
 
-    :param direction: ``read``, ``write`` or ``trim``; empty if nothing was measured.
+    :param direction: ``read``, ``write``, ``trim`` or ``mixed``; empty if nothing was measured.
     :param spread: (largest - smallest) / median of the IOPS of the repeats; ``None`` with fewer than two.
     :param runs: repeats with numbers; ``planned``: all of them.
     :param state: the worst of the repeats.
@@ -135,16 +139,16 @@ def numbers_of(record: CellRecord) -> dict[str, Numbers]:
     summary = record.meta.get("summary")
     if not isinstance(summary, dict):
         return {}
-    sync = summary.get("sync")
-    sync = sync if isinstance(sync, dict) and _latency_of(sync) is not None else None
+    sync = _latency(summary.get("sync"))
     found = {}
-    for direction in ("read", "write", "trim"):
+    for direction in DIRECTIONS:
         values = summary.get(direction)
         if not isinstance(values, dict) or not number(values.get("total_ios")):
             continue
-        synced = direction == "write" and sync is not None
-        latencies = sync if synced and sync is not None else values
-        found[direction] = Numbers(number(values.get("iops")), number(values.get("bw_bytes")), _percentiles(latencies), synced)
+        synced = direction in ("write", "mixed") and bool(sync)
+        # What the application sees if fio has its percentiles, else from submission to completion.
+        latency = sync if synced else _latency(values.get("lat")) or _latency(values.get("clat"))
+        found[direction] = Numbers(number(values.get("iops")), number(values.get("bw_bytes")), _percentiles(latency), synced)
     return found
 
 
@@ -173,7 +177,7 @@ def _points(campaign: Campaign) -> dict[tuple[str, str, str], list[CellRecord]]:
 
 def _rows_of_point(host: str, variant: str, cell: str, records: t.Sequence[CellRecord]) -> list[Row]:
     measured = [numbers_of(record) for record in records]
-    directions = [direction for direction in ("read", "write", "trim") if any(direction in numbers for numbers in measured)]
+    directions = [direction for direction in DIRECTIONS if any(direction in numbers for numbers in measured)]
     state, verdict = worst(record.state for record in records), _verdict(records)
     rows = []
     for direction in directions or [""]:
@@ -211,26 +215,14 @@ def _median_of_all(values: t.Sequence[float | None]) -> float | None:
     return _median(known) if len(known) == len(values) else None
 
 
-def _latency_of(values: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any] | None:
-    """The latency of an I/O as the application sees it if fio has its percentiles, else from submission to completion."""
-    for name in ("lat_ns", "clat_ns"):
-        latency = values.get(name)
-        if isinstance(latency, dict) and isinstance(latency.get("percentiles"), dict) and latency["percentiles"]:
-            return latency
-    return None
+def _latency(said: t.Any) -> t.Mapping[str, t.Any]:
+    """One kind of latency of a summary: empty unless it has percentiles."""
+    return said if isinstance(said, dict) and isinstance(said.get("percentiles_ns"), dict) and said["percentiles_ns"] else {}
 
 
-def _percentiles(values: t.Mapping[str, t.Any]) -> dict[str, float | None]:
-    latency = _latency_of(values) or {}
-    said = {}
-    for key, value in (latency.get("percentiles") or {}).items():
-        try:
-            said[float(key)] = number(value)
-        except ValueError:
-            continue
-    # fdatasync is counted as 0 by fio up to 3.42; the number of its latencies is right.
-    samples = max(number(latency.get("samples")) or 0, number(latency.get("N")) or 0, number(values.get("total_ios")) or 0)
-    return {name: said.get(rank) if samples >= ENOUGH[name] else None for name, rank in _PERCENTILES.items()}
+def _percentiles(latency: t.Mapping[str, t.Any]) -> dict[str, float | None]:
+    samples = number(latency.get("n")) or 0
+    return {name: number(latency["percentiles_ns"].get(rank)) if samples >= ENOUGH[name] else None for name, rank in _PERCENTILES.items()}
 
 
 def _verdict(records: t.Sequence[CellRecord]) -> str | None:

@@ -20,12 +20,20 @@ JOB = "[global]\nrw=randwrite\nbs=4k\nioengine=libaio\niodepth=16\ndirect=1\n\n[
 
 def summary(iops: float = 1500.0, total_ios: int = 90000, *, sync: bool = False, direction: str = "write") -> dict[str, t.Any]:
     """What the module says of one run."""
-    percentiles = {"50.000000": 400_000, "99.000000": 2_500_000, "99.900000": 45_100_000}
-    values = {"iops": iops, "bw_bytes": iops * 4096, "total_ios": total_ios, "runtime_ms": 60000, "clat_ns": {"mean": 500_000.0, "percentiles": percentiles}}
-    said: dict[str, t.Any] = {"read": None, "write": None, "trim": None, "sync": None}
+    percentiles = {"50": 400_000, "99": 2_500_000, "99.9": 45_100_000}
+    empty = {"n": total_ios, "mean_ns": 510_000.0, "percentiles_ns": {}}
+    values = {
+        "iops": iops,
+        "bw_bytes": iops * 4096,
+        "total_ios": total_ios,
+        "runtime_ms": 60000,
+        "clat": {"n": total_ios, "mean_ns": 500_000.0, "percentiles_ns": percentiles},
+        "lat": empty,
+    }
+    said: dict[str, t.Any] = {"read": None, "write": None, "trim": None, "mixed": None, "sync": None}
     said[direction] = values
     if sync:
-        said["sync"] = {"total_ios": total_ios, "lat_ns": {"mean": 700_000.0, "percentiles": {name: 2 * value for name, value in percentiles.items()}}}
+        said["sync"] = {"n": total_ios, "mean_ns": 700_000.0, "percentiles_ns": {name: 2 * value for name, value in percentiles.items()}}
     return said
 
 

@@ -72,7 +72,7 @@ def test_a_number_that_is_none_stays_unknown(value):
 
 
 @pytest.mark.parametrize(
-    "said", [None, [], "x", {"write": None}, {"write": []}, {"write": {"total_ios": 0, "iops": 0}}, {"write": {"total_ios": 5, "clat_ns": []}}]
+    "said", [None, [], "x", {"write": None}, {"write": []}, {"write": {"total_ios": 0, "iops": 0}}, {"write": {"total_ios": 5, "clat": []}}]
 )
 def test_a_summary_of_another_shape_gives_no_numbers_and_no_traceback(said):
     row = only_row(record(meta={"summary": said}))
@@ -97,11 +97,16 @@ def test_a_cell_with_syncs_shows_their_latency():
     assert (row.synced, row.latency["p50"], row.latency["p99.9"]) == (True, 800_000, 90_200_000)
 
 
-def test_syncs_that_fio_counts_as_none_are_counted_by_their_latencies():
-    numbers = summary(sync=True)
-    numbers["sync"].update(total_ios=0)
-    numbers["sync"]["lat_ns"]["samples"] = 20000
-    assert only_row(record(numbers=numbers)).latency["p99.9"] == 90_200_000
+def test_latencies_that_are_no_numbers_are_not_shown():
+    numbers = summary()
+    numbers["write"]["clat"]["percentiles_ns"] = {"50": "400", "99": None, "99.9": -5}
+    assert set(only_row(record(numbers=numbers)).latency.values()) == {None}
+
+
+def test_the_latency_of_the_application_goes_before_that_of_the_device():
+    numbers = summary()
+    numbers["write"]["lat"]["percentiles_ns"] = {"50": 450_000}
+    assert only_row(record(numbers=numbers)).latency == {"p50": 450_000, "p99": None, "p99.9": None}
 
 
 def test_a_mixed_load_has_a_row_for_each_direction():

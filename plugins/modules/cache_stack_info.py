@@ -57,51 +57,51 @@ devices:
   returned: success
   type: dict
   contains:
-    name: {description: Name in the kernel., type: str, sample: sda}
-    path: {description: Device node., type: str, sample: /dev/sda}
-    stable_path: {description: The path that still names the device after a reboot., type: str}
-    identity: {description: Serial number, WWN, C(vg/lv) or device-mapper name; what other modules take as identity., type: str}
+    name: {description: 'Name in the kernel.', type: str, sample: sda}
+    path: {description: 'Device node.', type: str, sample: /dev/sda}
+    stable_path: {description: 'The path that still names the device after a reboot.', type: str}
+    identity: {description: 'Serial number, WWN, C(vg/lv) or device-mapper name; what other modules take as identity.', type: str}
     kind:
       description: What the kernel made of it.
       type: str
       sample: lvm
-    transport: {description: How the drive is attached., type: str, sample: sata}
-    driver: {description: The kernel driver below the disk., type: str, sample: ahci}
-    serial: {description: Serial number., type: str}
-    wwn: {description: World wide name., type: str}
-    model: {description: Model., type: str}
-    firmware: {description: Firmware revision., type: str}
-    size: {description: Size in bytes., type: int}
-    logical_block: {description: Logical block size in bytes., type: int}
-    physical_block: {description: Physical block size in bytes., type: int}
-    rotational: {description: Whether the kernel takes it for a spinning disk., type: bool}
-    read_only: {description: Whether it is write protected., type: bool}
-    removable: {description: Whether the medium can be taken out., type: bool}
-    by_id: {description: Paths in C(/dev/disk/by-id)., type: list, elements: str}
-    links: {description: The other links to the device., type: list, elements: str}
-    dm_name: {description: Name of a device-mapper device., type: str}
-    dm_uuid: {description: UUID of a device-mapper device., type: str}
-    dm_targets: {description: Target types of a device-mapper device., type: list, elements: str}
-    parent: {description: The whole disk of a partition., type: str}
-    partitions: {description: Partitions of a disk., type: list, elements: str}
-    slaves: {description: Devices that this one is made of., type: list, elements: str}
-    holders: {description: Devices built on this one., type: list, elements: str}
-    mountpoints: {description: Where it is mounted., type: list, elements: str}
-    swap: {description: Whether it is in use as swap., type: bool}
-    signature: {description: The file system, RAID member or partition table found on it., type: dict}
-    queue: {description: Settings of the block queue., type: dict}
-    cache_type: {description: The cache mode of the disk driver (C(cache_type) in sysfs)., type: str}
-    properties: {description: The udev properties that identify the device., type: dict}
+    transport: {description: 'How the drive is attached.', type: str, sample: sata}
+    driver: {description: 'The kernel driver below the disk.', type: str, sample: ahci}
+    serial: {description: 'Serial number.', type: str}
+    wwn: {description: 'World wide name.', type: str}
+    model: {description: 'Model.', type: str}
+    firmware: {description: 'Firmware revision.', type: str}
+    size: {description: 'Size in bytes.', type: int}
+    logical_block: {description: 'Logical block size in bytes.', type: int}
+    physical_block: {description: 'Physical block size in bytes.', type: int}
+    rotational: {description: 'Whether the kernel takes it for a spinning disk.', type: bool}
+    read_only: {description: 'Whether it is write protected.', type: bool}
+    removable: {description: 'Whether the medium can be taken out.', type: bool}
+    by_id: {description: 'Paths in C(/dev/disk/by-id).', type: list, elements: str}
+    links: {description: 'The other links to the device.', type: list, elements: str}
+    dm_name: {description: 'Name of a device-mapper device.', type: str}
+    dm_uuid: {description: 'UUID of a device-mapper device.', type: str}
+    dm_targets: {description: 'Target types of a device-mapper device.', type: list, elements: str}
+    parent: {description: 'The whole disk of a partition.', type: str}
+    partitions: {description: 'Partitions of a disk.', type: list, elements: str}
+    slaves: {description: 'Devices that this one is made of.', type: list, elements: str}
+    holders: {description: 'Devices built on this one.', type: list, elements: str}
+    mountpoints: {description: 'Where it is mounted.', type: list, elements: str}
+    swap: {description: 'Whether it is in use as swap.', type: bool}
+    signature: {description: 'The file system, RAID member or partition table found on it.', type: dict}
+    queue: {description: 'Settings of the block queue.', type: dict}
+    cache_type: {description: 'The cache mode of the disk driver (C(cache_type) in sysfs).', type: str}
+    properties: {description: 'The udev properties that identify the device.', type: dict}
     write_cache:
       description: The write cache of a drive.
       type: dict
       contains:
         drive: {description: 'V(enabled), V(disabled) or V(absent), as the drive says; null if it does not.', type: str}
         kernel: {description: 'V(write back) or V(write through), as the kernel says.', type: str}
-        kernel_agrees: {description: Whether the kernel believes what the drive says., type: bool}
-        provider: {description: Which way the drive was asked., type: str}
+        kernel_agrees: {description: 'Whether the kernel believes what the drive says.', type: bool}
+        provider: {description: 'Which way the drive was asked.', type: str}
     verdict: {description: 'V(durable), V(at_risk) or V(unknown).', type: str}
-    reason: {description: One sentence that names the layer that decides., type: str}
+    reason: {description: 'One sentence that names the layer that decides.', type: str}
     unflushed: {description: 'Whether a write without a flush survives too: V(kept), V(may_be_lost) or V(unknown).', type: str}
     layers: {description: 'The layers from top to media, each with its settings and caches.', type: list, elements: dict}
 problems:

@@ -21,6 +21,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -241,7 +242,8 @@ def lvm(proof: Proof, undo: contextlib.ExitStack) -> None:
     if not parts:
         raise RuntimeError("the cached volume shows no parts in /dev/mapper")
     for part in parts:
-        proof.expect(f"part {part} of a cached volume", f"/dev/mapper/{part}", "in_use")
+        metadata = ("data", "dm-cache metadata") if part.endswith(("cvol", "cmeta")) else ()
+        proof.expect(f"part {part} of a cached volume", f"/dev/mapper/{part}", "in_use", *metadata)
 
 
 def raid(proof: Proof, undo: contextlib.ExitStack) -> None:
@@ -267,9 +269,36 @@ def mapping(proof: Proof, undo: contextlib.ExitStack) -> None:
 
 
 def bcache(proof: Proof, undo: contextlib.ExitStack) -> None:
-    device = proof.loop(undo)
-    run("make-bcache", "-B", device)
-    proof.expect("bcache backing device", device, "data", "bcache")
+    # A cache of 64 MiB has too few buckets for the kernel, which then does not register it.
+    slow, fast = proof.loop(undo), proof.loop(undo, 256)
+    undo.callback(stop_bcache, slow, fast)
+    run("modprobe", "bcache")
+    for option, device in (("-B", slow), ("-C", fast)):
+        run("make-bcache", option, device)
+        settle()
+        # udev's rule registers it; where there is none the kernel must be told.
+        with contextlib.suppress(OSError):
+            Path("/sys/fs/bcache/register").write_text(device)
+    settle()
+    proof.expect("bcache backing device", slow, "in_use", "data", "bcache", "is part of /dev/bcache", allow_data_loss=True)
+    proof.expect("bcache cache device", fast, "in_use", "data", "bcache", allow_data_loss=True)
+    for top in holders(slow):
+        proof.expect("bcache device", f"/dev/{top}")
+
+
+def holders(device: str) -> list[str]:
+    return os.listdir(f"/sys/class/block/{Path(device).name}/holders")
+
+
+def stop_bcache(slow: str, fast: str) -> None:
+    for top in holders(slow):
+        Path(f"/sys/class/block/{top}/bcache/stop").write_text("1")
+    with contextlib.suppress(OSError):
+        Path(f"/sys/class/block/{Path(fast).name}/bcache/set/stop").write_text("1")
+    for _attempt in range(50):
+        if not holders(slow) and not Path(f"/sys/class/block/{Path(fast).name}/bcache").exists():
+            return
+        time.sleep(0.2)
 
 
 def scratch_disk(disk: str):

@@ -179,9 +179,7 @@ def judge(facts: TargetFacts, *, writing: bool) -> list[Objection]:
         objections.append(Objection("in_use", f"{facts.path} is open for writing in {', '.join(facts.writers)}"))
     if not _permitted(facts):
         objections += [
-            Objection("data", f"{_where(neighbour)} contains {', '.join(neighbour.signatures)}")
-            for neighbour in facts.neighbours
-            if neighbour.signatures
+            Objection("data", f"{_where(neighbour)} contains {', '.join(neighbour.signatures)}") for neighbour in facts.neighbours if neighbour.signatures
         ]
     return objections
 

@@ -1,0 +1,86 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""fio's latency histogram: bins ``{nanoseconds: count}``, their addition, and percentiles by fio's own rule.
+
+Source: ``stat.c`` of fio (``plat_val_to_idx``, ``plat_idx_to_val``, ``calc_clat_percentiles``): 64 bins per octave, each named
+by its midpoint, so a value is known within 1/128. Percentiles of several hosts come from added bins, never from averages.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+#: Bits of a value that are kept; the bins of one octave are two to this power.
+PLAT_BITS = 6
+PLAT_VAL = 1 << PLAT_BITS
+
+#: A latency histogram: midpoint of the bin in ns -> number of I/Os. Never holds a count of 0.
+Bins = t.Mapping[int, int]
+
+
+def bin_midpoint(index: int) -> int:
+    """The value that a bin of fio's table stands for, in the unit of that table (µs before 3.0, ns since)."""
+    if index < 2 * PLAT_VAL:
+        return index
+    error_bits = (index >> PLAT_BITS) - 1
+    base = 1 << (error_bits + PLAT_BITS)
+    return base + int((index % PLAT_VAL + 0.5) * (1 << error_bits))
+
+
+def bin_index(value: int) -> int:
+    """The bin into which fio counts a value; the inverse of :func:`bin_midpoint`."""
+    if value < 2 * PLAT_VAL:
+        return value
+    error_bits = value.bit_length() - 1 - PLAT_BITS
+    return ((error_bits + 1) << PLAT_BITS) + ((value >> error_bits) & (PLAT_VAL - 1))
+
+
+def total(bins: Bins) -> int:
+    """How many I/Os the histogram holds."""
+    return sum(bins.values())
+
+
+def merge(histograms: t.Iterable[Bins]) -> dict[int, int]:
+    """The histogram of all I/Os together. Only cells that ran the same job at the same time may be merged."""
+    merged: dict[int, int] = {}
+    for bins in histograms:
+        for value, count in bins.items():
+            merged[value] = merged.get(value, 0) + count
+    return dict(sorted(merged.items()))
+
+
+def percentile(bins: Bins, percent: float) -> int | None:
+    """The first bin whose cumulative count reaches ``percent`` of all, in ns; ``None`` for an empty histogram."""
+    count = total(bins)
+    if not count:
+        return None
+    # fio compares the cumulative count with percent/100 x N in floating point, so rounding is left as it is there.
+    wanted = percent / 100.0 * count
+    reached = 0
+    value = 0
+    for value in sorted(bins):
+        reached += bins[value]
+        if reached >= wanted:
+            return value
+    return value
+
+
+def percentiles(bins: Bins, wanted: t.Iterable[float]) -> dict[float, int]:
+    """Several percentiles at once; empty for an empty histogram."""
+    found = {percent: percentile(bins, percent) for percent in wanted}
+    return {percent: value for percent, value in found.items() if value is not None}
+
+
+def from_indexed(cells: t.Mapping[str, t.Any], nanoseconds_per_unit: int) -> dict[int, int]:
+    """Bins of json+ before 2.20: every cell of the table by its index, beside three ``FIO_IO_U_PLAT_*`` keys."""
+    return {bin_midpoint(int(index)) * nanoseconds_per_unit: int(count) for index, count in cells.items() if index.isdigit() and count}
+
+
+def from_durations(counts: t.Mapping[str, t.Any], nanoseconds_per_unit: int) -> dict[int, int]:
+    """Bins of json+ since 2.20: ``{duration: count}``, only those that are not zero."""
+    return {int(duration) * nanoseconds_per_unit: int(count) for duration, count in counts.items() if count}

@@ -1,0 +1,395 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What fio wrote, from version 2.1.4 to 3.42, in one set of units: nanoseconds, bytes, I/Os, milliseconds of run time.
+
+Sources: ``stat.c`` and ``HOWTO`` of the releases, and files that the releases wrote. A number that fio does not give, or gives
+wrong, is ``None`` here, never 0; a direction in which nothing was done is absent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import typing as t
+from dataclasses import dataclass, field, replace
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
+
+DIRECTIONS = ("read", "write", "trim", "mixed")
+PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+
+#: What fio's client mode adds up over hosts and over phases that did not overlap.
+_ALL_CLIENTS = "All clients"
+_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+
+
+@dataclass(frozen=True, order=True)
+class Version:
+    """A release of fio; ``text`` is what it says itself, for example ``fio-3.42-135-gd7e5``."""
+
+    major: int
+    minor: int
+    patch: int = 0
+    text: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}" + (f".{self.patch}" if self.patch else "")
+
+
+def parse_version(text: str) -> Version:
+    """The version in ``fio --version`` or in the key ``fio version``.
+
+    :raises NotUnderstood: if there is none.
+    """
+    match = _VERSION.search(text)
+    if not match:
+        raise NotUnderstood(f"'{text.strip()[:80]}' is not a version of fio.")
+    return Version(int(match.group(1)), int(match.group(2)), int(match.group(3) or 0), text.strip())
+
+
+def behaviour_class(version: Version) -> str:
+    """Which results of two versions may be compared: until 3.40 libaio waits for a sync, from 3.41 it queues it (twice the IOPS)."""
+    return "libaio_sync_queued" if version >= Version(3, 41) else "libaio_sync_blocking"
+
+
+@dataclass(frozen=True)
+class Latency:
+    """One kind of latency, in ns. ``flags`` says what was dropped and why."""
+
+    n: int | None = None
+    min: float | None = None
+    max: float | None = None
+    mean: float | None = None
+    stddev: float | None = None
+    percentiles: t.Mapping[float, int] = field(default_factory=dict)
+    bins: t.Mapping[int, int] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Direction:
+    """What one job did in one direction. ``runtime_ms`` is that of its longest thread, without the ramp."""
+
+    total_ios: int | None
+    io_bytes: int | None
+    iops: float | None
+    bw_bytes: int | None
+    runtime_ms: int | None
+    slat: Latency = field(default_factory=Latency)
+    clat: Latency = field(default_factory=Latency)
+    lat: Latency = field(default_factory=Latency)
+
+
+@dataclass(frozen=True)
+class SteadyState:
+    """fio's own steady-state stop: one criterion over one window."""
+
+    criterion: str
+    attained: bool
+    deviation: str | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One entry of the report: a thread, or a group of them under group_reporting.
+
+    :param options: as fio echoes them, those of the global section below its own. Flags are missing before 3.39, and one of two
+        equal keys is lost: what was really asked is in the job file that was sent.
+    :param elapsed: seconds, with ramp and layout; ``None`` before 2.2.9.
+    :param host: in client mode the name that the client was given for the server, and its port.
+    """
+
+    name: str
+    group: int | None
+    error: int
+    elapsed: int | None
+    options: t.Mapping[str, str]
+    directions: t.Mapping[str, Direction]
+    sync: Latency | None = None
+    steady_state: SteadyState | None = None
+    start_ms: int | None = None
+    user_cpu: float | None = None
+    system_cpu: float | None = None
+    latency_depth: int | None = None
+    latency_target_ns: int | None = None
+    latency_window_ns: int | None = None
+    host: str | None = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """Everything one run of fio wrote.
+
+    :param messages: the lines around the JSON, in their order.
+    :param objects: how many whole JSON objects there were; several are dumps of ``--status-interval``, the last one counts.
+    :param truncated: the text ends, or breaks, inside an object.
+    """
+
+    version: Version | None
+    jobs: tuple[Job, ...]
+    messages: tuple[str, ...]
+    objects: int
+    truncated: bool
+    timestamp: int | None = None
+    disk_util: tuple[t.Mapping[str, t.Any], ...] = ()
+    client_mode: bool = False
+
+
+def split(text: str) -> tuple[list[dict[str, t.Any]], list[str], bool]:
+    """The JSON objects of a text, the lines around them, and whether one is broken off.
+
+    fio writes errors and notes before, after and instead of its JSON; an object begins with a brace at the beginning of a line.
+    """
+    decoder = json.JSONDecoder()
+    objects: list[dict[str, t.Any]] = []
+    between: list[str] = []
+    position = 0
+    truncated = False
+    for match in re.finditer(r"^\{", text, re.MULTILINE):
+        if match.start() < position:
+            continue
+        between.append(text[position : match.start()])
+        try:
+            found, position = decoder.raw_decode(text, match.start())
+        except ValueError:
+            truncated = True
+            position = len(text)
+            break
+        objects.append(found)
+    between.append(text[position:])
+    lines = [line.rstrip() for part in between for line in part.splitlines()]
+    return objects, [line for line in lines if line], truncated
+
+
+def parse(text: str, *, block_size: int | None = None) -> Output:
+    """One output of fio in the formats json or json+, with whatever stands around it.
+
+    :param block_size: bytes; serves versions before 2.1.14, which do not count their I/Os.
+    :raises NotUnderstood: if a whole JSON object is not one of fio's. No object at all is no error: see ``objects``.
+    """
+    objects, messages, truncated = split(text)
+    if not objects:
+        return Output(None, (), tuple(messages), 0, truncated)
+    last = objects[-1]
+    version = parse_version(str(last.get("fio version", "")))
+    client_mode = "client_stats" in last
+    rows = last.get("client_stats" if client_mode else "jobs")
+    if not isinstance(rows, list):
+        raise NotUnderstood(f"The JSON of {version.text} has neither jobs nor client_stats.")
+    reader = _Reader(version, last.get("global options") or {}, block_size, _counts_in_microseconds(version, objects))
+    return Output(
+        version=version,
+        jobs=tuple(reader.job(row) for row in rows if row.get("jobname") != _ALL_CLIENTS),
+        messages=tuple(messages),
+        objects=len(objects),
+        truncated=truncated,
+        timestamp=last.get("timestamp"),
+        disk_util=tuple(last.get("disk_util") or ()),
+        client_mode=client_mode,
+    )
+
+
+def _counts_in_microseconds(version: Version, objects: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
+    """Whether the last object is a status dump of 2.1.x: the run time of a running job is in µs there, of a finished one in ms."""
+    if version >= Version(2, 2) or len(objects) < 2:
+        return False
+    return _longest(objects[-1]) >= _longest(objects[-2])
+
+
+def _longest(report: t.Mapping[str, t.Any]) -> int:
+    return max((job[name].get("runtime", 0) for job in report.get("jobs", ()) for name in DIRECTIONS if name in job), default=0)
+
+
+class _Reader:
+    """Reads the jobs of one report; what differs by version is decided here and nowhere else."""
+
+    def __init__(self, version: Version, global_options: t.Any, block_size: int | None, microseconds: bool) -> None:
+        self.version = version
+        self.global_options = global_options
+        self.block_size = block_size
+        self.slowdown = 1000 if microseconds else 1
+
+    def job(self, row: t.Mapping[str, t.Any]) -> Job:
+        options = {**self._globals_of(row), **(row.get("job options") or {})}
+        elapsed = row.get("elapsed")
+        directions = {name: self._direction(row[name], elapsed) for name in DIRECTIONS if _did_something(row.get(name))}
+        steady = row.get("steadystate")
+        return Job(
+            name=str(row.get("jobname", "")),
+            group=row.get("groupid"),
+            error=int(row.get("error", 0)),
+            elapsed=elapsed,
+            options=options,
+            directions=directions,
+            sync=self._sync(row.get("sync"), options, elapsed),
+            steady_state=SteadyState(str(steady.get("ss")), steady.get("attained") == 1, steady.get("criterion")) if steady else None,
+            start_ms=row.get("job_start") or None,
+            user_cpu=row.get("usr_cpu"),
+            system_cpu=row.get("sys_cpu"),
+            latency_depth=row.get("latency_depth"),
+            latency_target_ns=self._latency_target(row),
+            latency_window_ns=self._latency_window(row),
+            host=f"{row['hostname']}:{row.get('port')}" if "hostname" in row else None,
+        )
+
+    def _globals_of(self, row: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """One object, or since 3.39 in client mode a list with one object for each server."""
+        if isinstance(self.global_options, dict):
+            return self.global_options
+        for one in self.global_options:
+            if (one.get("hostname"), one.get("port")) == (row.get("hostname"), row.get("port")):
+                return {key: value for key, value in one.items() if key not in ("hostname", "port")}
+        return {}
+
+    def _direction(self, row: t.Mapping[str, t.Any], elapsed: int | None) -> Direction:
+        io_bytes = row.get("io_bytes")
+        if io_bytes is not None and self.version < Version(2, 21):
+            io_bytes *= KIB
+        bw_bytes = row.get("bw_bytes")
+        if bw_bytes is None and row.get("bw") is not None:
+            bw_bytes = int(row["bw"]) * KIB * self.slowdown
+        total_ios = row.get("total_ios")
+        if total_ios is None and io_bytes is not None and self.block_size:
+            total_ios = io_bytes // self.block_size
+        runtime = row.get("runtime")
+        if not runtime:
+            # Nothing can be said about a rate: fio prints 0 for it.
+            row = {key: value for key, value in row.items() if key not in ("iops", "bw", "bw_bytes")}
+            bw_bytes = None
+        limit = _limit(elapsed, runtime)
+        return Direction(
+            total_ios=total_ios,
+            io_bytes=io_bytes,
+            iops=None if row.get("iops") is None else float(row["iops"]) * self.slowdown,
+            bw_bytes=bw_bytes,
+            runtime_ms=None if runtime is None else runtime // self.slowdown,
+            slat=self._latency(row, "slat", total_ios, limit),
+            clat=self._latency(row, "clat", total_ios, limit),
+            lat=self._latency(row, "lat", total_ios, limit),
+        )
+
+    def _latency(self, row: t.Mapping[str, t.Any], name: str, total_ios: int | None, limit: float | None) -> Latency:
+        """``X_ns`` since 3.0, ``X`` in µs before. Without ``N`` (before 3.18) the number of I/Os stands for it."""
+        values, unit = (row[f"{name}_ns"], 1) if f"{name}_ns" in row else (row.get(name) or {}, 1000)
+        bins = _bins(values.get("bins") or {}, unit)
+        n = values.get("N")
+        if n is None:
+            n = histogram.total(bins) or total_ios
+        if not values or n == 0:
+            return Latency(n=n if values else None)
+        found = Latency(
+            n=n,
+            percentiles=_percentiles(values.get("percentile") or {}, unit),
+            bins=bins,
+            **{key: None if values.get(key) is None else float(values[key]) * unit for key in ("min", "max", "mean", "stddev")},
+        )
+        if limit is not None and found.max is not None and found.max > limit:
+            # A garbage sample ruins everything that is not a percentile.
+            return replace(found, max=None, mean=None, stddev=None, flags=("max_above_elapsed",))
+        return found
+
+    def _sync(self, row: t.Mapping[str, t.Any] | None, options: t.Mapping[str, str], elapsed: int | None) -> Latency | None:
+        """fsync and fdatasync. ``total_ios`` counts only fsync, so N or the bins come first."""
+        if not row:
+            return None
+        found = self._latency(row, "lat", row.get("total_ios"), _limit(elapsed, None))
+        if not found.n:
+            return None
+        if options.get("ioengine") == "libaio" and self.version < Version(3, 31):
+            return Latency(n=found.n, flags=("libaio_sync_latency_wrong_before_3.31",))
+        return found
+
+    def _latency_target(self, row: t.Mapping[str, t.Any]) -> int | None:
+        if "latency_target_ns" in row:
+            return row["latency_target_ns"] or None
+        target = row.get("latency_target")
+        return (target * 1000 if self.version < Version(3, 2) else target) if target else None
+
+    def _latency_window(self, row: t.Mapping[str, t.Any]) -> int | None:
+        """µs until 3.1, ns in 3.16, µs again in 3.33; where it changed in between is not known, so there is no number."""
+        if "latency_window_us" in row:
+            return row["latency_window_us"] * 1000 or None
+        window = row.get("latency_window")
+        if not window:
+            return None
+        if self.version < Version(3, 2) or self.version >= Version(3, 33):
+            return window * 1000
+        return window if self.version <= Version(3, 16) else None
+
+
+def _did_something(row: t.Mapping[str, t.Any] | None) -> bool:
+    return bool(row) and bool(row.get("total_ios") or row.get("io_bytes"))
+
+
+def _limit(elapsed: int | None, runtime_ms: int | None) -> float | None:
+    """ns that no single I/O can have taken; ``elapsed`` is in whole seconds, rounded up."""
+    if elapsed is not None:
+        return (elapsed + 1) * 1e9
+    return (runtime_ms + 1000) * 1e6 if runtime_ms is not None else None
+
+
+def _bins(cells: t.Mapping[str, t.Any], unit: int) -> dict[int, int]:
+    indexed = any(key.startswith("FIO_IO_U_PLAT") for key in cells)
+    return histogram.from_indexed(cells, unit) if indexed else histogram.from_durations(cells, unit)
+
+
+def _percentiles(values: t.Mapping[str, t.Any], unit: int) -> dict[float, int]:
+    """2.x and 3.1 pad their list with keys ``0.00``; Python's parser has already made one of them."""
+    return {float(key): int(value) * unit for key, value in values.items() if float(key) > 0}
+
+
+def summarize(output: Output) -> dict[str, t.Any]:
+    """The figures of a cell as plain data: ``{read: {iops, bw_bytes, total_ios, runtime_ms, clat, lat}, …, sync: …}``.
+
+    Threads that ran together are added up; groups that a stonewall separates did not run together, so their rates are not. A
+    direction without I/O is ``None``.
+    """
+    summary: dict[str, t.Any] = {name: _summarize_direction(output.jobs, name) for name in DIRECTIONS}
+    syncs = [job.sync for job in output.jobs if job.sync is not None]
+    summary["sync"] = _summarize_latency(syncs) if syncs else None
+    return summary
+
+
+def _summarize_direction(jobs: t.Sequence[Job], name: str) -> dict[str, t.Any] | None:
+    active = [job for job in jobs if name in job.directions]
+    if not active:
+        return None
+    together = len({job.group for job in active}) == 1
+    parts = [job.directions[name] for job in active]
+    return {
+        "iops": _added([part.iops for part in parts]) if together else None,
+        "bw_bytes": _added([part.bw_bytes for part in parts]) if together else None,
+        "total_ios": _added([part.total_ios for part in parts]),
+        "io_bytes": _added([part.io_bytes for part in parts]),
+        "runtime_ms": max((part.runtime_ms for part in parts if part.runtime_ms is not None), default=None),
+        "clat": _summarize_latency([part.clat for part in parts]) if together else None,
+        "lat": _summarize_latency([part.lat for part in parts]) if together else None,
+    }
+
+
+def _added(values: t.Sequence[t.Any]) -> t.Any:
+    return None if any(value is None for value in values) else sum(values)
+
+
+def _summarize_latency(parts: t.Sequence[Latency]) -> dict[str, t.Any]:
+    """In ns. Percentiles of several threads come from their added bins; without bins there are none."""
+    n = _added([part.n for part in parts])
+    means = [part.mean for part in parts]
+    pooled = sum(part.mean * part.n for part in parts) / n if n and None not in means else None  # type: ignore[operator]
+    bins = histogram.merge(part.bins for part in parts) if all(part.bins for part in parts) else {}
+    found = histogram.percentiles(bins, PERCENTILES) if bins else dict(parts[0].percentiles) if len(parts) == 1 else {}
+    return {
+        "n": n,
+        "min_ns": min((part.min for part in parts if part.min is not None), default=None),
+        "max_ns": None if any(part.max is None for part in parts) else max(part.max for part in parts),  # type: ignore[type-var]
+        "mean_ns": pooled,
+        "percentiles_ns": {f"{percent:g}": value for percent, value in sorted(found.items())},
+        "flags": sorted({flag for part in parts for flag in part.flags}),
+    }

@@ -269,12 +269,12 @@ def mapping(proof: Proof, undo: contextlib.ExitStack) -> None:
 
 
 def bcache(proof: Proof, undo: contextlib.ExitStack) -> None:
-    # A cache of 64 MiB has too few buckets for the kernel, which then does not register it.
-    slow, fast = proof.loop(undo), proof.loop(undo, 256)
+    slow, fast = proof.loop(undo), proof.loop(undo, 128)
     undo.callback(stop_bcache, slow, fast)
     run("modprobe", "bcache")
+    # The kernel does not register a cache of less than 1024 buckets.
     for option, device in (("-B", slow), ("-C", fast)):
-        run("make-bcache", option, device)
+        run("make-bcache", "--bucket", "64k", option, device)
         settle()
         # udev's rule registers it; where there is none the kernel must be told.
         with contextlib.suppress(OSError):

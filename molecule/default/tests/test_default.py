@@ -1,0 +1,119 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What must be true on the machines themselves after the site playbook, a measurement and a power cycle."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+_HDD = "/dev/disk/by-id/ata-VIRTUAL_HDD_{name}-HDD0"
+_RESULTS = Path(os.environ["CACHEFLEET_RESULTS"]) / "molecule"
+
+
+@pytest.fixture
+def name(host):
+    return host.ansible.get_variables()["inventory_hostname"] if host.backend.NAME == "ansible" else host.check_output("hostname")
+
+
+def _records(playbook, check):
+    runs = [json.loads(path.read_text()) for path in sorted(Path(os.environ["CACHEFLEET_RECORD"]).glob("*.json"))]
+    return [run["results"] for run in runs if run["playbook"] == playbook and run["check"] is check]
+
+
+def _told(results):
+    """Every task that says what it does, by host and module."""
+    return {(result["host"], result["module"]): (result["changed"], result["actions"], result["diff"]) for result in results if result["actions"] is not None}
+
+
+def test_the_drive_says_its_cache_is_off(host, name):
+    # node1 was switched off and on after the site playbook: there it is the udev rule that switched the cache off.
+    output = host.check_output(f"hdparm -W {_HDD.format(name=name.upper())}")
+    assert "write-caching =  0 (off)" in output
+
+
+def test_the_kernel_knows_that_the_cache_is_off(host, name):
+    device = Path(host.check_output(f"readlink -f {_HDD.format(name=name.upper())}")).name
+    assert host.file(f"/sys/block/{device}/queue/write_cache").content_string.strip() == "write through"
+    assert host.check_output(f"cat /sys/block/{device}/device/scsi_disk/*/cache_type") == "write through"
+
+
+def test_one_machine_was_booted_after_the_site_playbook(host, name):
+    seconds = {"node1": 0, "node2": 0}
+    seconds[name] = float(host.check_output("cat /proc/uptime").split()[0])
+    rules = host.file("/etc/udev/rules.d/99-cachefleet-drive-write-cache.rules")
+    assert rules.mode == 0o644
+    assert f"{name.upper()}-HDD0" in rules.content_string
+    written = int(host.check_output("date +%s")) - int(rules.mtime.timestamp())
+    if name == "node1":
+        assert seconds[name] < written
+
+
+def test_the_volume_has_a_write_back_cache_on_the_ssd(host):
+    report = json.loads(
+        host.check_output("lvs -a -o lv_name,segtype,cache_mode,chunk_size,lv_health_status,devices --reportformat json --units b --nosuffix vg0")
+    )
+    volumes = {volume["lv_name"]: volume for volume in report["report"][0]["lv"]}
+    assert (volumes["data"]["segtype"], volumes["data"]["cache_mode"]) == ("cache", "writeback")
+    assert volumes["data"]["lv_health_status"] == ""
+    assert int(volumes["data"]["chunk_size"]) % 32768 == 0
+
+
+def test_a_check_predicts_exactly_what_the_first_run_changes(host, name):
+    predicted, done = _told(_records("converge", True)[0]), _told(_records("converge", False)[0])
+    mine = {key: value for key, value in done.items() if key[0] == name}
+    assert mine == {key: value for key, value in predicted.items() if key[0] == name}
+    assert {module.rsplit(".", 1)[-1]: changed for (_host, module), (changed, _actions, _diff) in mine.items()} == {
+        "drive_write_cache": True,
+        "lvm_cache": True,
+    }
+
+
+def test_a_second_run_changes_nothing_and_costs_one_module_call_for_each_role(host, name):
+    second = [result for result in _records("converge", False)[1] if result["host"] == name]
+    assert not [result for result in second if result["changed"] or result["state"] != "ok"]
+    calls = {}
+    for result in second:
+        # Tasks that the controller answers by itself cost the host nothing.
+        if result["module"] not in ("ansible.builtin.validate_argument_spec", "ansible.builtin.include_tasks"):
+            calls.setdefault(result["role"], []).append(result["module"])
+    assert calls == {
+        "cachefleet.storage.drive_write_cache": ["cachefleet.storage.drive_write_cache"],
+        "cachefleet.storage.block_cache": ["cachefleet.storage.lvm_cache"],
+    }
+
+
+def _cell(name, variant, cell):
+    folder = _RESULTS / name / variant / cell / "1"
+    meta = json.loads((folder / "meta.json").read_text())
+    assert meta["state"] == "ok", meta["reason"]
+    return meta, json.loads((folder / "stack.json").read_text())
+
+
+def test_the_cache_gives_at_least_five_times_the_transactional_writes(host, name):
+    before, _stack = _cell(name, "before", "randwrite-4k-fdatasync")
+    after, _stack = _cell(name, "after", "randwrite-4k-fdatasync")
+    ratio = after["summary"]["write"]["iops"] / before["summary"]["write"]["iops"]
+    assert ratio >= 5, f"{before['summary']['write']['iops']:.0f} and {after['summary']['write']['iops']:.0f} IOPS: {ratio:.1f} times"
+
+
+def test_each_measurement_carries_the_state_of_every_layer(host, name):
+    _meta, bare = _cell(name, "before", "randwrite-4k-fdatasync")
+    _meta, cached = _cell(name, "after", "randwrite-4k-fdatasync")
+    assert all(layer["kind"] in ("lvm", "disk") for layer in bare["before"]["layers"])
+    caches = [cache for layer in cached["before"]["layers"] for cache in layer["caches"]]
+    assert [cache["mode"] for cache in caches if cache["layer"] == "block_cache"] == ["writeback"]
+    assert "disabled" in [cache["drive"] for cache in caches if cache["layer"] == "drive"]
+    assert cached["before"]["verdict"] == cached["after"]["verdict"] == "durable"
+
+
+def test_the_results_are_what_was_sent_and_what_fio_printed(host, name):
+    folder = _RESULTS / name / "after" / "randwrite-4k-fdatasync" / "1"
+    assert {"job.fio", "fio.json.gz", "stack.json", "meta.json", "device-stats.json"} <= {path.name for path in folder.iterdir()}
+    assert "fdatasync=1" in (folder / "job.fio").read_text()

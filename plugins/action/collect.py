@@ -48,12 +48,17 @@ class ActionModule(ActionBase):
     def _collect(self, options: dict[str, t.Any], host: str, variables: dict[str, t.Any]) -> dict[str, t.Any]:
         campaign = Path(options["path"]).absolute()
         result: dict[str, t.Any] = {"changed": False, "path": str(campaign / host), "stored": [], "replaced": [], "unchanged": [], "states": {}}
-        if not any(options["archive"].values()):
+        nothing = not any(options["archive"].values())
+        if nothing and self._task.check_mode:
+            # Where nothing is measured there is no archive yet; a real run would bring one.
+            self._display.display(f"{host}: would collect its results into {campaign / host}")
+            return {**result, "changed": True}
+        if nothing:
             self._display.display(f"{host}: there is nothing to collect.")
             return result
         archive = _Archive(options["archive"], options["spool"], campaign.name, host)
         if self._task.check_mode:
-            self._display.display(f"{host}: would collect {format_size(archive.size)} into {campaign / host}.")
+            self._display.display(f"{host}: would collect {format_size(archive.size)} into {campaign / host}")
             return {**result, "changed": True}
         received = self._receive(archive, campaign, host, options["replace"])
         for name in ("stored", "replaced", "unchanged"):

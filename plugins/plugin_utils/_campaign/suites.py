@@ -5,7 +5,11 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""Suites: lists of fio measurements as data, checked and spread over targets and repeats. Pure."""
+"""Suites: lists of fio measurements as data, checked and spread over targets and repeats. Pure.
+
+What a job may be is decided in one place, ``module_utils/_fio/job.py``: a suite is refused here, before any host is touched,
+for what the fio module would refuse there.
+"""
 
 from __future__ import annotations
 
@@ -15,30 +19,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import component
-
-#: What fio calls the kinds of load (fio HOWTO, ``readwrite``).
-LOADS = ("read", "write", "trim", "randread", "randwrite", "randtrim", "rw", "readwrite", "randrw", "trimwrite", "randtrimwrite")
-
-#: What a suite must leave to the target and to the module: it decides where fio writes and what comes back.
-RESERVED_OPTIONS = {
-    "filename": "the target of a cell says where it is measured (fio_benchmark_targets)",
-    "directory": "the target of a cell says where it is measured (fio_benchmark_targets)",
-    "name": "the cell has a name of its own",
-    "output": "the collection keeps every output",
-    "output-format": "the collection keeps every output",
-    "client": "fio is run by Ansible on every host",
-    "exec_prerun": "a suite runs no commands",
-    "exec_postrun": "a suite runs no commands",
-}
 
 _SUITE_KEYS = {"description", "cells"}
 _CELL_KEYS = {"name", "job", "repeats", "description"}
 _TARGET_KEYS = {"name", "device", "file", "allow_data_loss", "identity", "size"}
-_OPTION = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
-_DURATION = re.compile(r"\s*(\d+)\s*(us|ms|s|m|h|d)?\s*\Z", re.IGNORECASE)
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
 #: Seconds assumed for a job that says no runtime: it ends when its size is done.
 UNKNOWN_RUNTIME = 900.0
 
@@ -55,17 +41,6 @@ class Expansion:
     cells: list[dict[str, t.Any]]
     seconds: int
     limit: int
-
-
-def duration(value: t.Any) -> float:
-    """A time of a fio job (``60``, ``"90s"``, ``"2m"``) in seconds.
-
-    :raises BadInput: if it is none.
-    """
-    match = _DURATION.match(str(value)) if not isinstance(value, bool) else None
-    if not match:
-        raise BadInput(f"'{value}' is not a time of a fio job: write seconds, or a whole number with s, m, h or d.")
-    return int(match.group(1)) * _SECONDS[(match.group(2) or "s").lower()]
 
 
 def check_suite(name: str, suite: t.Any) -> None:
@@ -127,7 +102,7 @@ def expand(
     for number in range(1, max((count for *_ignored, count in points), default=0) + 1):
         due = [{"name": name, "repeat": number, "target": target, "job": job} for name, target, job, count in points if number <= count]
         cells += due if number % 2 else due[::-1]
-    seconds = sum(_seconds(cell["job"]) for cell in cells)
+    seconds = sum(map(_seconds, cells))
     return Expansion(cells, round(seconds), round(2 * seconds + 60 * len(cells) + 300) if cells else 0)
 
 
@@ -144,28 +119,10 @@ def _listed(keys: t.Iterable[str]) -> str:
 
 
 def _check_job(job: t.Any, where: str) -> None:
-    if not isinstance(job, t.Mapping) or not job:
-        raise BadInput(f"{where}: 'job' must be a dictionary of fio options.")
-    for option, value in job.items():
-        if not isinstance(option, str) or not _OPTION.match(option):
-            raise BadInput(f"{where}: '{option}' is not the name of a fio option.")
-        if option in RESERVED_OPTIONS:
-            raise BadInput(f"{where}: the option {option} cannot be set here: {RESERVED_OPTIONS[option]}.")
-        if value is not None and not isinstance(value, (str, int, float)):
-            raise BadInput(f"{where}: the option {option} must be a text, a number or a boolean.")
-        if isinstance(value, str) and not value.isprintable():
-            raise BadInput(f"{where}: the option {option} must be one line of text.")
-    load = job.get("rw", job.get("readwrite"))
-    if load is None:
-        raise BadInput(f"{where}: the option rw is missing: without it fio reads. Write one of {', '.join(LOADS)}.")
-    if str(load).split(":")[0] not in LOADS:
-        raise BadInput(f"{where}: rw={load} is not a load that fio knows: write one of {', '.join(LOADS)}.")
-    for option in ("runtime", "ramp_time"):
-        if option in job:
-            try:
-                duration(job[option])
-            except BadInput as error:
-                raise BadInput(f"{where}: {option}: {error.message}") from None
+    try:
+        read_job(job, where)
+    except BadInput as error:
+        raise BadInput(error.message if error.message.startswith(where) else f"{where}: {error.message}") from None
 
 
 def _repeats(value: t.Any, where: str) -> None:
@@ -174,15 +131,19 @@ def _repeats(value: t.Any, where: str) -> None:
 
 
 def _job(job: t.Mapping[str, t.Any], runtime: int) -> dict[str, t.Any]:
+    """The job, with another runtime if one is asked for."""
     if not runtime:
         return dict(job)
     # Without time_based a short job ends when its size is done, however long it was asked to run.
-    return {**job, "runtime": runtime, "time_based": 1}
+    timed = {"runtime": runtime, "time_based": 1}
+    if "jobs" in job:
+        return {**job, "jobs": [{**section, **timed} for section in job["jobs"]]}
+    return {**job, **timed}
 
 
-def _seconds(job: t.Mapping[str, t.Any]) -> float:
-    run = duration(job["runtime"]) if "runtime" in job else UNKNOWN_RUNTIME
-    return run + (duration(job["ramp_time"]) if "ramp_time" in job else 0.0)
+def _seconds(cell: t.Mapping[str, t.Any]) -> float:
+    longest = read_job(cell["job"], cell["name"]).longest
+    return UNKNOWN_RUNTIME if longest is None else longest
 
 
 def _target(target: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -49,13 +49,18 @@ def render(campaign: Campaign, rows: t.Sequence[Row], ratios: t.Sequence[Ratio],
 
 
 def troubles(campaign: Campaign, notes: t.Mapping[str, str]) -> list[str]:
-    """One line for every measurement that is not ok: which, and why. Repeats and cells with one reason share a line."""
+    """One line for every measurement that is not ok: which, and why. Repeats and cells with one reason share a line.
+
+    A host with a note and nothing missing has a line too: whatever stopped it may have stopped it before it had a plan.
+    """
     shared: dict[tuple[str, str, str, str], list[str]] = {}
+    missing = {record.host for record in campaign.cells if record.state == "missing"}
     for record in campaign.cells:
         if record.state != "ok":
             reason = plain(notes[record.host], 300) if record.state == "missing" and notes.get(record.host) else record.reason
             shared.setdefault((record.host, record.key.variant, record.state, reason), []).append(f"{record.key.cell}/{record.key.repeat}")
-    return [f"{host} {variant} {_some(cells)}: {state}" + (f": {reason}" if reason else "") for (host, variant, state, reason), cells in shared.items()]
+    lines = [f"{host} {variant} {_some(cells)}: {state}" + (f": {reason}" if reason else "") for (host, variant, state, reason), cells in shared.items()]
+    return lines + [f"{plain(host)}: {plain(note, 300)}" for host, note in notes.items() if host not in missing]
 
 
 def count(campaign: Campaign) -> str:

@@ -112,6 +112,10 @@ def test_a_campaign_without_cells_says_so(campaign):
     assert f"0 cells. Everything lies in {campaign}" in text
 
 
+def test_a_host_that_stopped_before_it_had_a_plan_is_named(campaign):
+    assert "  node9: there is no suite named 'x'" in rendered(campaign, notes={"node9": "there is no suite named 'x'"})
+
+
 def test_many_cells_with_one_reason_share_a_line(campaign, tmp_path):
     bring(campaign, tmp_path, "node1", "before", planned=[("a", number) for number in range(1, 8)])
     assert "node1 before a/1, a/2, a/3, a/4 and 3 more: missing: no result came from this host" in rendered(campaign)

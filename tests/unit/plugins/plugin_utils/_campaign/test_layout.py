@@ -91,7 +91,7 @@ def test_the_name_of_a_campaign_is_the_controllers_clock():
         ("\x1b]0;title\x07text", "text"),
         ("\x1b]8;;http://x\x1b\\link", "link"),
         ("one\ntwo\r\x00three", "one two three"),
-        ("right‮left", "right left"),
+        ("right\u202eleft", "right left"),
         ("\x9b31mx", "31mx"),
         (None, "None"),
     ],

@@ -420,7 +420,11 @@ def test_a_folder_that_is_no_campaign_is_one_sentence(tmp_path):
 def test_json_is_never_half_written(tmp_path, monkeypatch):
     path = tmp_path / "x.json"
     store.write_json(path, {"a": 1})
-    monkeypatch.setattr(os, "fsync", lambda _descriptor: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+
+    def full(_descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(ResultsError, match="became full"):
         store.write_json(path, {"a": 2})
     assert json.loads(path.read_text()) == {"a": 1}

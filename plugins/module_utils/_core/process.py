@@ -118,6 +118,8 @@ class Runner:
         item: str | None = None,
         watch: t.Callable[[], None] | None = None,
         interval: float = 5.0,
+        patience: float = 2.0,
+        cwd: str | None = None,
     ) -> Completed:
         """Run one command to its end.
 
@@ -126,6 +128,8 @@ class Runner:
         :param timeout: seconds, after which the whole process group is stopped.
         :param item: named in the error.
         :param watch: called every ``interval`` seconds while the command runs; if it raises, the command is stopped.
+        :param patience: seconds between asking a command to stop and forcing it to.
+        :param cwd: the folder in which it runs.
         :raises ToolMissing: if the command is not installed.
         :raises TimedOut: if the time limit passed.
         :raises CommandFailed: if the exit status is not in ``ok``.
@@ -140,16 +144,17 @@ class Runner:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
+            cwd=cwd,
             start_new_session=True,
         ) as process:
             try:
                 out, err = _communicate(process, stdin.encode(), started + limit, watch, interval)
             except subprocess.TimeoutExpired:
-                out, err = _stop_group(process)
+                out, err = _stop_group(process, patience)
                 completed = self._remember(words, process.returncode, out, err, started)
                 raise TimedOut(f"{completed.command_line} did not end within {limit:g} seconds and was stopped.", item=item, completed=completed) from None
             except BaseException:
-                _stop_group(process)
+                _stop_group(process, patience)
                 raise
         completed = self._remember(words, process.returncode, out, err, started)
         if ok is not None and completed.rc not in ok:
@@ -178,11 +183,11 @@ def _communicate(process: subprocess.Popen[bytes], stdin: bytes, deadline: float
             watch()
 
 
-def _stop_group(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """End a process and its children: first asked, two seconds later forced."""
-    for number, patience in ((signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0)):
+def _stop_group(process: subprocess.Popen[bytes], patience: float) -> tuple[bytes, bytes]:
+    """End a process and its children: first asked, after ``patience`` seconds forced."""
+    for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, 5.0)):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=patience)
+            return process.communicate(timeout=wait)
     return b"", b""

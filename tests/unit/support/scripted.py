@@ -51,6 +51,8 @@ class ScriptedRunner:
         item: str | None = None,
         watch: t.Callable[[], None] | None = None,
         interval: float = 5.0,
+        patience: float = 2.0,
+        cwd: str | None = None,
     ) -> Completed:
         self.find(argv[0])
         words = tuple(str(word) for word in argv)

@@ -66,7 +66,7 @@ def component(text: t.Any, what: str) -> str:
     :raises BadInput: with the characters that are allowed.
     """
     reserved = isinstance(text, str) and text in RESERVED
-    if isinstance(text, str) and _COMPONENT.match(text) and not reserved:
+    if isinstance(text, str) and _COMPONENT.match(text) and ".." not in text and not reserved:
         return str(text)
     raise BadInput(
         f"'{plain(text)}' cannot be the name of a {what}: use letters, digits, '.', '_' and '-', at most 128, beginning with a letter or digit"

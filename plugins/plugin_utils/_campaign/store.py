@@ -288,7 +288,7 @@ def _unpack(archive: Path, into: Path, host: str, expected: t.Container[CellKey]
                 except BadInput:
                     raise bad(f"'{name}' is not the file of a cell") from None
                 if key not in expected:
-                    raise bad(f"nobody asked this host for the cell {key}")
+                    raise bad(f"nobody asked this host for the cell {key} in this campaign; give the campaign another name, or clear the spool of the host")
                 present = files.setdefault(key, set())
                 if parts[3] in present:
                     raise bad(f"'{name}' is in it twice")

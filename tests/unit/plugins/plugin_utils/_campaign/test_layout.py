@@ -30,6 +30,7 @@ def test_plain_names_may_be_part_of_a_path(name):
         "-x",
         "_x",
         "a/b",
+        "a..b",
         "a\\b",
         "a b",
         "a\n",

@@ -48,7 +48,7 @@ _HDPARM_VALUE = re.compile(r"^\s*write-caching\s*=\s*(?:(\d)\s*\((?:on|off)\)|(n
 _HDPARM_DEVICE = re.compile(r"^(/\S+):\s*$")
 _SDPARM_DEVICE = re.compile(r"^\s+(/\S+): ")
 _SDPARM_VALUE = re.compile(r"^\s*WCE\s+(\d)(?:\s+\[cha: (y|n)(?:, def:\s*(\d+))?(?:, sav:\s*(\S+?))?\])?\s*$")
-_NVME_VALUE = re.compile(r"value:\s*(0x[0-9a-fA-F]+)")
+_NVME_VALUE = re.compile(r"value:\s*(?:0x)?([0-9a-fA-F]+)")
 _NVME_VERBOSE = re.compile(r"\(WCE\):\s*(Enabled|Disabled)")
 
 
@@ -126,8 +126,9 @@ def parse_nvme_controller(text: str) -> bool:
 def parse_nvme_feature(text: str) -> bool:
     """Whether feature 6 (Volatile Write Cache) is enabled, from ``nvme get-feature``.
 
-    ``get-feature:0x06 (Volatile Write Cache), Current value:0x00000001`` (nvme-cli 1 writes ``0x6`` and ``0x000001``), or with
-    -H a second line ``Volatile Write Cache Enable (WCE): Enabled``.
+    ``get-feature:0x06 (Volatile Write Cache), Current value:0x00000001``; nought is printed as ``00000000``, without ``0x``
+    (nvme-cli 2.3; version 1 writes ``0x6`` and fewer digits). With -H there is a second line
+    ``Volatile Write Cache Enable (WCE): Enabled``.
 
     :raises NotUnderstood: if no value is printed.
     """
@@ -272,7 +273,7 @@ class _ScsiDisk(Provider):
     def align_kernel(self, setting: Setting) -> None:
         if read_kernel(setting.name, self.root) == setting.kernel_word:
             return
-        rescan = self.root / "sys/block" / setting.name / "device/rescan"
+        rescan = self.root / "sys/class/block" / setting.name / "device/rescan"
         if rescan.exists():
             write_sysfs(rescan, "1", setting.item)
         if read_kernel(setting.name, self.root) == setting.kernel_word:
@@ -296,14 +297,19 @@ class AtaProvider(_ScsiDisk):
         # The exit status says nothing: it is 0 for drives that have no such switch.
         completed = self.runner.run(["hdparm", "-W", *(drive.path for drive in drives)], ok=None)
         said = parse_hdparm(completed.stdout)
+        if len(drives) > 1 and len(said) < len(drives):
+            # hdparm stops at the first node it cannot open; the others must not suffer for it.
+            return {name: state for drive in drives for name, state in self.read([drive]).items()}
         states: dict[str, DriveCache | StorageError] = {}
         for drive in drives:
             says = said.get(drive.path)
             if says is not None:
                 states[drive.name] = self._state(drive, says)
                 continue
-            states[drive.name] = NotUnderstood(
-                f"hdparm cannot read the write cache of {drive.path} ({'not supported' if drive.path in said else completed.last_words}): "
+            # A section without a value is hdparm's way to say no; no section at all is an error such as a vanished node.
+            error, reason = (BadInput, "it is not supported") if drive.path in said else (NotUnderstood, completed.last_words)
+            states[drive.name] = error(
+                f"hdparm cannot read the write cache of {drive.path} ({reason}): "
                 "it is no ATA drive, or a controller stands in between. Use the provider scsi for a SAS or USB drive, "
                 "and the role raid_cache for a volume of a RAID controller.",
                 item=drive.path,
@@ -360,9 +366,10 @@ class NvmeProvider(Provider):
     name = "nvme"
     tool = "nvme"
     kernel_pattern = "nvme*"
-    # The feature belongs to the controller: with the number of a namespace, which nvme takes from the node otherwise, the
-    # drive may refuse it. Long options only: the letter of --value changed between versions of nvme-cli.
-    _feature = ("--namespace-id=0", "--feature-id=6")
+    # The feature belongs to the controller, and a drive may refuse it for a single namespace. nvme takes the namespace of the
+    # node unless another is given, and nought does not count as given (nvme-cli 2.3): only "all" does.
+    # Long options only: the letter of --value changed between versions of nvme-cli.
+    _feature = ("--namespace-id=0xffffffff", "--feature-id=6")
 
     def read(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache | StorageError]:
         states: dict[str, DriveCache | StorageError] = {}
@@ -391,7 +398,7 @@ class NvmeProvider(Provider):
     def align_kernel(self, setting: Setting) -> None:
         if kernel_agrees(self.name, setting.wanted, read_kernel(setting.name, self.root)):
             return
-        rescan = self.root / "sys/block" / setting.name / "device/rescan_controller"
+        rescan = self.root / "sys/class/block" / setting.name / "device/rescan_controller"
         if rescan.exists():
             write_sysfs(rescan, "1", setting.item)
 
@@ -427,7 +434,7 @@ class VirtioProvider(Provider):
             write_sysfs(self._cache_type(setting.name), setting.kernel_word, setting.item)
 
     def _cache_type(self, name: str) -> Path:
-        return self.root / "sys/block" / name / "cache_type"
+        return self.root / "sys/class/block" / name / "cache_type"
 
 
 #: Every provider by the name that users write.
@@ -493,13 +500,13 @@ def _with_kernel(state: DriveCache, root: Path) -> DriveCache:
 
 
 def cache_type_files(name: str, root: Path = Path("/")) -> list[Path]:
-    """``/sys/block/<name>/device/scsi_disk/<address>/cache_type``; none for a disk of another driver."""
-    return sorted((root / "sys/block" / name / "device/scsi_disk").glob("*/cache_type"))
+    """``/sys/class/block/<name>/device/scsi_disk/<address>/cache_type``; none for a disk of another driver."""
+    return sorted((root / "sys/class/block" / name / "device/scsi_disk").glob("*/cache_type"))
 
 
 def read_kernel(name: str, root: Path = Path("/")) -> str | None:
     """What the kernel believes: ``queue/write_cache`` and the SCSI driver's ``cache_type``, joined by a comma if they differ."""
-    texts = [read_sysfs(root / "sys/block" / name / "queue/write_cache"), *(read_sysfs(path) for path in cache_type_files(name, root))]
+    texts = [read_sysfs(root / "sys/class/block" / name / "queue/write_cache"), *(read_sysfs(path) for path in cache_type_files(name, root))]
     return ", ".join(sorted({_kernel_word(text) for text in texts if text})) or None
 
 

@@ -121,7 +121,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
         if not self.drives:
             return []
         devices = read_devices(self.runner, self.root)
-        found = [_paths_to_drive(devices, devices.resolve(wish.device), wish.device) for wish in self.drives]
+        found = [_find_drive(devices, wish.device) for wish in self.drives]
         caches = self._read_caches([paths[0] for paths in found])
         rules = udev_rule.read_rules(self.root)
         exports = read_exports(devices, self.root)
@@ -160,7 +160,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
             node=drive.path,
             unit=unit,
             paths=tuple(path.name for path in paths),
-            stable_path=drive.stable_path,
+            stable_path=_own_path(devices, drive),
             provider=cache.provider,
             drive=cache.drive,
             kernel=", ".join(sorted(kernel)) or None,
@@ -311,7 +311,7 @@ def _check_listed_once(pairs: t.Sequence[tuple[DriveState, DriveWish]]) -> None:
 
 
 def _check(state: DriveState, wish: DriveWish) -> None:
-    if wish.persistent and not is_stable(wish.device):
+    if wish.persistent and (not is_stable(wish.device) or wish.device.startswith("/dev/disk/by-diskseq/")):
         instead = f"write {state.stable_path} instead" if state.stable_path else "it has no serial number or WWN, so write persistent: false for it"
         raise BadInput(f"{wish.device} may name another drive after the next boot: {instead}.", item=wish.device)
     if wish.write_cache == ENABLED and state.drive == ABSENT:
@@ -331,11 +331,17 @@ def _check(state: DriveState, wish: DriveWish) -> None:
         raise BadInput(state.no_rule or f"{wish.device} cannot have a boot rule: write persistent: false for it.", item=wish.device)
 
 
-def _paths_to_drive(devices: Devices, device: BlockDevice, item: str) -> list[BlockDevice]:
+def _find_drive(devices: Devices, item: str) -> list[BlockDevice]:
     """The drive behind what the user named, and every other path to it.
 
-    :raises BadInput: if it is no whole drive, saying which one to name.
+    :raises DeviceMissing: if there is nothing behind it.
+    :raises BadInput: if it is no whole drive, saying which one to name, or if several drives claim that name.
     """
+    device = devices.resolve(item)
+    claiming = {_unit(devices, one): one.path for one in devices if one.kind == "disk" and item in (*one.by_id, *one.links)}
+    if len(claiming) > 1:
+        # Two drives with one serial number: the link points to the one that came last.
+        raise BadInput(f"{item} is the name of several drives ({', '.join(sorted(claiming.values()))}): write a path that only one of them has.", item=item)
     if device.kind == "multipath":
         paths = [path for path in (devices.get(name) for name in device.slaves) if path is not None]
         if not paths:
@@ -367,6 +373,14 @@ def _unit(devices: Devices, device: BlockDevice) -> str:
             return group.name
     namespace = _NAMESPACE.match(device.name)
     return namespace.group(1) if namespace else device.name
+
+
+def _own_path(devices: Devices, drive: BlockDevice) -> str | None:
+    """The path to recommend: one that lasts and that no other drive claims."""
+    unit = _unit(devices, drive)
+    claimed = {link for other in devices if _unit(devices, other) != unit for link in (*other.by_id, *other.links)}
+    lasting = (link for link in (*drive.by_id, *drive.links) if link.startswith(("/dev/disk/by-id/", "/dev/disk/by-path/")))
+    return next((link for link in lasting if link not in claimed), None)
 
 
 def _names_only(devices: Devices, unit: str, key: udev_rule.RuleKey) -> bool:

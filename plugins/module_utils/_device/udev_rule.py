@@ -21,7 +21,7 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
 
 #: Runs after 60-persistent-storage.rules, which sets the serial and the WWN, and after 85-hdparm.rules of Debian.
 RULES_FILE = "etc/udev/rules.d/99-cachefleet-drive-write-cache.rules"
@@ -125,21 +125,37 @@ def _rules(text: str) -> list[str]:
 
 
 def read_rules(root: Path = Path("/")) -> str:
-    """The text of the file; empty if it is not there."""
+    """The text of the file; empty if it is not there.
+
+    :raises CommandFailed: if it is there and cannot be read.
+    """
+    path = root / RULES_FILE
     try:
-        return (root / RULES_FILE).read_text(encoding="utf-8", errors="replace")
+        return path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return ""
+    except OSError as error:
+        raise CommandFailed(f"{path} cannot be read: {error.strerror}.", item=str(path)) from None
 
 
 def write_rules(text: str, root: Path = Path("/")) -> None:
-    """Replace the file in one step that also survives a power cut; take it away when the text is empty."""
+    """Replace the file in one step that also survives a power cut; take it away when the text is empty.
+
+    :raises CommandFailed: if it cannot be written.
+    """
     path = root / RULES_FILE
-    if not text:
-        with contextlib.suppress(FileNotFoundError):
+    try:
+        if text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _replace(path, text)
+        elif path.exists():
             path.unlink()
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
+            _sync_folder(path.parent)
+    except OSError as error:
+        raise CommandFailed(f"{path} cannot be written: {error.strerror}.", item=str(path)) from None
+
+
+def _replace(path: Path, text: str) -> None:
     # A name that does not end in .rules: udev must never read a half-written file.
     handle, temporary = tempfile.mkstemp(prefix=".cachefleet-", suffix=".tmp", dir=str(path.parent))
     try:
@@ -149,11 +165,15 @@ def write_rules(text: str, root: Path = Path("/")) -> None:
             os.fchmod(stream.fileno(), 0o644)
             os.fsync(stream.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except OSError:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(folder)
     finally:

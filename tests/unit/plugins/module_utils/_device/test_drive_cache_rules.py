@@ -1,0 +1,121 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The udev rules file: keys, escaping, and that lines of other drives stay."""
+
+from __future__ import annotations
+
+import pathlib
+import stat
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.udev_rule import RuleKey
+
+HDD = {"ID_SERIAL_SHORT": "HDD0", "ID_SERIAL": "ST1_HDD0", "ID_WWN": "0x5000c500", "ID_WWN_WITH_EXTENSION": "0x5000c500"}
+
+
+def line(key: RuleKey, off: int = 0) -> str:
+    return udev_rule.rule_line(key, "sd*", "add|change", udev_rule.run_program("/usr/sbin/hdparm", f"-q -W{off} $devnode", "x"))
+
+
+def test_the_serial_is_the_key() -> None:
+    assert udev_rule.choose_key(HDD, [{"ID_SERIAL_SHORT": "HDD1"}], "x") == RuleKey("ID_SERIAL_SHORT", "HDD0")
+
+
+def test_two_drives_with_one_serial_are_told_apart_by_wwn() -> None:
+    assert udev_rule.choose_key(HDD, [{"ID_SERIAL_SHORT": "HDD0", "ID_WWN": "0x1"}], "x") == RuleKey("ID_WWN_WITH_EXTENSION", "0x5000c500")
+
+
+def test_two_drives_with_one_serial_and_no_wwn_get_no_rule() -> None:
+    same = {"ID_SERIAL_SHORT": "SSD0", "ID_SERIAL": "A_SSD0"}
+    with pytest.raises(BadInput, match=r"another drive of this host has the same ID_SERIAL_SHORT=SSD0.*persistent: false"):
+        udev_rule.choose_key(same, [dict(same)], "/dev/disk/by-path/x")
+
+
+def test_virtio_has_only_id_serial() -> None:
+    assert udev_rule.choose_key({"ID_SERIAL": "VIRT0"}, [], "x") == RuleKey("ID_SERIAL", "VIRT0")
+
+
+def test_a_drive_without_serial_and_wwn_gets_no_rule() -> None:
+    with pytest.raises(BadInput, match="no serial number and no WWN"):
+        udev_rule.choose_key({"ID_BUS": "ata"}, [], "/dev/vdb")
+
+
+@pytest.mark.parametrize("serial", ['A"B', "A B", "$env{PATH}", "%k", "A*", "A?", "[AB]", "A|B", "A\\B", "A\nB", "A'B", "A{B}", "ä"])
+def test_a_serial_that_udev_could_read_otherwise_never_comes_into_a_rule(serial: str) -> None:
+    assert udev_rule.choose_key({"ID_SERIAL_SHORT": serial, "ID_WWN": "0x5"}, [], "x") == RuleKey("ID_WWN", "0x5")
+    with pytest.raises(BadInput, match="cannot be written safely into a udev rule"):
+        udev_rule.choose_key({"ID_SERIAL_SHORT": serial}, [], "x")
+
+
+def test_the_line_matches_whole_disks_by_key_also_beyond_sdz() -> None:
+    assert line(RuleKey("ID_SERIAL_SHORT", "HDD0")) == (
+        'ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", KERNEL=="sd*", ENV{ID_SERIAL_SHORT}=="HDD0", RUN+="/usr/sbin/hdparm -q -W0 $devnode"'
+    )
+
+
+@pytest.mark.parametrize("program", ["hdparm", "/opt/my tools/hdparm", '/x"y', "/x/$devnode"])
+def test_a_program_whose_path_is_not_plain_is_refused(program: str) -> None:
+    with pytest.raises(BadInput, match="cannot be written into a udev rule"):
+        udev_rule.run_program(program, "-q", "x")
+
+
+def test_lines_of_other_drives_stay_and_the_file_is_sorted() -> None:
+    first, second = RuleKey("ID_SERIAL_SHORT", "A"), RuleKey("ID_SERIAL_SHORT", "B")
+    text = udev_rule.with_line(udev_rule.with_line("", [second], line(second)), [first], line(first))
+    assert [one for one in text.splitlines() if not one.startswith("#")] == [line(first), line(second)]
+    changed = udev_rule.with_line(text, [first], line(first, 1))
+    assert udev_rule.lines_for(changed, [first]) == (line(first, 1),)
+    assert udev_rule.lines_for(changed, [second]) == (line(second),)
+
+
+def test_a_line_keyed_on_another_property_of_the_same_drive_is_replaced() -> None:
+    by_wwn = line(RuleKey("ID_WWN", "0x5000c500"), 1)
+    key = RuleKey("ID_SERIAL_SHORT", "HDD0")
+    text = udev_rule.with_line(by_wwn + "\n", udev_rule.keys_of(HDD), line(key))
+    assert udev_rule.lines_for(text, udev_rule.keys_of(HDD)) == (line(key),)
+    assert by_wwn not in text
+
+
+def test_a_serial_that_begins_like_another_is_another() -> None:
+    text = line(RuleKey("ID_SERIAL_SHORT", "HDD01")) + "\n"
+    assert udev_rule.lines_for(text, [RuleKey("ID_SERIAL_SHORT", "HDD0")]) == ()
+
+
+def test_without_a_rule_left_the_file_goes_away(tmp_path: pathlib.Path) -> None:
+    key = RuleKey("ID_SERIAL_SHORT", "A")
+    udev_rule.write_rules(udev_rule.with_line("", [key], line(key)), tmp_path)
+    assert (tmp_path / udev_rule.RULES_FILE).exists()
+    text = udev_rule.with_line(udev_rule.read_rules(tmp_path), [key], None)
+    udev_rule.write_rules(text, tmp_path)
+    udev_rule.write_rules(text, tmp_path)
+    assert not (tmp_path / udev_rule.RULES_FILE).exists()
+    assert udev_rule.read_rules(tmp_path) == ""
+
+
+def test_the_file_is_replaced_as_a_whole_and_readable_by_all(tmp_path: pathlib.Path) -> None:
+    udev_rule.write_rules("# old\n", tmp_path)
+    udev_rule.write_rules("# new\n", tmp_path)
+    path = tmp_path / udev_rule.RULES_FILE
+    assert path.read_text() == "# new\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
+def test_the_file_sorts_behind_the_rules_it_relies_on() -> None:
+    name = pathlib.PurePath(udev_rule.RULES_FILE).name
+    assert name > "60-persistent-storage.rules"
+    assert name > "85-hdparm.rules"
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "etc").write_text("a file where a folder should be")
+    with pytest.raises(CommandFailed, match="cannot be written"):
+        udev_rule.write_rules("# x\n", tmp_path)
+    with pytest.raises(CommandFailed, match="cannot be read"):
+        udev_rule.read_rules(tmp_path)

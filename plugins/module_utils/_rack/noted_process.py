@@ -68,6 +68,14 @@ def note_process(pid: int, root: pathlib.Path = pathlib.Path("/")) -> NotedProce
         return None
     # The command name stands in parentheses and may itself contain blanks and parentheses.
     fields = text[text.rindex(")") + 1 :].split()
-    if fields[0] in ("Z", "X", "x"):
+    # A killed process whose first thread is gone already is not gone before its other threads are: they hold its ports.
+    if fields[0] in ("Z", "X", "x") and _threads(root / f"proc/{pid}/task") < 2:
         return None
     return NotedProcess(pid, int(fields[19]), boot)
+
+
+def _threads(tasks: pathlib.Path) -> int:
+    try:
+        return sum(1 for _ in tasks.iterdir())
+    except (FileNotFoundError, ProcessLookupError):
+        return 0

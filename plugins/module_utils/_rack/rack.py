@@ -46,6 +46,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places im
     write_json,
 )
 
+LAYER = "virtual_rack"
+
+#: Of the rack's own notes; raised when they change their meaning.
+SCHEMA = 1
+
 #: Disks are sparse files: a new machine needs this much at once, and its disks' sizes only as they fill.
 MACHINE_BYTES = GIB
 
@@ -98,11 +103,11 @@ def plan_rack(present: RackState, wanted: Wanted) -> list[Step]:
     if wanted.state == "absent":
         return _plan_removal(present, wanted, names)
     if wanted.state == "stopped":
-        return _plan_stops(present, [name for name in names if present.machines[name].running], wanted.how)
+        return _plan_stops([name for name in names if present.machines[name].running], wanted.how)
     described = {machine.name: machine for machine in wanted.machines}
     if wanted.state == "restarted":
         running = [name for name in names if present.machines[name].running]
-        return _plan_stops(present, running, wanted.how) + [_start(name, "stopped") for name in names]
+        return _plan_stops(running, wanted.how) + [_start(name, "stopped") for name in names]
     stops: list[str] = []
     changes: list[Step] = []
     starts: list[Step] = []
@@ -120,10 +125,7 @@ def plan_rack(present: RackState, wanted: Wanted) -> list[Step]:
             starts.append(_start(name, "stopped"))
         elif not found.answers:
             starts.append(Step(LAYER, name, "ssh", "silent", "answers", f"Wait until {name} answers ssh", "wait"))
-    return _plan_stops(present, stops, wanted.how) + changes + starts
-
-
-LAYER = "virtual_rack"
+    return _plan_stops(stops, wanted.how) + changes + starts
 
 
 def _names_meant(present: RackState, wanted: Wanted) -> list[str]:
@@ -131,6 +133,8 @@ def _names_meant(present: RackState, wanted: Wanted) -> list[str]:
     if wanted.state == "absent":
         # What is not there need not be removed.
         return [name for name in known if not wanted.only or name in wanted.only]
+    if wanted.state == "restarted" and not known:
+        raise BadInput("There is no machine in this rack to restart: start it first, or check the name and the folder of the rack.", item="rack")
     for name in wanted.only:
         if name not in known and not (wanted.state == "stopped" and any(machine.name == name for machine in wanted.machines)):
             listed = ", ".join(known) or "none"
@@ -148,7 +152,7 @@ def _plan_removal(present: RackState, wanted: Wanted, names: t.Sequence[str]) ->
     return steps
 
 
-def _plan_stops(present: RackState, names: t.Sequence[str], how: str) -> list[Step]:
+def _plan_stops(names: t.Sequence[str], how: str) -> list[Step]:
     verb = "Cut the power of" if how == "power_cut" else "Shut down"
     return [Step(LAYER, name, "state", "started", "stopped", f"{verb} {name}", how) for name in names]
 
@@ -247,7 +251,17 @@ class RackLayer(Layer[RackState, Wanted]):
 
     def _notes(self) -> dict[str, dict[str, t.Any]]:
         notes = read_json(self.places.state)
-        return {} if notes is None else notes["machines"]
+        if notes is None:
+            return {}
+        if notes.get("schema") != SCHEMA:
+            raise StorageError(
+                f"{self.places.state} was written by another version of this collection: end the machines by the process ids in it and remove the folder.",
+                item=str(self.places.state),
+            )
+        return notes["machines"]
+
+    def _write_notes(self, machines: t.Mapping[str, t.Any]) -> None:
+        write_json(self.places.state, {"schema": SCHEMA, "rack": self.rack, "machines": machines})
 
     # plan ---------------------------------------------------------------------------------------------------------------
 
@@ -280,7 +294,7 @@ class RackLayer(Layer[RackState, Wanted]):
             "shutdown": self._shut_down,
             "power_cut": self._cut_power,
             "destroy": self._destroy,
-            "remove": self._remove,
+            "remove": lambda _step: shutil.rmtree(self.places.rack),
         }
         operations[step.operation](step)
 
@@ -343,7 +357,8 @@ class RackLayer(Layer[RackState, Wanted]):
 
     def _make_root(self, name: str) -> None:
         path = self.places.root_disk(name)
-        path.unlink() if path.exists() else None
+        if path.exists():
+            path.unlink()
         self.runner.run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", self.image["base"], str(path)])
 
     def _drop_disk(self, step: Step) -> None:
@@ -436,16 +451,13 @@ class RackLayer(Layer[RackState, Wanted]):
             shutil.rmtree(folder)
         notes = self._notes()
         notes.pop(step.item)
-        write_json(self.places.state, {"rack": self.rack, "machines": notes})
+        self._write_notes(notes)
         self._write_known_hosts()
-
-    def _remove(self, step: Step) -> None:
-        shutil.rmtree(self.places.rack)
 
     # notes --------------------------------------------------------------------------------------------------------------
 
     def _note(self, name: str, note: t.Mapping[str, t.Any]) -> None:
-        write_json(self.places.state, {"rack": self.rack, "machines": {**self._notes(), name: note}})
+        self._write_notes({**self._notes(), name: note})
 
     def _write_known_hosts(self) -> None:
         host_keys = {note["ssh_port"]: note["host_key"] for note in self._notes().values() if note["ssh_port"]}

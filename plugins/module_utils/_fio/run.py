@@ -1,0 +1,241 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""One run of fio, and what became of it.
+
+fio's exit status alone says little: a mounted target ends with 0 and no I/O, a stopped run with 128 and a valid report. So a
+run is ``ok`` only if everything that was asked for is in the report, and nothing unknown beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Output, Version, parse_version
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
+
+#: Runs longer than this are dumped every minute, so that a killed fio loses a minute and not everything. In seconds.
+LONG_RUN = 300.0
+_STATUS_INTERVAL = 60
+
+#: How long fio may take to finish its I/O after it was asked to stop. In seconds.
+_PATIENCE = 60.0
+
+#: A run that is shorter than this part of what was asked for was stopped by something.
+_ENOUGH = 0.9
+
+#: Lines around a report that mean nothing bad.
+_HARMLESS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"^note: both iodepth >= 1 and synchronous I/O engine are selected",
+        r"^fio-\d+\.\d+",
+        r"^Starting \d+ (process|thread)",
+        r"^\S.*: \(g=\d+\): rw=",
+        r"^\.\.\.$",
+        r"^\S.*: Laying out IO files? ",
+        r"^Multiple writers may overwrite blocks",
+    )
+)
+_TERMINATED = re.compile(r"^fio: terminating on signal (\d+)")
+
+#: ``/sys/class/block/*/stat`` (Documentation/block/stat.rst): I/Os, merges, sectors of 512 bytes, milliseconds.
+_STAT_FIELDS = (
+    *("read_ios", "read_merges", "read_sectors", "read_ticks"),
+    *("write_ios", "write_merges", "write_sectors", "write_ticks"),
+    *("in_flight", "io_ticks", "time_in_queue"),
+    *("discard_ios", "discard_merges", "discard_sectors", "discard_ticks"),
+    *("flush_ios", "flush_ticks"),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of fio as it happened. Times are seconds since the epoch.
+
+    :param report: what fio wrote into its output file, byte for byte.
+    :param stopped_after: seconds after which the watchdog stopped it; ``None`` if it ended by itself.
+    """
+
+    completed: Completed
+    report: bytes
+    started: float
+    finished: float
+    stopped_after: float | None = None
+
+    @property
+    def text(self) -> str:
+        return self.report.decode(errors="replace")
+
+    @property
+    def other_output(self) -> str:
+        """What it wrote outside its report."""
+        return self.completed.stdout + self.completed.stderr
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The state of a cell: ``ok``, ``not_steady``, ``interrupted`` or ``failed``, and the reason as a sentence."""
+
+    state: str
+    reason: str = ""
+
+
+def read_version(runner: Runner) -> Version:
+    """The version of fio on this host.
+
+    :raises ToolMissing: if there is none.
+    """
+    return parse_version(runner.run(["fio", "--version"]).stdout)
+
+
+def check_engine(runner: Runner, engine: str) -> None:
+    """:raises StorageError: if fio on this host cannot use an engine; distributions put some into packages of their own."""
+    completed = runner.run(["fio", f"--enghelp={engine}"], ok=None, item=engine)
+    if completed.rc != 0 or "not found" in completed.stdout or "not loadable" in completed.stderr:
+        raise EngineMissing(
+            f"fio on this host has no ioengine {engine}: install its package (fio-engine-{engine} on RHEL and Fedora).", item=engine, completed=completed
+        )
+
+
+class EngineMissing(StorageError):
+    """fio is there and one of its engines is not."""
+
+    kind = "engine_missing"
+
+
+def check_job_file(runner: Runner, text: str, name: str) -> None:
+    """Let the fio of this host read a job file without running it.
+
+    :raises BadInput: with what fio says about it.
+    """
+    completed = runner.run(["fio", "--parse-only", "-"], ok=None, stdin=text, item=name)
+    if completed.rc != 0:
+        lines = [line.strip() for line in (completed.stdout + completed.stderr).splitlines() if line.strip()]
+        raise BadInput(f"{name}: fio on this host does not accept the job: {'; '.join(lines[:3]) or 'it does not say why'}.", item=name)
+
+
+def run_fio(runner: Runner, job_file: Path, folder: Path, *, limit: float, long: bool, read_only: bool, clock: t.Callable[[], float] = time.time) -> Run:
+    """Run fio on a job file and wait for its end.
+
+    :param folder: where it writes ``fio.json`` and whatever else it writes.
+    :param limit: seconds after which the watchdog stops it and all its jobs.
+    :param long: dump the state every minute.
+    :param read_only: forbid fio itself to write, beside the guard.
+    """
+    report = folder / "fio.json"
+    argv = ["fio", "--eta=never", "--output-format=json+", f"--output={report}"]
+    argv += [f"--status-interval={_STATUS_INTERVAL}"] if long else []
+    argv += ["--readonly"] if read_only else []
+    started = clock()
+    stopped_after = None
+    try:
+        completed = runner.run([*argv, str(job_file)], ok=None, timeout=limit, patience=_PATIENCE, cwd=str(folder))
+    except TimedOut as error:
+        stopped_after = limit
+        assert error.completed is not None
+        completed = error.completed
+    return Run(completed, report.read_bytes() if report.exists() else b"", started, clock(), stopped_after)
+
+
+def read_output(run: Run) -> Output | None:
+    """The report of a run; ``None`` if it holds JSON that is not fio's."""
+    try:
+        return fio_output.parse(run.text)
+    except (NotUnderstood, AttributeError, TypeError, ValueError):
+        return None
+
+
+def decide(job: Job, run: Run, output: Output | None) -> Decision:
+    """What became of a run. Pure. The first thing that is wrong decides."""
+    if run.stopped_after is not None:
+        return Decision("interrupted", f"fio had not ended after {run.stopped_after:g} seconds and was stopped.")
+    rc = run.completed.rc
+    messages = unknown_messages(run, output)
+    if output is None:
+        return Decision("failed", "fio wrote a report that is not one of fio's.")
+    if rc < 0:
+        killed = -rc in (1, 2, 9, 15)
+        return Decision("interrupted" if killed else "failed", f"fio was ended by signal {-rc}.")
+    if rc == 128 or any(_TERMINATED.match(line) for line in _lines(run, output)):
+        return Decision("interrupted", "fio was told by a signal to stop.")
+    errors = [f"{one.name}: error {one.error} ({os.strerror(one.error)})" for one in output.jobs if one.error]
+    if rc != 0 or errors:
+        why = "; ".join([*dict.fromkeys(errors), *messages[:2]]) or run.completed.last_words
+        return Decision("failed", f"fio ended with exit status {rc}: {why}")
+    if output.objects == 0 or output.truncated:
+        ending = "its report breaks off" if output.truncated else "it wrote no report"
+        return Decision("failed", f"fio ended with exit status 0 and {ending}: {messages[0] if messages else 'it does not say why'}")
+    if messages:
+        return Decision("failed", f"fio says: {'; '.join(messages[:3])}")
+    return _decide_by_figures(job, output)
+
+
+def _decide_by_figures(job: Job, output: Output) -> Decision:
+    unsteady = False
+    for section in job.sections:
+        entries = [one for one in output.jobs if one.name == section.name]
+        if not entries:
+            return Decision("failed", f"The job {section.name} is not in fio's report.")
+        for entry in entries:
+            missing = [name for name in sorted(section.directions) if not _did_io(entry, name)]
+            if missing:
+                return Decision("failed", f"The job {section.name} did no {' and no '.join(missing)}.")
+            attained = entry.steady_state.attained if entry.steady_state else None
+            short = None if attained else _shortfall(section, entry)
+            if short:
+                return Decision("interrupted", short)
+            unsteady = unsteady or attained is False
+    return Decision("not_steady", "fio's steady state was not reached in the time given.") if unsteady else Decision("ok")
+
+
+def _did_io(entry: fio_output.Job, direction: str) -> bool:
+    found = entry.directions.get(direction)
+    return found is not None and bool(found.total_ios)
+
+
+def _shortfall(section: Section, entry: fio_output.Job) -> str | None:
+    asked = section.asked_runtime
+    if asked is None:
+        return None
+    longest = max((one.runtime_ms or 0 for one in entry.directions.values()), default=0) / 1000
+    return f"The job {section.name} ran {longest:g} of {asked:g} seconds." if longest < _ENOUGH * asked else None
+
+
+def _lines(run: Run, output: Output) -> list[str]:
+    """Everything fio said beside its JSON, once each: errors go to stderr and into the report."""
+    other = [line.strip() for line in run.other_output.splitlines() if line.strip()]
+    return list(dict.fromkeys([*(line.strip() for line in output.messages), *other]))
+
+
+def unknown_messages(run: Run, output: Output | None) -> list[str]:
+    """Lines that fio is not known to write in a good run."""
+    if output is None:
+        return []
+    return [line for line in _lines(run, output) if not _TERMINATED.match(line) and not any(pattern.match(line) for pattern in _HARMLESS)]
+
+
+def read_device_stats(names: t.Iterable[str], root: Path = Path("/")) -> dict[str, dict[str, int]]:
+    """The kernel's counters of some block devices, by name; a device that is gone is left out."""
+    found = {}
+    for name in names:
+        try:
+            words = (root / "sys/class/block" / name / "stat").read_text().split()
+        except OSError:
+            continue
+        found[name] = dict(zip(_STAT_FIELDS, map(int, words)))
+    return found

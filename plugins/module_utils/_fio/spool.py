@@ -1,0 +1,244 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Where finished cells wait on a host until they are collected: ``<spool>/<campaign>/<variant>/<cell>/<repeat>/``.
+
+A cell is written under a temporary name and renamed, so a folder is either whole or not there. ``meta.json`` has the hash of
+every other file. All cells of a campaign are packed into one tar for the journey.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gzip
+import hashlib
+import json
+import os
+import re
+import shutil
+import tarfile
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
+
+#: The version of meta.json.
+SCHEMA = 1
+
+#: Of this collection, as galaxy.yml has it: no module knows from which release it came.
+COLLECTION_VERSION = "0.1.0"
+
+#: The least that must be free before a cell begins. In bytes.
+MINIMUM_FREE = 16 * MIB
+
+META = "meta.json"
+_COMPONENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
+
+
+class SpoolError(StorageError):
+    """The spool cannot be written."""
+
+    kind = "spool"
+
+
+def component(text: str, what: str) -> str:
+    """``text`` if it may be one part of a path.
+
+    :raises BadInput: with the characters that are allowed.
+    """
+    if _COMPONENT.match(text) and ".." not in text:
+        return text
+    raise BadInput(f"'{text[:80]}' cannot be the name of a {what}: use letters, digits, '.', '_' and '-', beginning with a letter or digit.", item=text[:80])
+
+
+@dataclass(frozen=True, order=True)
+class CellKey:
+    """One measurement of one host."""
+
+    variant: str
+    cell: str
+    repeat: int
+
+    def __str__(self) -> str:
+        return f"{self.variant}/{self.cell}/{self.repeat}"
+
+
+class Spool:
+    """The waiting results of one campaign on this host.
+
+    :raises BadInput: if the name of the campaign cannot be a folder.
+    """
+
+    def __init__(self, folder: Path, campaign: str) -> None:
+        self.folder = folder
+        self.campaign = component(campaign, "campaign")
+        self.home = folder / self.campaign
+        self.archive = folder / f"{self.campaign}.tar"
+
+    def place(self, key: CellKey) -> Path:
+        """The folder of a finished cell."""
+        return self.home / component(key.variant, "variant") / component(key.cell, "cell") / str(key.repeat)
+
+    def prepare(self) -> None:
+        """Make the campaign's folder, readable for the user that fetches, and see that there is space.
+
+        :raises SpoolError: if that cannot be done.
+        """
+        with self._explained():
+            self.home.mkdir(parents=True, exist_ok=True)
+            for folder in (self.folder, self.home):
+                folder.chmod(0o755)
+            for leftover in self.home.glob(".cell.*"):
+                shutil.rmtree(leftover)
+        self.require_space()
+
+    def require_space(self) -> None:
+        """:raises SpoolError: if as good as nothing is free."""
+        with self._explained():
+            found = os.statvfs(self.home)
+        free = found.f_bavail * found.f_frsize
+        if free < MINIMUM_FREE:
+            raise SpoolError(
+                f"The file system of the spool {self.folder} on this host has {format_size(free)} free and {format_size(MINIMUM_FREE)} are needed: "
+                "free space, collect earlier results, or set spool to another folder.",
+                item=str(self.folder),
+            )
+
+    @contextlib.contextmanager
+    def workplace(self, key: CellKey) -> t.Iterator[Path]:
+        """A new folder on the spool's file system in which a cell is measured; gone afterwards."""
+        folder = self.home / f".cell.{key.variant}.{key.cell}.{key.repeat}"
+        with self._explained():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def store(self, key: CellKey, files: t.Mapping[str, bytes], meta: t.Mapping[str, t.Any]) -> Path:
+        """Put a finished cell in its place. An older result of the same cell is replaced.
+
+        :param files: by name; those that end in ``.gz`` are given unpacked.
+        :param meta: without ``files``, which is added.
+        :raises SpoolError: if it cannot be written; then nothing is there.
+        """
+        place = self.place(key)
+        new = self.home / f".cell.new.{key.variant}.{key.cell}.{key.repeat}"
+        with self._explained():
+            shutil.rmtree(new, ignore_errors=True)
+            try:
+                new.mkdir()
+                packed = {name: gzip.compress(content, mtime=0) if name.endswith(".gz") else content for name, content in files.items()}
+                hashes = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(packed.items())}
+                packed[META] = _json({**meta, "files": hashes})
+                for name, content in packed.items():
+                    _write(new / name, content)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                if place.exists():
+                    old = self.home / f".cell.old.{key.variant}.{key.cell}.{key.repeat}"
+                    shutil.rmtree(old, ignore_errors=True)
+                    place.rename(old)
+                    new.rename(place)
+                    shutil.rmtree(old)
+                else:
+                    new.rename(place)
+            finally:
+                shutil.rmtree(new, ignore_errors=True)
+        return place
+
+    def read_meta(self, key: CellKey) -> dict[str, t.Any] | None:
+        """``meta.json`` of a finished cell whose files are whole; ``None`` if there is none."""
+        place = self.place(key)
+        try:
+            meta = json.loads((place / META).read_text())
+            whole = all(hashlib.sha256((place / name).read_bytes()).hexdigest() == said for name, said in meta["files"].items())
+        except (OSError, ValueError, KeyError, AttributeError, TypeError):
+            return None
+        return meta if whole else None
+
+    def note_progress(self, progress: t.Mapping[str, t.Any]) -> None:
+        """Say in ``progress.json`` which cell is being measured.
+
+        :raises SpoolError: if it cannot be written.
+        """
+        with self._explained():
+            draft = self.home / ".progress.json"
+            _write(draft, _json(progress), durable=False)
+            draft.rename(self.home / "progress.json")
+
+    def pack(self) -> dict[str, t.Any]:
+        """All finished cells of the campaign in one tar of ``<variant>/<cell>/<repeat>/<file>``.
+
+        :returns: ``{path, sha256, size}``; empty if there is no cell.
+        :raises SpoolError: if it cannot be written.
+        """
+        cells = sorted(path.parent for path in self.home.glob(f"[!.]*/*/*/{META}"))
+        if not cells:
+            return {}
+        draft = self.folder / f".{self.campaign}.tar.new"
+        with self._explained():
+            try:
+                with tarfile.open(draft, "w", format=tarfile.PAX_FORMAT) as tar:
+                    for file in (file for cell in cells for file in sorted(cell.iterdir())):
+                        _add(tar, file, str(file.relative_to(self.home)))
+                draft.chmod(0o644)
+                draft.rename(self.archive)
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    draft.unlink()
+            return {"path": str(self.archive), "sha256": _sha256_of(self.archive), "size": self.archive.stat().st_size}
+
+    @contextlib.contextmanager
+    def _explained(self) -> t.Iterator[None]:
+        """Turn what the operating system says into a sentence."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                what = "is full: free space, collect earlier results, or set spool to another folder."
+                raise SpoolError(f"The file system of the spool {self.folder} on this host {what}", item=str(self.folder)) from None
+            raise SpoolError(
+                f"The spool {self.folder} on this host cannot be used: {error.strerror} ({error.filename}). Correct it or set spool to another folder.",
+                item=str(self.folder),
+            ) from None
+
+
+def _json(content: t.Any) -> bytes:
+    return (json.dumps(content, indent=1, sort_keys=False, allow_nan=False) + "\n").encode()
+
+
+def _write(path: Path, content: bytes, *, durable: bool = True) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+    path.chmod(0o644)
+
+
+def _add(tar: tarfile.TarFile, file: Path, name: str) -> None:
+    """Owner and modes of the host are nobody's business."""
+    with open(file, "rb") as content:
+        entry = tar.gettarinfo(arcname=name, fileobj=content)
+        entry.uid = entry.gid = 0
+        entry.uname = entry.gname = ""
+        entry.mode = 0o644
+        # A fraction of a second would cost a header of its own for every file.
+        entry.mtime = int(entry.mtime)
+        tar.addfile(entry, content)
+
+
+def _sha256_of(path: Path) -> str:
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        for block in iter(lambda: file.read(MIB), b""):
+            found.update(block)
+    return found.hexdigest()

@@ -1,0 +1,289 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: fio
+short_description: Measure a list of fio jobs on a host
+version_added: 0.1.0
+author:
+  - the cachefleet.storage authors (@cachefleet)
+description:
+  - Runs fio jobs one after the other and keeps of each what was sent, what fio wrote, byte for byte, the counters of the
+    devices, the cache layers before and after, and what became of it.
+  - A guard decides whether a job may touch its target. Nothing is ever written to a device that is mounted, used as swap, part
+    of another device, or open for writing in a process. A device that contains data, itself, in a partition or below, is written
+    only with O(cells[].target.allow_data_loss) and the matching O(cells[].target.identity).
+  - All targets are examined before the first cell runs. If one is refused, nothing runs. Each is examined again right before its
+    cell.
+  - Every finished cell is a folder in the spool, whatever its state. C(cachefleet.storage.collect) brings them to the controller.
+extends_documentation_fragment:
+  - cachefleet.storage._attributes
+  - cachefleet.storage._attributes.actiongroup_storage
+attributes:
+  check_mode:
+    support: full
+    details: Targets are examined, jobs are checked by the fio of the host, and nothing is run.
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+    details: A cell that is V(ok) in the spool is not measured again until it was collected. See O(replace).
+requirements:
+  - fio 3.1 or newer
+  - wipefs or blkid, for jobs that write
+options:
+  campaign:
+    description: The name of the experiment. Letters, digits, C(.), C(_) and C(-).
+    type: str
+    required: true
+  variant:
+    description: The name of the cache configuration that is measured.
+    type: str
+    default: as_found
+  host:
+    description: The name that this host has in the results, usually C({{ inventory_hostname }}).
+    type: str
+    required: true
+  cells:
+    description: What to measure, in this order. An empty list is no work.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      name:
+        description: The name of the cell. Letters, digits, C(.), C(_) and C(-).
+        type: str
+        required: true
+      repeat:
+        description: Which repeat of the cell this is, from 1.
+        type: int
+        default: 1
+      target:
+        description: Where to measure. Either O(cells[].target.device) or O(cells[].target.file).
+        type: dict
+        required: true
+        suboptions:
+          device:
+            description:
+              - A block device. Links are followed.
+            type: str
+          file:
+            description:
+              - A plain file by its absolute path, outside of C(/dev). Its folder must exist.
+              - A file that is not there is made by fio and stays. It needs a O(cells[].target.size).
+            type: str
+          allow_data_loss:
+            description:
+              - What the target contains may be overwritten.
+              - For a device this takes effect only together with the matching O(cells[].target.identity).
+              - It never allows to write to something that is in use.
+            type: bool
+            default: false
+          identity:
+            description:
+              - The serial number, WWN, C(vg/lv) or device mapper name that the device must have. For a loop device, its file.
+              - If it does not match, or matches several devices, nothing runs, whatever else is allowed.
+            type: str
+          size:
+            description: How much of the target to use, in bytes or with a suffix C(k), C(M), C(G) or C(T).
+            type: str
+      job:
+        description:
+          - The fio options as a dictionary, or several sections as C({global: {...}, jobs: [{name: ..., ...}]}).
+          - An option without a value, such as C(time_based), is C(true) or C(null). C(true) for any other option is written as 1.
+          - Options that name files, run commands or change the host, and engines that do not work on the target's path, are refused.
+        type: dict
+        required: true
+  spool:
+    description: The folder on the host in which results wait to be collected.
+    type: path
+    default: /var/lib/cachefleet/spool
+  series:
+    description: Also keep one-second averages of rate, IOPS and latency as C(series_*.log.gz).
+    type: bool
+    default: false
+  keep_going:
+    description: Measure the rest when a cell is not V(ok).
+    type: bool
+    default: true
+  replace:
+    description: Measure cells again that are V(ok) in the spool.
+    type: bool
+    default: false
+  slack:
+    description: Seconds that a cell may take longer than its job says before it is stopped.
+    type: int
+    default: 120
+  timeout:
+    description: Seconds after which a cell is stopped whose job has no time limit.
+    type: int
+    default: 21600
+seealso:
+  - module: cachefleet.storage.cache_stack_info
+notes:
+  - C(progress.json) in the folder of the campaign in the spool says which cell is running.
+"""
+
+EXAMPLES = r"""
+- name: Transactional writes on a scratch volume
+  cachefleet.storage.fio:
+    campaign: 2026-11-21T1403Z
+    variant: before
+    host: "{{ inventory_hostname }}"
+    cells:
+      - name: transactional
+        target:
+          device: /dev/vg0/scratch
+          identity: vg0/scratch
+          allow_data_loss: true
+        job: {rw: randwrite, bs: 4k, ioengine: libaio, iodepth: 16, direct: 1, fdatasync: 1, time_based: true, runtime: 60}
+
+- name: Read a drive that is in use, and a file
+  cachefleet.storage.fio:
+    campaign: reads
+    host: "{{ inventory_hostname }}"
+    cells:
+      - name: drive
+        target: {device: /dev/disk/by-id/ata-ST4000NM0035_ZC1AAAAA}
+        job: {rw: randread, bs: 4k, direct: 1, time_based: true, runtime: 30}
+      - name: file
+        target: {file: /srv/fio.dat, size: 1G}
+        job:
+          global: {direct: 1, ioengine: libaio, time_based: true, runtime: 30}
+          jobs:
+            - {name: random, rw: randread, bs: 4k, iodepth: 32}
+            - {name: sequential, rw: read, bs: 1M, stonewall: true}
+"""
+
+RETURN = r"""
+cells:
+  description: What became of each cell, in the order asked for. In check mode only those that are kept.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name: {description: The name of the cell., type: str, sample: transactional}
+    repeat: {description: Which repeat., type: int, sample: 1}
+    state:
+      description:
+        - V(ok), V(not_steady), V(interrupted), V(failed) or V(refused).
+        - V(missing) if O(keep_going=false) and an earlier cell was not V(ok).
+      type: str
+      sample: ok
+    reason: {description: 'Why the state is not V(ok), as a sentence.', type: str, sample: ''}
+    kept: {description: Whether it was in the spool already., type: bool}
+    summary:
+      description:
+        - Figures per direction and for syncs; V(null) for what was not done or is not known.
+        - V(null) as a whole if the cell did not run to its end.
+      type: dict
+      sample: {read: null, write: {iops: 150.2, bw_bytes: 615219, total_ios: 9012, runtime_ms: 60001}, trim: null, mixed: null, sync: null}
+archive:
+  description: All cells of the campaign that wait on this host, in one file. Empty in check mode.
+  returned: success
+  type: dict
+  contains:
+    path: {description: The tar file on the host., type: str, sample: /var/lib/cachefleet/spool/reads.tar}
+    sha256: {description: Its SHA-256., type: str}
+    size: {description: Its size in bytes., type: int}
+fio_version:
+  description: What the fio of the host calls itself; V(null) for an empty list.
+  returned: success
+  type: str
+  sample: fio-3.33
+actions:
+  description: What was done, or would be.
+  returned: success
+  type: list
+  elements: str
+  sample: [measure before/transactional/1 on /dev/vg0/scratch (writing)]
+error:
+  description: The kind of failure, for example V(refused), V(device_missing), V(tool_missing), V(too_old), V(bad_input) or V(spool).
+  returned: failure
+  type: str
+  sample: refused
+objections:
+  description: When a target was refused, each reason by itself.
+  returned: failure, if the guard refused a target
+  type: list
+  elements: dict
+refusals:
+  description: When several targets were refused, those after the first.
+  returned: failure, if the guard refused a target
+  type: list
+  elements: dict
+"""
+
+import signal
+import sys
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.measure import Host, Settings, measure, read_cells
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool, component
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack import read_stack
+
+TARGET = {
+    "device": {"type": "str"},
+    "file": {"type": "str"},
+    "allow_data_loss": {"type": "bool", "default": False},
+    "identity": {"type": "str"},
+    "size": {"type": "str"},
+}
+CELL = {
+    "name": {"type": "str", "required": True},
+    "repeat": {"type": "int", "default": 1},
+    "target": {"type": "dict", "required": True, "options": TARGET, "mutually_exclusive": [("device", "file")], "required_one_of": [("device", "file")]},
+    "job": {"type": "dict", "required": True},
+}
+ARGUMENTS = {
+    "campaign": {"type": "str", "required": True},
+    "variant": {"type": "str", "default": "as_found"},
+    "host": {"type": "str", "required": True},
+    "cells": {"type": "list", "elements": "dict", "required": True, "options": CELL},
+    "spool": {"type": "path", "default": "/var/lib/cachefleet/spool"},
+    "series": {"type": "bool", "default": False},
+    "keep_going": {"type": "bool", "default": True},
+    "replace": {"type": "bool", "default": False},
+    "slack": {"type": "int", "default": 120},
+    "timeout": {"type": "int", "default": 21600},
+}
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    options = module.params
+    # A module that is told to end must not leave fio behind: the exception stops the running command with all its jobs.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
+    try:
+        for cell in options["cells"]:
+            size = cell["target"]["size"]
+            cell["target"]["size"] = None if size is None else parse_size(size, item=cell["name"])
+        runner = Runner()
+        settings = Settings(
+            component(options["host"], "host"), options["slack"], options["timeout"], options["series"], options["replace"], options["keep_going"]
+        )
+        result = measure(
+            read_cells(options["variant"], options["cells"]),
+            Spool(Path(options["spool"]), options["campaign"]),
+            Host(runner, lambda: read_stack(runner)),
+            settings,
+            check_mode=module.check_mode,
+        )
+    except StorageError as error:
+        module.fail_json(**error.as_result())
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

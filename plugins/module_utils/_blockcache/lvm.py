@@ -75,14 +75,18 @@ class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
     # -- read and plan
 
     def read(self) -> Present:
-        """One lvs and one pvs, whatever the number of caches, and the block devices of the host."""
+        """One lvs, one pvs and, where there is a cache, one dmsetup, whatever the number of caches; and the block devices."""
         volumes, physical = self._read_volumes(), self._read_physical()
         devices = read_devices(self.runner, self.root)
+        cached = [volume for volume in volumes if volume.cached]
+        status = dm.read_status(self.runner) if cached else {}
+        names = {volume.full_name: dm.device_name(volume.vg, volume.name) for volume in cached}
         return Present(
             volumes=volumes,
             physical=physical,
             devices=devices,
             pv_devices=_pv_devices(physical, devices),
+            kernel={full_name: status[name] for full_name, name in names.items() if name in status},
             redundant=frozenset(device.name for device in devices if device.kind == "md" and self._md_level(device.name) in _REDUNDANT_LEVELS),
             cache_check=self.runner.has("cache_check"),
         )
@@ -172,7 +176,7 @@ class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
         watch = FlushWatch(self.runner, step, self.clock)
         command = ["lvchange", "--yes", "--cachemode", mode, f"{vg}/{lv}"]
         self._run(step, command, lambda: getattr(self._cached(vg, lv), "cache_mode", None) == mode, watch=watch)
-        if asked["leaving"] == "writeback":
+        if mode != "writeback":
             self._require_clean(step)
 
     def _set_setting(self, step: Step) -> None:
@@ -187,12 +191,12 @@ class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
 
     def _refresh(self, step: Step) -> None:
         vg, lv = step.arguments["vg"], step.arguments["lv"]
-        self._run(step, ["lvchange", "--refresh", f"{vg}/{lv}"], lambda: getattr(self._cached(vg, lv), "kernel_policy", None) != "cleaner")
+        self._run(step, ["lvchange", "--refresh", f"{vg}/{lv}"], lambda: getattr(self._kernel(vg, lv), "mode", None) == step.after)
 
     def _prove_clean(self, step: Step) -> None:
         vg, lv = step.arguments["vg"], step.arguments["lv"]
-        cached = self._cached(vg, lv)
-        if cached is not None and cached.dirty:
+        kernel = self._kernel(vg, lv)
+        if kernel is not None and kernel.dirty:
             # Every cached block counts as dirty after a crash, in every mode. LVM cleans the cache before it enters passthrough.
             watch = FlushWatch(self.runner, step, self.clock)
             command = ["lvchange", "--yes", "--cachemode", "passthrough", f"{vg}/{lv}"]
@@ -213,16 +217,13 @@ class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
 
         A cache that has failed reports no figure at all, and LVM would skip its flush and go on: that is no proof.
         """
-        cached = self._cached(step.arguments["vg"], step.arguments["lv"])
-        if cached is None or cached.cache_mode == "writeback" or cached.dirty != 0:
-            found = (
-                "no cache"
-                if cached is None
-                else f"mode {cached.cache_mode} with {'an unknown number of' if cached.dirty is None else cached.dirty} dirty blocks"
-            )
+        vg, lv = step.arguments["vg"], step.arguments["lv"]
+        kernel = self._kernel(vg, lv)
+        if kernel is None or kernel.mode not in ("writethrough", "passthrough") or kernel.dirty != 0:
+            found = "no cache" if kernel is None else "a failed cache" if kernel.failed else f"mode {kernel.mode} with {kernel.dirty} dirty blocks"
             raise NotEffective(
-                f"{step.item}: it could not be proven that the cache of {step.arguments['vg']}/{step.arguments['lv']} holds nothing that the"
-                f" origin does not have (found {found}); the cache stays attached and nothing is lost: look at dmesg and run again.",
+                f"{step.item}: it could not be proven that the cache of {vg}/{lv} holds nothing that the origin does not have"
+                f" (found {found}); the cache stays attached and nothing is lost: look at dmesg and run again.",
                 item=step.item,
             )
 
@@ -242,6 +243,9 @@ class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
     def _cached(self, vg: str, name: str) -> lvm_report.LogicalVolume | None:
         volume = self._volume(vg, name)
         return volume if volume is not None and volume.cached else None
+
+    def _kernel(self, vg: str, lv: str) -> dm.CacheStatus | None:
+        return dm.read_status(self.runner).get(dm.device_name(vg, lv))
 
     def _physical_volume(self, path: str) -> lvm_report.PhysicalVolume | None:
         wanted = os.path.realpath(path)

@@ -13,6 +13,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import lvm_layout
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import CacheStatus
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_report import LogicalVolume, PhysicalVolume
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import MIGRATION_THRESHOLD, WantedCache, require_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
@@ -33,6 +34,8 @@ class Present:
     """LVM as it is.
 
     :param pv_devices: kernel name of the device behind each physical volume, by the path LVM reports.
+    :param kernel: what the kernel says of each cache, by the full name of the volume. LVM's own ``cache_mode`` and
+        ``cache_policy`` are what it has stored, and after a command that was killed the kernel does something else.
     :param redundant: kernel names of MD arrays that survive the loss of a member.
     :param cache_check: whether the checker of cache metadata is installed: without it LVM activates caches unchecked.
     """
@@ -41,6 +44,7 @@ class Present:
     physical: tuple[PhysicalVolume, ...]
     devices: Devices
     pv_devices: t.Mapping[str, str] = field(default_factory=dict)
+    kernel: t.Mapping[str, CacheStatus] = field(default_factory=dict)
     redundant: frozenset[str] = frozenset()
     cache_check: bool = True
 
@@ -119,7 +123,10 @@ class _CachePlan:
                 "belongs to a volume group that misses a device, and with write-back its newest data may lie only there:"
                 " bring the device back; if it is lost for good, a person must decide about lvconvert --uncache --force, which drops what was dirty"
             )
-        if cached.check_needed == "check needed":
+        kernel = self.present.kernel.get(cached.full_name, CacheStatus())
+        if kernel.failed:
+            raise self._refused("has a cache that the kernel reports as failed, so that it cannot be flushed: look at dmesg; a person must decide")
+        if cached.check_needed == "check needed" or kernel.needs_check or kernel.read_only:
             how = (
                 f"lvconvert --repair {cached.vg}/{pool.name}"
                 if _kind(pool) == "cachepool" and pool
@@ -131,13 +138,30 @@ class _CachePlan:
         self._require_same_cache(cached, pool)
         if self.wanted.mode == "writeback":
             self._require_permission(mirrored=pool is not None and self._mirrored(pool))
-        steps = []
-        if cached.kernel_policy == "cleaner" and cached.policy != "cleaner":
-            # LVM loads this policy while it flushes and does not store it; a flush that was killed leaves it in the kernel.
-            steps.append(self._step("policy", "cleaner", cached.policy, f"Give {self._target} its cache policy back", "refresh"))
-        if cached.cache_mode != self.wanted.mode:
-            steps.append(self._mode_step(cached, self.wanted.mode))
+        steps, mode = self._finish_flush(cached)
+        if mode != self.wanted.mode:
+            steps.append(self._mode_step(mode, self.wanted.mode))
         return steps + [self._setting_step(cached, key, value) for key, value in self.wanted.settings.items() if not _has_setting(cached, key, value)]
+
+    def _finish_flush(self, cached: LogicalVolume) -> tuple[list[Step], str]:
+        """The steps after which LVM and the kernel agree, and the mode they then agree on.
+
+        A flush that was killed leaves ``cleaner = 1`` in LVM's metadata, which no report shows: the kernel writes through and
+        cleans for ever. ``--refresh``, the same mode and the same policy all end with 0 and change nothing; only a flush
+        that comes to its end takes it away, so the mode goes by way of another.
+        """
+        stored = cached.cache_mode or "writethrough"
+        kernel = self.present.kernel.get(cached.full_name, CacheStatus())
+        if cached.kernel_policy == "cleaner" and cached.policy != "cleaner":
+            if stored == "writeback" and self.wanted.mode != "writeback":
+                return [], stored
+            way = "passthrough" if stored == "writethrough" else "writethrough"
+            action = f"Finish the flush of the cache of {self._target} that was broken off, by way of mode {way}"
+            return [self._step("policy", "cleaner", cached.policy, action, "set_mode", mode=way)], way
+        if kernel.mode not in (None, stored):
+            action = f"Load the cache of {self._target} again in mode {stored}, as LVM has it"
+            return [self._step("mode", kernel.mode, stored, action, "refresh")], stored
+        return [], stored
 
     def _require_same_cache(self, cached: LogicalVolume, pool: LogicalVolume | None) -> None:
         wanted = self.wanted
@@ -157,7 +181,8 @@ class _CachePlan:
             raise self._refused(f"has a cache that {' and '.join(differences)}: run once with state: absent, which flushes and detaches it, then again")
 
     def _detach(self, cached: LogicalVolume, pool: LogicalVolume | None) -> list[Step]:
-        steps = [self._mode_step(cached, "writethrough")] if cached.cache_mode == "writeback" else []
+        kernel = self.present.kernel.get(cached.full_name, CacheStatus())
+        steps = [self._mode_step("writeback", "writethrough")] if "writeback" in (cached.cache_mode, kernel.mode) else []
         steps.append(self._step("dirty", "not proven", 0, f"Prove that no block of the cache of {self._target} is dirty", "prove_clean"))
         before = {"kind": _kind(pool), "volume": _given_name(cached), "size": pool.size if pool else None, "chunk_size": cached.chunk_size}
         action = f"Detach the cache from {self._target} and remove {_kind(pool)} {cached.vg}/{before['volume']}"
@@ -343,10 +368,10 @@ class _CachePlan:
         parts = [self.present.volume(pool.vg, f"{pool.name}_{part}") for part in ("cdata", "cmeta")] if pool.segtype == "cache-pool" else [pool]
         return all(part is not None and part.segtype in ("raid1", "raid10", "raid10_near") for part in parts)
 
-    def _mode_step(self, cached: LogicalVolume, mode: str) -> Step:
-        flush = " and flush it" if cached.cache_mode == "writeback" else ""
-        action = f"Switch the cache of {self._target} from {cached.cache_mode} to {mode}{flush}"
-        return self._step("mode", cached.cache_mode, mode, action, "set_mode", mode=mode, leaving=cached.cache_mode)
+    def _mode_step(self, before: str, after: str) -> Step:
+        flush = " and flush it" if before == "writeback" else ""
+        action = f"Switch the cache of {self._target} from {before} to {after}{flush}"
+        return self._step("mode", before, after, action, "set_mode", mode=after)
 
     def _setting_step(self, cached: LogicalVolume, key: str, value: int | None) -> Step:
         before = (cached.settings or {}).get(key)

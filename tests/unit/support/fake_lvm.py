@@ -10,6 +10,7 @@ import json
 import re
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_plan import Present
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_report import parse_logical_volumes, parse_physical_volumes
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, ToolMissing
@@ -181,11 +182,19 @@ class FakeLvm:
 
     def _dmsetup(self, words: list[str]) -> str:
         if self.cache is None:
-            return ""
-        dirty = self.cache["dirty"] or 0
+            return "vg-data: 0 819200 linear \n"
+        if self.cache["dirty"] is None:
+            return "vg-data: 0 819200 cache Fail\n"
         return (
-            f"vg-data: 0 819200 cache 8 12/3072 128 942/1600 248 100 2487 2633 0 942 {dirty} 2 metadata2 writeback 2 migration_threshold 2048 cleaner 0 rw - \n"
+            f"vg-data: 0 819200 cache 8 12/3072 128 942/1600 248 100 2487 2633 0 942 {self.cache['dirty']} 2 metadata2 {self.kernel_mode}"
+            f" 2 migration_threshold 2048 {self.cache['kernel_policy']} 0 {self.cache.get('metadata', 'rw')} {self.cache.get('kernel_check', '-')} \n"
         )
+
+    @property
+    def kernel_mode(self) -> str:
+        """A cache with the cleaner writes through, whatever LVM has stored."""
+        assert self.cache is not None
+        return "writethrough" if self.cache["kernel_policy"] == "cleaner" else self.cache.get("kernel_mode", self.cache["mode"])
 
     # -- changes
 
@@ -206,7 +215,7 @@ class FakeLvm:
     def _lvconvert(self, words: list[str]) -> str:
         assert not {"-f", "--force"} & set(words)
         if "--uncache" in words:
-            assert self.cache is not None and self.cache["dirty"] == 0 and self.cache["mode"] != "writeback"
+            assert self.cache is not None and self.cache["dirty"] == 0 and self.kernel_mode != "writeback"
             self.cache = None
             return "  Logical volume vg/data is not cached.\n"
         option = {word: words[number + 1] for number, word in enumerate(words[:-1])}
@@ -217,13 +226,15 @@ class FakeLvm:
         return "  Logical volume vg/data is now cached.\n"
 
     def _lvchange(self, words: list[str]) -> None:
+        """With a stored cleaner every command ends with 0, and only another mode takes it away."""
         assert self.cache is not None
+        if "--refresh" in words:
+            self.cache.pop("kernel_mode", None)
+            return
         option = {word: words[number + 1] for number, word in enumerate(words[:-1])}
-        self.cache["kernel_policy"] = "mq" if self.cache["kind"] == "cachevol" else "smq"
-        if "--cachemode" in option and not self.stuck:
-            self.cache["mode"] = option["--cachemode"]
-            if self.cache["dirty"] is not None:
-                self.cache["dirty"] = 0
+        mode = option.get("--cachemode", self.cache["mode"])
+        if mode != self.cache["mode"] and not self.stuck:
+            self.cache.update(mode=mode, dirty=0, kernel_policy="mq" if self.cache["kind"] == "cachevol" else "smq")
         if "--cachesettings" in option:
             self.cache["settings"] = "" if option["--cachesettings"].endswith("=default") else option["--cachesettings"]
 
@@ -243,6 +254,7 @@ def present(lvm: FakeLvm, *, ssd: BlockDevice = SSD, redundant: frozenset[str] =
         physical=physical,
         devices=NamedDevices([HDD, ssd, *more]),
         pv_devices={pv.path: names[pv.path] for pv in physical if pv.path in names},
+        kernel={"vg/data": dm.parse_status(lvm._dmsetup([]))["vg-data"]} if lvm.cache else {},
         redundant=redundant,
         cache_check=lvm.has("cache_check"),
     )

@@ -62,10 +62,10 @@ def test_check_mode_says_what_the_run_then_does():
     assert run(lvm).as_result() == predicted
 
 
-def test_a_converged_host_costs_one_lvs_and_one_pvs():
+def test_a_converged_host_costs_one_lvs_one_pvs_and_one_dmsetup():
     lvm = FakeLvm(fast="cachepool")
     run(lvm)
-    assert [words[0] for words in lvm.calls] == ["lvs", "pvs"]
+    assert [words[0] for words in lvm.calls] == ["lvs", "pvs", "dmsetup"]
 
 
 def test_a_change_of_mode_and_setting_while_in_use():
@@ -120,9 +120,14 @@ def test_trap_status_0_without_an_effect_is_a_failure(command, fields):
         run(lvm, **fields)
 
 
-def test_trap_a_failed_cache_reports_no_dirty_blocks_and_is_not_taken_for_clean():
-    lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=None)
-    with pytest.raises(NotEffective, match="an unknown number of dirty blocks"):
+def test_trap_a_cache_that_fails_while_it_is_flushed_is_not_taken_for_clean():
+    class Failing(FakeLvm):
+        def _lvchange(self, words):
+            super()._lvchange(words)
+            self.cache["dirty"] = None
+
+    lvm = Failing(fast="cachepool", mode="writeback", dirty=839)
+    with pytest.raises(NotEffective, match="found a failed cache"):
         run(lvm, state="absent")
     assert not [change for change in lvm.changes if "--uncache" in change]
 
@@ -150,7 +155,7 @@ def test_a_flush_that_makes_progress_has_no_deadline():
 
     class Slow(FakeLvm):
         def _dmsetup(self, words):
-            self.cache["dirty"] = next(slow)
+            self.cache["dirty"] = next(slow, 0)
             self.stuck = self.cache["dirty"] > 0
             if not self.stuck:
                 self.cache["mode"] = "writethrough"
@@ -159,8 +164,8 @@ def test_a_flush_that_makes_progress_has_no_deadline():
     lvm = Slow(fast="cachepool", mode="writeback", dirty=839)
     lvm.stuck = True
     run(lvm)
-    # A look every 30 seconds of the fake clock: nearly seven hours.
-    assert len([words for words in lvm.calls if words[0] == "dmsetup"]) == 839
+    # A look every 30 seconds of the fake clock: nearly seven hours. Two more looks belong to reading before and after.
+    assert len([words for words in lvm.calls if words[0] == "dmsetup"]) == 839 + 2
 
 
 def test_a_flush_may_be_given_a_deadline():
@@ -173,6 +178,14 @@ def test_a_flush_may_be_given_a_deadline():
 def test_the_cleaner_that_a_killed_flush_left_is_replaced():
     lvm = FakeLvm(fast="cachepool", mode="writeback", kernel_policy="cleaner")
     run(lvm, **WRITEBACK)
+    assert lvm.changes == ["lvchange --yes --cachemode writethrough vg/data", "lvchange --yes --cachemode writeback vg/data"]
+    assert not run(lvm, **WRITEBACK).changed
+
+
+def test_a_mode_that_was_stored_and_not_loaded_is_loaded():
+    lvm = FakeLvm(fast="cachepool")
+    lvm.cache["kernel_mode"] = "writeback"
+    run(lvm)
     assert lvm.changes == ["lvchange --refresh vg/data"]
 
 

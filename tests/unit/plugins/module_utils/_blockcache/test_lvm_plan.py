@@ -234,9 +234,34 @@ class TestConverged:
         for dirty in (0, 390, 1059):
             assert steps(FakeLvm(fast="cachepool", mode="writeback", dirty=dirty), **WRITEBACK) == []
 
-    def test_a_flush_that_was_killed_leaves_the_cleaner_behind(self):
-        (step,) = steps(FakeLvm(fast="cachepool", mode="writeback", kernel_policy="cleaner"), **WRITEBACK)
-        assert (step.operation, step.before, step.after) == ("refresh", "cleaner", "smq")
+    @pytest.mark.parametrize(
+        ("stored", "wanted", "ways"),
+        [
+            ("writeback", "writeback", ["writethrough", "writeback"]),
+            ("writeback", "writethrough", ["writethrough"]),
+            ("writeback", "passthrough", ["passthrough"]),
+            ("writethrough", "writethrough", ["passthrough", "writethrough"]),
+            ("writethrough", "writeback", ["passthrough", "writeback"]),
+            ("passthrough", "passthrough", ["writethrough", "passthrough"]),
+            ("passthrough", "writethrough", ["writethrough"]),
+        ],
+    )
+    def test_trap_a_flush_that_was_killed_leaves_a_cleaner_that_only_another_mode_takes_away(self, stored, wanted, ways):
+        lvm = FakeLvm(fast="cachepool", mode=stored, kernel_policy="cleaner")
+        planned = steps(lvm, mode=wanted, allow_unmirrored_writeback=True)
+        assert [step.arguments["mode"] for step in planned] == ways
+
+    def test_trap_the_mode_that_lvm_has_stored_may_not_be_the_one_the_kernel_uses(self):
+        lvm = FakeLvm(fast="cachepool", mode="writethrough")
+        lvm.cache["kernel_mode"] = "writeback"
+        (step,) = steps(lvm)
+        assert (step.operation, step.before, step.after) == ("refresh", "writeback", "writethrough")
+        assert operations(lvm, state="absent") == ["set_mode", "prove_clean", "detach"]
+
+    @pytest.mark.parametrize("state", ["present", "absent"])
+    def test_trap_lvm_skips_the_flush_of_a_cache_that_has_failed(self, state):
+        lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=None)
+        assert "the kernel reports as failed" in refusal(Refused, lvm, state=state, **WRITEBACK)
 
     @pytest.mark.parametrize(
         ("stored", "wanted", "expected"),
@@ -278,7 +303,7 @@ class TestConverged:
         assert f"lies on {SSD_PATH} and not on /dev/disk/by-id/ata-SSD1" in message
 
     def test_an_inactive_volume_is_fine_until_it_must_change(self):
-        lvm = FakeLvm(fast="cachepool", dirty=None)
+        lvm = FakeLvm(fast="cachepool")
         lvm.origin["attr"] = "-wi-------"
         assert steps(lvm) == []
         assert "is not active" in refusal(Refused, lvm, mode="passthrough")
@@ -293,9 +318,10 @@ class TestConverged:
         assert "a person must decide" in message
 
     @pytest.mark.parametrize(("kind", "said"), [("cachepool", "lvconvert --repair vg/data_cache_cpool"), ("cachevol", "cannot be repaired")])
-    def test_trap_damaged_metadata(self, kind, said):
+    @pytest.mark.parametrize("sign", [{"check": "check needed"}, {"kernel_check": "needs_check"}, {"metadata": "ro"}])
+    def test_trap_damaged_metadata(self, kind, said, sign):
         lvm = FakeLvm(fast=kind)
-        lvm.cache["check"] = "check needed"
+        lvm.cache.update(sign)
         assert said in refusal(Refused, lvm, kind=kind)
 
 

@@ -1,0 +1,43 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.cachefleet.storage.plugins.modules import cache_stack_info
+
+
+def _run(capsys, arguments):
+    with patch_module_args(arguments), pytest.raises(SystemExit) as ended:
+        cache_stack_info.main()
+    return ended.value.code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_every_device_of_this_machine_has_a_verdict_with_a_reason(capsys, check_mode):
+    code, result = _run(capsys, {"_ansible_check_mode": check_mode})
+    assert (code, result["changed"]) == (0, False)
+    for device in result["devices"].values():
+        assert device["verdict"] in ("durable", "at_risk", "unknown")
+        assert device["reason"].endswith(".")
+        assert device["layers"][0]["name"] == device["name"]
+        assert device["size"] > 0
+
+
+def test_devices_without_a_medium_only_when_asked_for(capsys):
+    _code, some = _run(capsys, {})
+    _code, every = _run(capsys, {"all_devices": True})
+    assert set(some["devices"]) <= set(every["devices"])
+    assert all(device["size"] == 0 for name, device in every["devices"].items() if name not in some["devices"])
+
+
+def test_a_wrong_type_is_refused(capsys):
+    code, result = _run(capsys, {"protected_drives": {"serial": "S1"}})
+    assert code == 1
+    assert "protected_drives" in result["msg"]

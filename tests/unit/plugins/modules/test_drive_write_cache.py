@@ -1,0 +1,97 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The entry of the module: options, defaults, and that role, documentation and code say the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import typing as t
+
+import pytest
+import yaml
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import PROVIDERS
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache_layer import DriveWish
+from ansible_collections.cachefleet.storage.plugins.modules import drive_write_cache
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[4]
+ROLE = REPOSITORY / "roles/drive_write_cache"
+
+
+def run_module(check_mode: bool = False, **params: t.Any) -> dict[str, t.Any]:
+    """The module as Ansible starts it, in a process of its own."""
+    arguments = {"ANSIBLE_MODULE_ARGS": {**params, "_ansible_check_mode": check_mode, "_ansible_remote_tmp": "/tmp", "_ansible_keep_remote_files": False}}
+    code = (
+        "import sys\n"
+        "from ansible.module_utils import basic\n"
+        "basic._ANSIBLE_ARGS = sys.stdin.buffer.read()\n"
+        "basic._ANSIBLE_PROFILE = 'legacy'\n"
+        "from ansible_collections.cachefleet.storage.plugins.modules import drive_write_cache\n"
+        "drive_write_cache.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps(arguments),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        check=False,
+    )
+    assert done.stdout.strip(), done.stderr
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def test_an_empty_list_is_a_no_op() -> None:
+    result = run_module(drives=[])
+    assert (result["changed"], result["actions"], result["drives"]) == (False, [], [])
+
+
+def test_a_missing_device_fails_with_a_sentence_and_without_a_change() -> None:
+    result = run_module(drives=[{"device": "/dev/disk/by-id/ata-GONE", "write_cache": "disabled"}])
+    assert result["failed"] is True
+    assert result["error"] == "device_missing"
+    assert not result.get("changed")
+    assert "/dev/disk/by-id/ata-GONE does not exist on this host" in result["msg"]
+
+
+@pytest.mark.parametrize(
+    "drive, words",
+    [
+        ({"device": "/dev/sda"}, "write_cache"),
+        ({"device": "/dev/sda", "write_cache": "off"}, "value of write_cache must be one of: enabled, disabled"),
+        ({"device": "/dev/sda", "write_cache": "disabled", "provider": "magic"}, "value of provider must be one of"),
+        ({"device": "/dev/sda", "write_cache": "disabled", "unknown": 1}, "Unsupported parameters"),
+    ],
+)
+def test_a_wrong_list_entry_is_refused_by_its_specification(drive: dict[str, t.Any], words: str) -> None:
+    result = run_module(drives=[drive])
+    assert result["failed"] is True
+    assert words in result["msg"]
+
+
+def test_options_defaults_and_choices_are_the_same_everywhere() -> None:
+    documented = yaml.safe_load(drive_write_cache.DOCUMENTATION)["options"]["drives"]["suboptions"]
+    role = yaml.safe_load((ROLE / "meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]["drive_write_cache_drives"]
+    for name, option in drive_write_cache.DRIVE_OPTIONS.items():
+        for other in (documented[name], role["options"][name]):
+            assert {key: value for key, value in other.items() if key != "description"} == option
+    assert set(documented) == set(role["options"]) == {field.name for field in dataclasses.fields(DriveWish)}
+    assert yaml.safe_load((ROLE / "defaults/main.yml").read_text()) == {"drive_write_cache_drives": role["default"]}
+
+
+def test_every_provider_can_be_chosen() -> None:
+    assert set(drive_write_cache.DRIVE_OPTIONS["provider"]["choices"]) == {"auto", *PROVIDERS}
+
+
+def test_the_role_is_one_module_call() -> None:
+    tasks = yaml.safe_load((ROLE / "tasks/configure.yml").read_text())
+    assert [task for task in tasks if "loop" in task] == []
+    assert [list(task)[1] for task in tasks] == ["cachefleet.storage.drive_write_cache"]

@@ -151,17 +151,21 @@ class _CachePlan:
         that comes to its end takes it away, so the mode goes by way of another.
         """
         stored = cached.cache_mode or "writethrough"
-        kernel = self.present.kernel.get(cached.full_name, CacheStatus())
         if cached.kernel_policy == "cleaner" and cached.policy != "cleaner":
             if stored == "writeback" and self.wanted.mode != "writeback":
                 return [], stored
             way = "passthrough" if stored == "writethrough" else "writethrough"
             action = f"Finish the flush of the cache of {self._target} that was broken off, by way of mode {way}"
             return [self._step("policy", "cleaner", cached.policy, action, "set_mode", mode=way)], way
-        if kernel.mode not in (None, stored):
-            action = f"Load the cache of {self._target} again in mode {stored}, as LVM has it"
-            return [self._step("mode", kernel.mode, stored, action, "refresh")], stored
-        return [], stored
+        return self._agree_on_mode(cached), stored
+
+    def _agree_on_mode(self, cached: LogicalVolume) -> list[Step]:
+        """The kernel does not do what LVM has stored, because a command was killed between the two (and no flush is the reason)."""
+        kernel = self.present.kernel.get(cached.full_name, CacheStatus())
+        if kernel.mode in (None, cached.cache_mode) or cached.kernel_policy == "cleaner":
+            return []
+        action = f"Load the cache of {self._target} again in mode {cached.cache_mode}, as LVM has it"
+        return [self._step("mode", kernel.mode, cached.cache_mode, action, "refresh")]
 
     def _require_same_cache(self, cached: LogicalVolume, pool: LogicalVolume | None) -> None:
         wanted = self.wanted
@@ -181,8 +185,9 @@ class _CachePlan:
             raise self._refused(f"has a cache that {' and '.join(differences)}: run once with state: absent, which flushes and detaches it, then again")
 
     def _detach(self, cached: LogicalVolume, pool: LogicalVolume | None) -> list[Step]:
-        kernel = self.present.kernel.get(cached.full_name, CacheStatus())
-        steps = [self._mode_step("writeback", "writethrough")] if "writeback" in (cached.cache_mode, kernel.mode) else []
+        steps = self._agree_on_mode(cached)
+        if cached.cache_mode == "writeback":
+            steps.append(self._mode_step("writeback", "writethrough"))
         steps.append(self._step("dirty", "not proven", 0, f"Prove that no block of the cache of {self._target} is dirty", "prove_clean"))
         before = {"kind": _kind(pool), "volume": _given_name(cached), "size": pool.size if pool else None, "chunk_size": cached.chunk_size}
         action = f"Detach the cache from {self._target} and remove {_kind(pool)} {cached.vg}/{before['volume']}"

@@ -256,7 +256,7 @@ class TestConverged:
         lvm.cache["kernel_mode"] = "writeback"
         (step,) = steps(lvm)
         assert (step.operation, step.before, step.after) == ("refresh", "writeback", "writethrough")
-        assert operations(lvm, state="absent") == ["set_mode", "prove_clean", "detach"]
+        assert operations(lvm, state="absent") == ["refresh", "prove_clean", "detach"]
 
     @pytest.mark.parametrize("state", ["present", "absent"])
     def test_trap_lvm_skips_the_flush_of_a_cache_that_has_failed(self, state):

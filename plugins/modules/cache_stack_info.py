@@ -132,7 +132,7 @@ def main() -> None:
         module.fail_json(**error.as_result())
     for problem in stack.problems:
         module.warn(problem)
-    module.exit_json(devices=stack.as_devices(empty=module.params["all_devices"]), problems=list(stack.problems))
+    module.exit_json(changed=False, devices=stack.as_devices(empty=module.params["all_devices"]), problems=list(stack.problems))
 
 
 if __name__ == "__main__":

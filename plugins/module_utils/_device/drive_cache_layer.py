@@ -141,7 +141,6 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
 
     def _state(self, wish: DriveWish, paths: t.Sequence[BlockDevice], cache: DriveCache, devices: Devices, rules: str, exports: t.Container[str]) -> DriveState:
         drive = paths[0]
-        assert cache.provider is not None and cache.drive is not None
         unit = _unit(devices, drive)
         keys = tuple(key for key in udev_rule.keys_of(drive.properties) if _names_only(devices, unit, key))
         boot_rules: dict[str, str] = {}
@@ -301,13 +300,13 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
 
 def _check_listed_once(pairs: t.Sequence[tuple[DriveState, DriveWish]]) -> None:
     seen: dict[str, DriveState] = {}
-    for state, _ in pairs:
-        other = seen.setdefault(state.unit, state)
-        if other is not state:
-            raise BadInput(f"{other.item} and {state.item} are the same drive ({state.name}): name it once.", item=state.item)
-    if len({wish.device for _, wish in pairs}) != len(pairs):
-        twice = next(wish.device for number, (_, wish) in enumerate(pairs) if wish.device in {before.device for _, before in pairs[:number]})
-        raise BadInput(f"{twice} is listed twice: name it once.", item=twice)
+    for state, wish in pairs:
+        if state.unit not in seen:
+            seen[state.unit] = state
+            continue
+        if seen[state.unit].item == wish.device:
+            raise BadInput(f"{wish.device} is listed twice: name it once.", item=wish.device)
+        raise BadInput(f"{seen[state.unit].item} and {state.item} are the same drive ({state.name}): name it once.", item=wish.device)
 
 
 def _check(state: DriveState, wish: DriveWish) -> None:

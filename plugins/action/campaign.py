@@ -13,6 +13,8 @@ import typing as t
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.modules.campaign import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import CellKey, component, results_folder
@@ -36,18 +38,28 @@ class ActionModule(ActionBase):
     def _open(self, options: dict[str, t.Any], host: str) -> dict[str, t.Any]:
         now = datetime.datetime.now(datetime.timezone.utc)
         dry_run = bool(self._task.check_mode)
-        planned = _planned(options["cells"], options["variant"], host)
+        cells = {_key(cell, options["variant"], host): cell for cell in options["cells"]}
         folder, changed = store.open_campaign(results_folder(options["results"]), options["name"], options["label"], now=now, dry_run=dry_run)
-        if planned and not dry_run:
-            cells = [(key.cell, key.repeat) for key in planned]
-            changed |= store.write_plan(folder, host, options["variant"], cells, now=now, replace=options["replace"])
-        return {"changed": changed, "name": folder.name, "path": str(folder)}
+        done: set[CellKey] = set()
+        if cells:
+            if not options["replace"]:
+                done = store.finished(folder, host, {key: _asked(cell, key.cell) for key, cell in cells.items()})
+            changed |= store.write_plan(folder, host, options["variant"], [(key.cell, key.repeat) for key in cells], now=now, dry_run=dry_run)
+        if done:
+            self._display.display(f"{host}: {len(done)} of {len(cells)} cells are ok in {folder} already.")
+        return {"changed": changed, "name": folder.name, "path": str(folder), "due": [cell for key, cell in cells.items() if key not in done]}
 
 
-def _planned(cells: t.Sequence[t.Mapping[str, t.Any]], variant: str, host: str) -> list[CellKey]:
-    if not cells:
-        return []
+def _key(cell: t.Mapping[str, t.Any], variant: str, host: str) -> CellKey:
     if not variant:
         raise BadInput("The cells have no variant: say which cache configuration they measure.")
     component(host, "host")
-    return [CellKey.checked(variant, cell.get("name"), cell.get("repeat")) for cell in cells]
+    return CellKey.checked(variant, cell.get("name"), cell.get("repeat"))
+
+
+def _asked(cell: t.Mapping[str, t.Any], name: str) -> store.Asked:
+    target = cell.get("target")
+    target = target if isinstance(target, dict) else {}
+    size = target.get("size")
+    job = read_job(cell.get("job"), name)
+    return store.Asked(job.workload_sha256, str(target.get("device") or target.get("file")), None if size is None else parse_size(size, item=name))

@@ -15,7 +15,9 @@ author:
 description:
   - Makes the results folder of a campaign on the controller and proves that results can be written there, before any host
     works for nothing.
-  - With O(cells) it also writes down what the current host shall measure, so that what never arrives is known to be missing.
+  - With O(cells) it also writes down what the current host shall measure, so that what never arrives is known to be missing,
+    and says which of them have no result in the state V(ok) yet. So a campaign that was interrupted is taken up again by running
+    it again.
   - Works on the controller only and needs no connection to the host.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
@@ -49,13 +51,13 @@ options:
     default: ""
   cells:
     description:
-      - What the current host shall measure, as the filter P(cachefleet.storage.fio_cells#filter) gives it. Only C(name) and
-        C(repeat) of each entry are used.
+      - What the current host shall measure, as the filter P(cachefleet.storage.fio_cells#filter) gives it. C(name),
+        C(repeat), C(target) and C(job) of each entry are used.
     type: list
     elements: dict
     default: []
   replace:
-    description: Allow cells that have a result in the state V(ok) already to be measured again.
+    description: Measure cells again that have a result in the state V(ok).
     type: bool
     default: false
 seealso:
@@ -84,6 +86,11 @@ path:
   type: str
   returned: success
   sample: /srv/results/2026-11-21T1403Z-firmware-4.2
+due:
+  description: Those of O(cells) that are still to be measured, as they were given.
+  type: list
+  elements: dict
+  returned: success
 """
 
 import typing as t

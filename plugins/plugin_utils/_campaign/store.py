@@ -147,29 +147,59 @@ def open_campaign(results: Path, name: str = "", label: str = "", *, now: dateti
     return folder, is_new
 
 
-def write_plan(campaign: Path, host: str, variant: str, cells: t.Iterable[tuple[str, int]], *, now: datetime.datetime, replace: bool = False) -> bool:
+@dataclass(frozen=True)
+class Asked:
+    """What a cell shall measure, as far as its result says it again.
+
+    :param workload_sha256: of the job, whatever it runs on.
+    :param path: of the target, as the user wrote it; ``used_size``: how much of it, in bytes, ``None`` for all.
+    """
+
+    workload_sha256: str
+    path: str
+    used_size: int | None
+
+
+def finished(campaign: Path, host: str, wanted: t.Mapping[CellKey, Asked]) -> set[CellKey]:
+    """The cells that have an ``ok`` result of the very same measurement already: whole files, same job, same target.
+
+    :raises BadInput: if an ``ok`` result of another measurement has the name of a cell.
+    """
+    done = set()
+    for key, asked in wanted.items():
+        if _stored_state(campaign / component(host, "host"), key) != "ok":
+            continue
+        meta = _read_json(key.below(campaign / host) / META_FILE)
+        target = meta.get("target")
+        target = target if isinstance(target, dict) else {}
+        if Asked(meta.get("workload_sha256"), target.get("path"), target.get("used_size")) != asked:  # type: ignore[arg-type]
+            raise BadInput(
+                f"The campaign {campaign.name} has an ok result of {key} of host {host} already, of another job or target: "
+                "give fio_benchmark_campaign or fio_benchmark_variant another name, or set fio_benchmark_replace to true.",
+                item=host,
+            )
+        done.add(key)
+    return done
+
+
+def write_plan(campaign: Path, host: str, variant: str, cells: t.Iterable[tuple[str, int]], *, now: datetime.datetime, dry_run: bool = False) -> bool:
     """Write down what one host shall measure, so that what does not arrive is known to be missing.
 
     A plan that exists is added to, never shortened: what was once promised stays visible.
 
-    :returns: whether the plan changed.
-    :raises BadInput: if a cell has an ``ok`` result already and ``replace`` is not set.
+    :param dry_run: look only.
+    :returns: whether the plan changes.
     """
     host, variant = component(host, "host"), component(variant, "variant")
     wanted = {CellKey.checked(variant, cell, repeat) for cell, repeat in cells}
-    done = sorted(key for key in wanted if _stored_state(campaign / host, key) == "ok")
-    if done and not replace:
-        raise BadInput(
-            f"The campaign {campaign.name} has an ok result for {len(done)} of these cells of host {host} already ({done[0]}): "
-            "give fio_benchmark_campaign or fio_benchmark_variant another name, or set fio_benchmark_replace to true.",
-            item=host,
-        )
     path = campaign / host / variant / PLAN_FILE
+    present = _plan_cells(path, variant)
+    if wanted <= present:
+        return False
+    if dry_run:
+        return True
     with _explained(campaign, f"writing the plan of host {host}"):
         path.parent.mkdir(parents=True, exist_ok=True)
-    present = _plan_cells(path, variant)
-    if path.exists() and wanted <= present:
-        return False
     created = _read_json(path).get("created") if path.exists() else None
     repeats: dict[str, list[int]] = {}
     for key in sorted(wanted | present):

@@ -19,14 +19,21 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import component
 
 _SUITE_KEYS = {"description", "cells"}
 _CELL_KEYS = {"name", "job", "repeats", "description"}
 _TARGET_KEYS = {"name", "device", "file", "allow_data_loss", "identity", "size"}
-#: Seconds assumed for a job that says no runtime: it ends when its size is done.
-UNKNOWN_RUNTIME = 900.0
+#: Seconds that a job without a time limit may take: what the fio module allows it.
+UNLIMITED = 21600
+
+#: Seconds that the controller grants a host beside what the jobs ask for: at all, and for each cell.
+GRACE, GRACE_OF_A_CELL = 300, 30
+
+#: Bytes per second at which a plain file is surely laid out before it is measured.
+_LAYOUT_RATE = 10 * MIB
 
 
 @dataclass(frozen=True)
@@ -102,8 +109,8 @@ def expand(
     for number in range(1, max((count for *_ignored, count in points), default=0) + 1):
         due = [{"name": name, "repeat": number, "target": target, "job": job} for name, target, job, count in points if number <= count]
         cells += due if number % 2 else due[::-1]
-    seconds = sum(map(_seconds, cells))
-    return Expansion(cells, round(seconds), round(2 * seconds + 60 * len(cells) + 300) if cells else 0)
+    seconds = sum(_seconds(cell) or 0.0 for cell in cells)
+    return Expansion(cells, round(seconds), _limit(cells) if cells else 0)
 
 
 def _mapping(value: t.Any, where: str, keys: set[str]) -> None:
@@ -141,9 +148,19 @@ def _job(job: t.Mapping[str, t.Any], runtime: int) -> dict[str, t.Any]:
     return {**job, **timed}
 
 
-def _seconds(cell: t.Mapping[str, t.Any]) -> float:
-    longest = read_job(cell["job"], cell["name"]).longest
-    return UNKNOWN_RUNTIME if longest is None else longest
+def _seconds(cell: t.Mapping[str, t.Any]) -> float | None:
+    """What a job asks for, ramps included; ``None`` if nothing limits it."""
+    return read_job(cell["job"], cell["name"]).longest
+
+
+def _limit(cells: t.Sequence[t.Mapping[str, t.Any]]) -> int:
+    """Seconds after which a host is surely lost, and not merely slow."""
+    limit = float(GRACE)
+    for cell in cells:
+        seconds = _seconds(cell)
+        limit += GRACE_OF_A_CELL + (UNLIMITED if seconds is None else 1.5 * seconds)
+    files = {cell["target"]["file"]: parse_size(cell["target"].get("size", 0)) for cell in cells if "file" in cell["target"]}
+    return round(limit + sum(files.values()) / _LAYOUT_RATE)
 
 
 def _target(target: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

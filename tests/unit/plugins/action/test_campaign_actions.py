@@ -17,10 +17,12 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible_collections.cachefleet.storage.plugins.action import campaign as campaign_action
 from ansible_collections.cachefleet.storage.plugins.action import collect as collect_action
 from ansible_collections.cachefleet.storage.plugins.action import report as report_action
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, cell, pack, said_of
 
 SPOOL = "/var/lib/cachefleet/spool"
+WANTED = {"name": "randwrite-4k", "repeat": 1, "target": {"device": "/dev/vg0/x", "size": "1g"}, "job": {"rw": "randwrite", "bs": "4k"}}
 REMOTE = f"{SPOOL}/{CAMPAIGN}.tar"
 
 
@@ -69,8 +71,8 @@ class Host:
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     host = Host(campaign_action, monkeypatch)
-    result = host.run(results=str(tmp_path / "results"), name=CAMPAIGN, variant="before", cells=[{"name": "randwrite-4k", "repeat": 1, "job": {}}])
-    assert result == {"changed": True, "name": CAMPAIGN, "path": str(tmp_path / "results" / CAMPAIGN)}
+    result = host.run(results=str(tmp_path / "results"), name=CAMPAIGN, variant="before", cells=[WANTED])
+    assert result == {"changed": True, "name": CAMPAIGN, "path": str(tmp_path / "results" / CAMPAIGN), "due": [WANTED]}
     return tmp_path / "results" / CAMPAIGN
 
 
@@ -92,24 +94,38 @@ def hidden(folder):
 
 def test_a_campaign_is_opened_once(folder, monkeypatch):
     host = Host(campaign_action, monkeypatch)
-    again = host.run(results=str(folder.parent), name=CAMPAIGN, variant="before", cells=[{"name": "randwrite-4k", "repeat": 1}])
-    assert again["changed"] is False
+    again = host.run(results=str(folder.parent), name=CAMPAIGN, variant="before", cells=[WANTED])
+    assert (again["changed"], again["due"]) == (False, [WANTED])
+
+
+def test_what_is_measured_already_is_not_due(folder, tmp_path, monkeypatch):
+    done = {"workload_sha256": read_job(WANTED["job"], "randwrite-4k").workload_sha256, "target": {"path": "/dev/vg0/x", "used_size": 1 << 30}}
+    archive = pack(tmp_path / "a.tar", cell(**done))
+    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=said(archive))
+    host = Host(campaign_action, monkeypatch)
+    arguments = {"results": str(folder.parent), "name": CAMPAIGN, "variant": "before"}
+    more = {**WANTED, "repeat": 2}
+    assert host.run(**arguments, cells=[WANTED, more], check_mode=True)["due"] == [more]
+    assert host.run(**arguments, cells=[WANTED, more])["due"] == [more]
+    assert host.run(**arguments, cells=[WANTED, more], replace=True)["due"] == [WANTED, more]
+    other = {**WANTED, "job": {"rw": "randread"}}
+    assert "of another job or target" in host.run(**arguments, cells=[other])["msg"]
 
 
 def test_a_campaign_needs_a_variant_for_its_cells(tmp_path, monkeypatch):
-    result = Host(campaign_action, monkeypatch).run(results=str(tmp_path), cells=[{"name": "a", "repeat": 1}])
+    result = Host(campaign_action, monkeypatch).run(results=str(tmp_path), cells=[WANTED])
     assert result["failed"]
     assert "no variant" in result["msg"]
 
 
 def test_check_mode_opens_nothing(tmp_path, monkeypatch):
-    result = Host(campaign_action, monkeypatch).run(check_mode=True, results=str(tmp_path / "results"), variant="a", cells=[{"name": "a", "repeat": 1}])
+    result = Host(campaign_action, monkeypatch).run(check_mode=True, results=str(tmp_path / "results"), variant="a", cells=[WANTED])
     assert result["changed"] is True
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_host_whose_name_is_no_folder_is_found_before_it_measures(tmp_path, monkeypatch):
-    result = Host(campaign_action, monkeypatch, name="fe80::1").run(results=str(tmp_path), variant="a", cells=[{"name": "a", "repeat": 1}])
+    result = Host(campaign_action, monkeypatch, name="fe80::1").run(results=str(tmp_path), variant="a", cells=[WANTED])
     assert result["failed"]
     assert "ansible_host" in result["msg"]
 

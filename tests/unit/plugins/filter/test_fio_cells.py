@@ -23,7 +23,7 @@ fio_cells = FilterModule().filters()["fio_cells"]
 def test_cells_and_their_time():
     cell = {"name": "a", "repeat": 1, "target": DISK, "job": {"rw": "read", "runtime": 5, "time_based": 1}}
     result = fio_cells([DISK], "one", SUITES, runtime="5", repeats=2)
-    assert result == {"cells": [cell, {**cell, "repeat": 2}], "seconds": 10, "limit": 440}
+    assert result == {"cells": [cell, {**cell, "repeat": 2}], "seconds": 10, "limit": 375}
 
 
 @pytest.mark.parametrize(

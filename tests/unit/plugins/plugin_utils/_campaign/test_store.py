@@ -338,16 +338,34 @@ def test_a_plan_is_added_to_and_never_shortened(campaign):
     assert store.expected_cells(campaign, "node1") == {KEY, CellKey("before", "randwrite-4k", 2), CellKey("before", "other", 1)}
 
 
-def test_a_measured_cell_is_not_planned_again_by_accident(campaign, tmp_path):
-    take_in(pack(tmp_path / "a.tar", cell()), campaign)
-    with pytest.raises(BadInput, match=r"has an ok result for 1 of these cells of host node1 already.*fio_benchmark_replace"):
-        store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], now=NOW)
-    assert not store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], now=NOW, replace=True)
+def test_a_dry_run_of_a_plan_says_what_would_change_and_writes_nothing(campaign):
+    assert store.write_plan(campaign, "node1", "after", [("x", 1)], now=NOW, dry_run=True)
+    assert not store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], now=NOW, dry_run=True)
+    assert everything(campaign) == ["campaign.json", "node1/before/plan.json"]
 
 
-def test_a_failed_cell_may_be_planned_again(campaign, tmp_path):
-    take_in(pack(tmp_path / "a.tar", cell(state="failed")), campaign)
-    assert not store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], now=NOW)
+ASKED = store.Asked("abc", "/dev/x", None)
+
+
+def measured(**target):
+    return {"workload_sha256": "abc", "target": {"path": "/dev/x", "used_size": None, **target}}
+
+
+def test_what_is_ok_already_is_finished_and_nothing_else_is(campaign, tmp_path):
+    take_in(pack(tmp_path / "a.tar", cell(**measured()), cell(repeat=2, state="failed", **measured())), campaign)
+    wanted = dict.fromkeys([KEY, CellKey("before", "randwrite-4k", 2), CellKey("before", "other", 1)], ASKED)
+    assert store.finished(campaign, "node1", wanted) == {KEY}
+    (campaign / "node1/before/randwrite-4k/1/fio.json.gz").write_bytes(b"cut")
+    assert store.finished(campaign, "node1", wanted) == set()
+
+
+@pytest.mark.parametrize(
+    "said", [{}, {"workload_sha256": "x", "target": {"path": "/dev/x"}}, measured(path="/dev/y"), measured(used_size=4096), {"target": []}]
+)
+def test_an_ok_result_of_something_else_is_not_taken_for_this_one(campaign, tmp_path, said):
+    take_in(pack(tmp_path / "a.tar", cell(**said)), campaign)
+    with pytest.raises(BadInput, match=r"has an ok result of before/randwrite-4k/1 of host node1 already, of another job or target.*fio_benchmark_replace"):
+        store.finished(campaign, "node1", {KEY: ASKED})
 
 
 # --- reading back

@@ -62,7 +62,12 @@ def test_sections_that_run_together_count_once_and_a_job_without_a_runtime_count
     nested = {"global": {"rw": "read", "runtime": 10}, "jobs": [{"name": "a"}, {"name": "b", "runtime": 20}]}
     assert suites.expand("n", {"n": {"cells": [{"name": "a", "job": nested}]}}, [DISK]).seconds == 20
     assert suites.expand("n", {"n": {"cells": [{"name": "a", "job": nested}]}}, [DISK], runtime=5).seconds == 5
-    assert suites.expand("n", {"n": {"cells": [{"name": "a", "job": {"rw": "read"}}]}}, [DISK]).seconds == suites.UNKNOWN_RUNTIME
+    assert suites.expand("n", {"n": {"cells": [{"name": "a", "job": {"rw": "read"}}]}}, [DISK]).limit > suites.UNLIMITED
+
+
+def test_a_file_that_must_be_made_first_has_more_time():
+    disk, file = (suites.expand("two", SUITES, [target]).limit for target in (DISK, {"file": "/x", "size": "10g"}))
+    assert file == disk + 1024
 
 
 def job(**options):

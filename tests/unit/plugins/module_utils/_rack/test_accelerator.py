@@ -1,0 +1,86 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack import accelerator
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.accelerator import PROBE_MARKER, choose_accelerator, guest_boots
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+VERSION = ("qemu-system-x86_64", "--version")
+PROBE = ("qemu-system-x86_64", "-machine")
+
+
+def hangs(words):
+    raise TimedOut("it hangs", completed=Completed(tuple(words), -9, "SeaBIOS\n", ""))
+
+
+def choose(tmp_path, runner, wish="auto", device="/dev/null"):
+    return choose_accelerator(runner, wish, kernel="/k", initrd="/i", cache_dir=tmp_path / "cache", device=device)
+
+
+def runner(probe):
+    return ScriptedRunner({VERSION: Reply("QEMU emulator version 7.2\n"), PROBE: probe})
+
+
+@pytest.mark.parametrize(
+    ("probe", "answer"),
+    [(Reply(f"Linux\n[    0.9] {PROBE_MARKER}\n"), "kvm"), (hangs, "tcg"), (Reply(rc=1, stderr="failed to initialize kvm"), "tcg")],
+)
+def test_kvm_only_where_a_guest_was_seen_to_boot(tmp_path, probe, answer):
+    assert choose(tmp_path, runner(probe)) == answer
+
+
+def test_the_answer_is_remembered(tmp_path):
+    assert choose(tmp_path, runner(hangs)) == "tcg"
+    again = runner(hangs)
+    assert choose(tmp_path, again) == "tcg"
+    assert [call[:2] for call in again.calls] == [VERSION]
+
+
+def test_another_qemu_is_probed_again(tmp_path):
+    choose(tmp_path, runner(hangs))
+    newer = ScriptedRunner({VERSION: Reply("QEMU emulator version 9.0\n"), PROBE: Reply(PROBE_MARKER)})
+    assert choose(tmp_path, newer) == "kvm"
+    assert len(json.loads((tmp_path / "cache/accelerators.json").read_text())) == 2
+
+
+def test_no_device_no_probe(tmp_path):
+    unasked = ScriptedRunner({})
+    assert choose(tmp_path, unasked, device=str(tmp_path / "kvm")) == "tcg"
+    assert choose(tmp_path, unasked, wish="tcg") == "tcg"
+    assert unasked.calls == []
+
+
+def test_kvm_that_was_asked_for_and_does_not_work_is_an_error(tmp_path):
+    with pytest.raises(Refused, match="does not exist or may not be opened"):
+        choose(tmp_path, ScriptedRunner({}), wish="kvm", device=str(tmp_path / "kvm"))
+    with pytest.raises(Refused, match="no guest booted with it within 10 seconds"):
+        choose(tmp_path, runner(hangs), wish="kvm")
+
+
+def test_a_guest_that_booted_and_then_hangs_has_booted():
+    def late(words):
+        raise TimedOut("late", completed=Completed(tuple(words), -9, PROBE_MARKER, ""))
+
+    assert guest_boots(ScriptedRunner({PROBE: late}), "/k", "/i", "kvm")
+
+
+def test_a_probe_that_hangs_leaves_no_process(tmp_path, monkeypatch):
+    noted = tmp_path / "pid"
+    program = tmp_path / "qemu-system-x86_64"
+    program.write_text(f"#!/bin/sh\necho $$ >{noted}\ntrap '' TERM\nwhile :; do sleep 0.1; done\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(accelerator, "PROBE_SECONDS", 0.5)
+    assert not guest_boots(Runner(vendor_dirs=[str(tmp_path)]), "/k", "/i", "kvm")
+    from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import note_process
+
+    assert note_process(int(noted.read_text())) is None

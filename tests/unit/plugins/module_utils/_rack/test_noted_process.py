@@ -1,0 +1,69 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import NotedProcess, note_process
+
+
+@pytest.fixture
+def sleeper():
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()
+
+
+def write_stat(root, pid, text, threads=1):
+    for number in range(threads):
+        (root / f"proc/{pid}/task/{pid + number}").mkdir(parents=True)
+    (root / f"proc/{pid}/stat").write_text(text)
+    (root / "proc/sys/kernel/random").mkdir(parents=True)
+    (root / "proc/sys/kernel/random/boot_id").write_text("boot-1\n")
+
+
+def stat_line(pid, state="S", start=4711, command="qemu-system-x86"):
+    return f"{pid} ({command}) {state} " + " ".join(["1"] * 18) + f" {start} " + " ".join(["0"] * 30)
+
+
+def test_the_start_time_is_read_behind_a_name_with_blanks_and_parentheses(tmp_path):
+    write_stat(tmp_path, 42, stat_line(42, command="a) S 1 (b"))
+    assert note_process(42, tmp_path) == NotedProcess(42, 4711, "boot-1")
+
+
+def test_a_process_that_is_not_there_is_none(tmp_path):
+    assert note_process(42, tmp_path) is None
+
+
+def test_a_zombie_is_gone_and_one_with_living_threads_is_not(tmp_path):
+    write_stat(tmp_path / "a", 42, stat_line(42, state="Z"))
+    write_stat(tmp_path / "b", 42, stat_line(42, state="Z"), threads=2)
+    assert note_process(42, tmp_path / "a") is None
+    assert note_process(42, tmp_path / "b") is not None
+
+
+def test_a_running_process_is_ended(sleeper):
+    noted = note_process(sleeper.pid)
+    assert noted.alive()
+    assert noted.kill()
+    assert not noted.alive()
+    assert sleeper.wait(5) == -9
+
+
+@pytest.mark.parametrize("change", [{"start": 1}, {"boot": "another boot of this host"}])
+def test_a_stranger_with_the_same_id_is_left_alone(sleeper, change):
+    noted = dataclasses.replace(note_process(sleeper.pid), **change)
+    assert not noted.alive()
+    assert noted.kill()
+    assert sleeper.poll() is None
+
+
+def test_waiting_for_a_process_that_goes_on_ends_with_the_patience():
+    assert not note_process(os.getpid()).wait(0.1)

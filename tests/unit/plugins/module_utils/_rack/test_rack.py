@@ -1,0 +1,378 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, Refused, StorageError, TimedOut, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack import places, rack, ssh
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import describe_machines
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import note_process
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.rack import MachineState, RackState, Wanted, plan_rack, run_rack
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+
+def machines(*names, **more):
+    return tuple(describe_machines("demo", [{"name": name, **more} for name in names]))
+
+
+def found(machine, *, running=True, answers=True, image="one"):
+    return MachineState(machine, image, running, running and answers)
+
+
+def present(*states):
+    return RackState(True, {state.description.name: state for state in states})
+
+
+def operations(steps):
+    return [f"{step.operation} {step.item}" for step in steps]
+
+
+# planning
+
+
+def test_machines_are_created_before_any_is_started():
+    steps = plan_rack(RackState(False), Wanted("started", machines("a", "b"), image="one"))
+    assert operations(steps) == ["create a", "create b", "start a", "start b"]
+
+
+def test_a_rack_that_is_as_described_needs_nothing():
+    one, two = machines("a", "b")
+    assert plan_rack(present(found(one), found(two)), Wanted("started", (one, two), image="one")) == []
+
+
+def test_what_is_stopped_is_started_and_what_is_silent_is_waited_for():
+    one, two = machines("a", "b")
+    steps = plan_rack(present(found(one, running=False), found(two, answers=False)), Wanted("started", (one, two), image="one"))
+    assert operations(steps) == ["start a", "wait b"]
+
+
+def test_a_machine_that_is_not_listed_is_left_alone():
+    one, two = machines("a", "b")
+    assert plan_rack(present(found(one), found(two)), Wanted("started", (one,), image="one")) == []
+
+
+@pytest.mark.parametrize(("how", "first"), [("shutdown", "shutdown a"), ("power_cut", "power_cut a")])
+def test_a_changed_description_is_stop_change_start(how, first):
+    (old,), (new,) = machines("a"), machines("a", memory="1G")
+    steps = plan_rack(present(found(old)), Wanted("started", (new,), image="one", how=how))
+    assert operations(steps) == [first, "create a", "start a"]
+    assert steps[1].before == {"memory": 768 * 1024**2}
+    assert steps[1].after == {"memory": 1024**3}
+
+
+def test_a_new_disk_needs_no_permission_and_a_lost_or_resized_one_does():
+    none, small, large = (machines("a", disks=disks)[0] for disks in ([], [disk("1G")], [disk("2G")]))
+    assert operations(plan_rack(present(found(none)), Wanted("started", (small,), image="one"))) == ["shutdown a", "create a", "start a"]
+    with pytest.raises(Refused, match="would change its size from 1 GiB to 2 GiB, and its contents would be lost: set recreate"):
+        plan_rack(present(found(small)), Wanted("started", (large,), image="one"))
+    with pytest.raises(Refused, match="is no longer described"):
+        plan_rack(present(found(small)), Wanted("started", (none,), image="one"))
+    steps = plan_rack(present(found(small)), Wanted("started", (large,), image="one", recreate=True))
+    assert operations(steps) == ["shutdown a", "drop_disk a", "create a", "start a"]
+
+
+def disk(size):
+    return {"name": "d0", "kind": "virtio", "size": size}
+
+
+def test_another_image_needs_permission():
+    (one,) = machines("a")
+    with pytest.raises(Refused, match="was made from another image"):
+        plan_rack(present(found(one)), Wanted("started", (one,), image="two"))
+    assert operations(plan_rack(present(found(one)), Wanted("started", (one,), image="two", recreate=True))) == ["shutdown a", "new_root a", "start a"]
+
+
+def test_stopping_stops_what_runs():
+    one, two = machines("a", "b")
+    state = present(found(one), found(two, running=False))
+    assert operations(plan_rack(state, Wanted("stopped"))) == ["shutdown a"]
+    assert operations(plan_rack(state, Wanted("stopped", how="power_cut"))) == ["power_cut a"]
+    assert plan_rack(state, Wanted("stopped", only=("b",))) == []
+
+
+def test_restarting_starts_also_what_did_not_run():
+    one, two = machines("a", "b")
+    assert operations(plan_rack(present(found(one), found(two, running=False)), Wanted("restarted"))) == ["shutdown a", "start a", "start b"]
+
+
+def test_removing_all_machines_removes_the_folder_and_removing_one_does_not():
+    one, two = machines("a", "b")
+    state = present(found(one), found(two))
+    assert operations(plan_rack(state, Wanted("absent"))) == ["destroy a", "destroy b", "remove rack"]
+    assert operations(plan_rack(state, Wanted("absent", only=("a",)))) == ["destroy a"]
+    assert plan_rack(RackState(False), Wanted("absent")) == []
+    assert operations(plan_rack(RackState(True), Wanted("absent"))) == ["remove rack"]
+
+
+@pytest.mark.parametrize("state", ["started", "stopped", "restarted"])
+def test_an_unknown_machine_is_an_error(state):
+    (one,) = machines("a")
+    with pytest.raises(BadInput, match="There is no machine z in this rack; it has: a"):
+        plan_rack(present(found(one)), Wanted(state, (one,), only=("z",), image="one"))
+
+
+def test_restarting_a_rack_that_is_not_there_is_an_error():
+    with pytest.raises(BadInput, match="no machine in this rack to restart"):
+        plan_rack(RackState(False), Wanted("restarted"))
+
+
+# carrying it out, with processes that stand for QEMU
+
+
+@pytest.fixture
+def host(tmp_path, monkeypatch):
+    """A host on which ``qemu`` starts a sleeping process and ssh always answers while that one lives."""
+    image = {"digest": "one", **{key: str(tmp_path / key) for key in ("base", "kernel", "initrd", "host_key")}}
+    for key in ("base", "kernel", "initrd"):
+        (tmp_path / key).write_text(key)
+    (tmp_path / "host_key").write_text("ssh-ed25519 HOSTKEY root@image\n")
+    monkeypatch.setattr(ssh, "greets", lambda *_: True)
+    monkeypatch.setattr(places, "free_bytes", lambda _path: 1024**4)
+    monkeypatch.setattr(rack, "free_bytes", lambda _path: 1024**4)
+    monkeypatch.setattr(rack, "available_memory", lambda _root: 64 * 1024**3)
+    host = Host(tmp_path, image)
+    yield host
+    host.close()
+
+
+class Host:
+    def __init__(self, folder, image):
+        self.folder = folder
+        self.image = image
+        self.started = []
+        self.replies = {
+            ("ssh-keygen",): self.make_key,
+            ("qemu-img", "create"): self.make_root,
+            ("qemu-system-x86_64",): self.start,
+            ("ssh",): self.ssh,
+        }
+        self.missing = ()
+
+    def make_key(self, words):
+        path = pathlib.Path(words[-1])
+        path.write_text("private")
+        path.with_suffix(".pub").write_text("ssh-ed25519 PUBLIC demo\n")
+        return Reply()
+
+    def make_root(self, words):
+        pathlib.Path(words[-1]).write_text("overlay")
+        return Reply()
+
+    def start(self, words):
+        process = subprocess.Popen(["sleep", "300"])
+        self.started.append(process)
+        pathlib.Path(words[words.index("-pidfile") + 1]).write_text(f"{process.pid}\n")
+        return Reply()
+
+    def ssh(self, words):
+        if words[-1] == "poweroff":
+            port = words[words.index("-p") + 1]
+            notes = json.loads((self.folder / "rack/rack.json").read_text())["machines"].values()
+            (pid,) = [note["process"]["pid"] for note in notes if str(note["ssh_port"]) == port]
+            next(process for process in self.started if process.pid == pid).terminate()
+        return Reply()
+
+    def run(self, state, *machines, check_mode=False, **more):
+        options = {
+            "name": "demo",
+            "directory": str(self.folder / "rack"),
+            "cache_dir": str(self.folder / "cache"),
+            "image": self.image if state == "started" else None,
+            "machines": list(machines),
+            "only": [],
+            "state": state,
+            "how": "shutdown",
+            "recreate": False,
+            "accelerator": "tcg",
+            "ssh_timeout": 5.0,
+            **more,
+        }
+        self.runner = ScriptedRunner(self.replies, missing=self.missing)
+        return run_rack(self.runner, options, check_mode=check_mode)[0]
+
+    def alive(self):
+        return [process for process in self.started if process.poll() is None]
+
+    def close(self):
+        for process in self.started:
+            process.kill()
+            process.wait()
+
+
+A = {"name": "a", "disks": [{"name": "d0", "kind": "sata_hdd", "size": "1G"}]}
+B = {"name": "b"}
+
+
+def test_a_rack_lives_from_start_to_removal(host):
+    first = host.run("started", A, B)
+    assert first["actions"] == ["Create a", "Create b", "Start a", "Start b"]
+    assert [machine["state"] for machine in first["machines"]] == ["started", "started"]
+    assert len({machine["ssh_port"] for machine in first["machines"]}) == 2
+    assert all(machine["boot_seconds"] is not None for machine in first["machines"])
+    assert (host.folder / "rack/a/d0.raw").stat().st_size == 1024**3
+
+    second = host.run("started", A, B)
+    assert (second["changed"], len(host.alive())) == (False, 2)
+
+    stopped = host.run("stopped")
+    assert (stopped["changed"], host.alive()) == (True, [])
+    assert host.run("stopped")["changed"] is False
+
+    again = host.run("started", A, B)
+    assert again["actions"] == ["Start a", "Start b"]
+    assert [machine["ssh_port"] for machine in again["machines"]] == [machine["ssh_port"] for machine in first["machines"]]
+
+    gone = host.run("absent")
+    assert (gone["machines"], host.alive()) == ([], [])
+    assert not (host.folder / "rack").exists()
+    assert host.run("absent")["changed"] is False
+    assert not (host.folder / "rack").exists()
+
+
+def test_check_mode_predicts_and_does_nothing(host):
+    predicted = host.run("started", A, check_mode=True)
+    assert not (host.folder / "rack").exists()
+    done = host.run("started", A)
+    assert (predicted["actions"], predicted["diff"]) == (done["actions"], done["diff"])
+    for state in ("stopped", "restarted", "absent"):
+        assert host.run(state, check_mode=True)["changed"]
+    assert len(host.alive()) == 1
+
+
+def test_restarting_is_another_process(host):
+    host.run("started", A)
+    host.run("restarted", how="power_cut")
+    (process,) = host.alive()
+    assert process is host.started[1]
+
+
+def test_only_the_machine_that_was_named_is_touched(host):
+    host.run("started", A, B)
+    host.run("absent", only=["a"])
+    assert not (host.folder / "rack/a").exists()
+    assert len(host.alive()) == 1
+    assert "a" not in json.loads((host.folder / "rack/rack.json").read_text())["machines"]
+
+
+def test_a_grown_disk_is_made_anew_only_with_permission(host):
+    host.run("started", A)
+    larger = {"name": "a", "disks": [{"name": "d0", "kind": "sata_hdd", "size": "2G"}]}
+    with pytest.raises(Refused, match="set recreate"):
+        host.run("started", larger)
+    host.run("started", larger, recreate=True)
+    assert (host.folder / "rack/a/d0.raw").stat().st_size == 2 * 1024**3
+    assert host.run("started", larger, recreate=True)["changed"] is False
+
+
+def test_a_machine_that_died_is_started_and_a_stranger_with_its_id_lives(host):
+    host.run("started", A)
+    host.close()
+    notes = json.loads((host.folder / "rack/rack.json").read_text())
+    with subprocess.Popen(["sleep", "60"]) as stranger:
+        process = dataclasses.asdict(note_process(stranger.pid))
+        notes["machines"]["a"]["process"] = {**process, "start": process["start"] - 1}
+        (host.folder / "rack/rack.json").write_text(json.dumps(notes))
+        assert host.run("started", A)["actions"] == ["Start a"]
+        host.run("absent")
+        assert stranger.poll() is None
+        stranger.kill()
+
+
+def test_a_port_that_another_process_took_in_the_meantime_is_replaced(host):
+    tries = []
+
+    def start(words):
+        tries.append(words)
+        if len(tries) == 1:
+            return Reply(rc=1, stderr="qemu-system-x86_64: -netdev user: Could not set up host forwarding rule 'tcp:127.0.0.1:22345-:22'\n")
+        return host.start(words)
+
+    host.replies[("qemu-system-x86_64",)] = start
+    result = host.run("started", A)
+    assert len(tries) == 2
+    assert f":{result['machines'][0]['ssh_port']}-:22" in " ".join(tries[1])
+
+
+def test_qemu_that_does_not_start_says_why(host):
+    host.replies[("qemu-system-x86_64",)] = Reply(rc=1, stderr="qemu-system-x86_64: -device nvme: no serial\n")
+    with pytest.raises(CommandFailed, match="a: QEMU did not start: qemu-system-x86_64: -device nvme: no serial") as caught:
+        host.run("started", A)
+    assert caught.value.facts["actions"] == ["Create a"]
+
+
+def test_a_machine_that_stays_silent_is_reported_with_the_end_of_its_console(host, monkeypatch):
+    monkeypatch.setattr(ssh, "greets", lambda *_: False)
+
+    def start(words):
+        (host.folder / "rack/a/console.log").write_text("booting\nrack: the root disk is missing\n")
+        return host.start(words)
+
+    host.replies[("qemu-system-x86_64",)] = start
+    with pytest.raises(TimedOut, match=r"a did not answer ssh on 127.0.0.1:.* within 0.3 seconds") as caught:
+        host.run("started", A, ssh_timeout=0.3)
+    assert "rack: the root disk is missing" in caught.value.message
+    assert host.run("absent")["changed"]
+    assert host.alive() == []
+
+
+def test_a_machine_that_ends_while_starting_is_not_waited_for(host, monkeypatch):
+    monkeypatch.setattr(ssh, "greets", lambda *_: host.started[0].kill() or False)
+    with pytest.raises(StorageError, match="The machine a ended while it was starting"):
+        host.run("started", A, ssh_timeout=60)
+
+
+def test_a_machine_that_does_not_shut_down_is_an_error_that_names_the_way_out(host, monkeypatch):
+    monkeypatch.setattr(rack, "SHUTDOWN_SECONDS", 0.2)
+    host.run("started", A)
+    host.replies[("ssh",)] = Reply()
+    with pytest.raises(TimedOut, match=r"a did not shut down within 0.2 seconds: stop it with how: power_cut"):
+        host.run("stopped")
+    host.run("stopped", how="power_cut")
+    assert host.alive() == []
+
+
+def test_a_missing_image_is_one_sentence_and_nothing_is_made(host):
+    (host.folder / "kernel").unlink()
+    with pytest.raises(StorageError, match=r"The kernel of the machine image is missing .*: build it with the module virtual_rack_image"):
+        host.run("started", A)
+    assert not (host.folder / "rack/a").exists()
+
+
+def test_missing_commands_are_one_sentence(host):
+    host.missing = ("qemu-system-x86_64", "qemu-img")
+    with pytest.raises(ToolMissing, match="apt-get install qemu-system-x86 qemu-utils"):
+        host.run("started", A)
+
+
+def test_short_memory_names_need_and_have(host, monkeypatch):
+    monkeypatch.setattr(rack, "available_memory", lambda _root: 1024**3)
+    with pytest.raises(Refused, match=r"Memory is short: starting a, b needs 1.5 GiB, and 1 GiB are available"):
+        host.run("started", A, B)
+
+
+def test_a_short_disk_names_need_and_have(host, monkeypatch):
+    monkeypatch.setattr(places, "free_bytes", lambda _path: 1024**3)
+    with pytest.raises(Refused, match=r"creating 2 machines needs 2 GiB in .*rack, and 1 GiB are free"):
+        host.run("started", A, B)
+
+
+def test_notes_of_another_version_are_not_guessed_at(host):
+    host.run("started", A)
+    (host.folder / "rack/rack.json").write_text('{"schema": 0, "machines": {}}')
+    with pytest.raises(StorageError, match="was written by another version"):
+        host.run("absent")
+
+
+def test_available_memory_is_read_in_bytes(tmp_path):
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text("MemTotal:       24684408 kB\nMemAvailable:   23814000 kB\n")
+    assert rack.available_memory(tmp_path) == 23814000 * 1024

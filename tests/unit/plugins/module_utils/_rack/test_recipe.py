@@ -1,0 +1,100 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack import recipe as recipes
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.recipe import (
+    DEFAULT_PACKAGES,
+    ESSENTIAL_SCRIPT,
+    GUEST_FILES,
+    INIT_SCRIPT,
+    INITRAMFS_SCRIPT,
+    Recipe,
+    customise_script,
+    recipe_from_options,
+)
+
+OPTIONS = {"suite": "bookworm", "packages": None, "extra_packages": [], "size": "2500M"}
+RECIPE = Recipe("bookworm", DEFAULT_PACKAGES, 2500 * 1024**2)
+
+
+def test_the_hash_is_the_same_whatever_the_order_of_packages():
+    assert dataclasses.replace(RECIPE, packages=tuple(reversed(DEFAULT_PACKAGES))).digest == RECIPE.digest
+
+
+@pytest.mark.parametrize("change", [{"suite": "trixie"}, {"packages": (*DEFAULT_PACKAGES, "tcpdump")}, {"size": 3 * 1024**3}])
+def test_the_hash_changes_with_everything_one_can_ask_for(change):
+    assert dataclasses.replace(RECIPE, **change).digest != RECIPE.digest
+
+
+@pytest.mark.parametrize(
+    ("constant", "value"),
+    [
+        ("GUEST_FILES", (*GUEST_FILES, ("/etc/motd", "0644", "hello\n"))),
+        ("GUEST_LINKS", ()),
+        ("GUEST_REMOVED", ("/etc/hostname",)),
+        ("EXCLUDED_PATHS", ()),
+        ("ESSENTIAL_SCRIPT", "#!/bin/sh\n"),
+        ("INIT_SCRIPT", "#!/bin/sh\n"),
+        ("INITRAMFS_SCRIPT", "#!/bin/sh\n"),
+    ],
+)
+def test_the_hash_changes_with_every_file_of_the_guest(monkeypatch, constant, value):
+    before = RECIPE.digest
+    monkeypatch.setattr(recipes, constant, value)
+    assert RECIPE.digest != before
+
+
+@pytest.mark.parametrize(
+    "script", [customise_script(), ESSENTIAL_SCRIPT, INIT_SCRIPT, INITRAMFS_SCRIPT, *(text for _path, _mode, text in GUEST_FILES if text.startswith("#!"))]
+)
+def test_scripts_of_the_guest_are_valid_shell(script):
+    assert subprocess.run(["sh", "-n"], input=script, text=True, check=False, capture_output=True).stderr == ""
+
+
+def test_the_customising_script_makes_the_files_of_the_guest(tmp_path):
+    # Everything up to the part that needs the guest's own programs.
+    script = customise_script().split("chroot ", maxsplit=1)[0]
+    subprocess.run(["sh", "-s", str(tmp_path)], input=script, text=True, check=True)
+    for path, mode, text in GUEST_FILES:
+        file = tmp_path / path.lstrip("/")
+        assert file.read_text() == text
+        assert file.stat().st_mode & 0o777 == int(mode, 8)
+    assert (tmp_path / "etc/systemd/system/networking.service").readlink().as_posix() == "/dev/null"
+
+
+def test_no_address_of_a_mirror_is_in_the_recipe():
+    argv = RECIPE.bootstrap_arguments(tree="/t", essential="/e", customise="/c", sources=[])
+    assert not [word for word in argv if "://" in word]
+    assert argv[-2:] == ["bookworm", "/t"]
+    assert RECIPE.bootstrap_arguments(tree="/t", essential="/e", customise="/c", sources=["deb x y z"])[-1] == "deb x y z"
+
+
+def test_packages_left_out_are_the_complete_set():
+    assert recipe_from_options(OPTIONS) == RECIPE
+    assert recipe_from_options({**OPTIONS, "extra_packages": ["tcpdump"]}).packages == (*DEFAULT_PACKAGES, "tcpdump")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"suite": "--hook"}, "'--hook' is not the name"),
+        ({"packages": ["Fio"]}, "'Fio' is not the name"),
+        ({"extra_packages": ["fio,--setup-hook=x"]}, "is not the name"),
+        ({"size": "big"}, "'big' is not a size"),
+        ({"size": "100M"}, "too small"),
+    ],
+)
+def test_bad_recipes_are_one_sentence(options, words):
+    with pytest.raises(BadInput, match=r".") as caught:
+        recipe_from_options({**OPTIONS, **options})
+    assert words in caught.value.message

@@ -1,0 +1,85 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import socket
+import threading
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack import ssh
+
+
+@contextlib.contextmanager
+def listening(greeting=b""):
+    """A server that sends a greeting to whoever connects, and keeps the connection."""
+    with contextlib.closing(socket.create_server((ssh.HOST, 0))) as server:
+        kept = []
+
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _address = server.accept()
+                    kept.append(connection)
+                    connection.sendall(greeting)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+        for connection in kept:
+            connection.close()
+
+
+def test_a_port_in_use_is_not_free():
+    with listening() as port:
+        assert not ssh.port_is_free(port)
+
+
+def test_a_port_of_ones_own_choice_that_is_taken_is_an_error():
+    with listening() as port, pytest.raises(Refused, match=f"demo/node1: port {port} is taken by another process"):
+        ssh.choose_port(port, None, "demo/node1")
+
+
+def test_a_chosen_port_is_kept_while_it_is_free():
+    assert ssh.choose_port(None, 22777, "demo/node1", free=lambda _port: True) == 22777
+    assert ssh.choose_port(None, 22777, "demo/node1", free=lambda port: port != 22777) != 22777
+
+
+def test_machines_of_a_rack_and_racks_get_ports_of_their_own():
+    first = ssh.choose_port(None, None, "demo/node1", free=lambda _port: True)
+    assert first in ssh.PORTS
+    assert ssh.choose_port(None, None, "demo/node1", taken={first}, free=lambda _port: True) != first
+    assert ssh.choose_port(None, None, "other/node1", free=lambda _port: True) != first
+
+
+def test_no_port_left_is_an_error():
+    with pytest.raises(Refused, match="every port from 22200 to 23199"):
+        ssh.choose_port(None, None, "demo/node1", free=lambda _port: False)
+
+
+def test_only_a_greeting_counts_as_an_answer():
+    with listening(b"SSH-2.0-OpenSSH_9.2p1\r\n") as port:
+        assert ssh.greets(port)
+    with listening() as port:
+        assert not ssh.greets(port, patience=0.1)
+
+
+def test_waiting_ends_when_the_machine_does():
+    assert not ssh.wait_for_login(None, 1, pathlib.Path("/k"), pathlib.Path("/h"), deadline=float("inf"), alive=lambda: False)
+
+
+def test_known_hosts_have_one_line_for_each_port():
+    text = ssh.known_hosts_text({22301: "ssh-ed25519 BBBB root@image", 22300: "ssh-ed25519 AAAA"})
+    assert text == "[127.0.0.1]:22300 ssh-ed25519 AAAA\n[127.0.0.1]:22301 ssh-ed25519 BBBB\n"
+
+
+def test_the_users_own_ssh_files_are_not_used():
+    argv = ssh.ssh_arguments(22300, pathlib.Path("/r/key"), pathlib.Path("/r/hosts"), ["true"])
+    assert argv[:3] == ["ssh", "-F", "none"]
+    assert {"UserKnownHostsFile=/r/hosts", "StrictHostKeyChecking=yes", "BatchMode=yes"} <= set(argv)
+    assert argv[-2:] == ["root@127.0.0.1", "true"]

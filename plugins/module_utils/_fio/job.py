@@ -378,7 +378,10 @@ def _check_sections(job: Job, name: str) -> None:
         for option in _TIMES:
             value = section.value(option)
             if value is not None:
-                parse_time(_end_of_range(value))
+                try:
+                    parse_time(_end_of_range(value))
+                except BadInput as error:
+                    raise BadInput(f"{name}: {option}: {error.message}", item=name, option=option) from None
 
 
 def _end_of_range(value: str) -> str:

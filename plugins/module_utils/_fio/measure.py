@@ -136,10 +136,11 @@ def measure(cells: t.Sequence[Cell], spool: Spool, host: Host, settings: Setting
     result: dict[str, t.Any] = {"changed": bool(due), "actions": actions, "fio_version": version.text, "archive": {}}
     if check_mode:
         return {**result, "cells": [_outcome(cell.key, kept[cell.key], kept=True) for cell in cells if cell.key in kept]}
-    spool.prepare()
-    metas = _Campaign(spool, host, settings, version).run(due, kept)
+    with spool.opened():
+        metas = _Campaign(spool, host, settings, version).run(due, kept)
+        archive = spool.pack()
     rows = [_outcome(cell.key, metas.get(cell.key), kept=cell.key in kept) for cell in cells]
-    return {**result, "cells": rows, "archive": spool.pack()}
+    return {**result, "cells": rows, "archive": archive}
 
 
 def _outcome(key: CellKey, meta: t.Mapping[str, t.Any] | None, *, kept: bool) -> dict[str, t.Any]:
@@ -242,7 +243,7 @@ class _Campaign:
         below = _devices_below(devices, facts, self.host.root)
         try:
             text = fio_job.render(cell.job, facts, series="series" if self.settings.series else None)
-            with self.spool.workplace(cell.key) as folder:
+            with self.spool.workplace() as folder:
                 return self._run(cell, facts, below, text, folder)
         except StorageError as error:
             if error.kind == "spool":

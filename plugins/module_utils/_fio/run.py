@@ -13,8 +13,10 @@ run is ``ok`` only if everything that was asked for is in the report, and nothin
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
 import time
 import typing as t
 from dataclasses import dataclass
@@ -139,7 +141,7 @@ def run_fio(runner: Runner, job_file: Path, folder: Path, *, limit: float, long:
     :param read_only: forbid fio itself to write, beside the guard.
     """
     report = folder / "fio.json"
-    argv = ["fio", "--eta=never", "--output-format=json+", f"--output={report}"]
+    argv = [*_ended_with_its_parent(runner), "fio", "--eta=never", "--output-format=json+", f"--output={report}"]
     argv += [f"--status-interval={_STATUS_INTERVAL}"] if long else []
     argv += ["--readonly"] if read_only else []
     started = clock()
@@ -150,7 +152,41 @@ def run_fio(runner: Runner, job_file: Path, folder: Path, *, limit: float, long:
         stopped_after = limit
         assert error.completed is not None
         completed = error.completed
+    if stopped_after is not None or completed.rc < 0:
+        end_leftovers(f"--output={report}")
     return Run(completed, report.read_bytes() if report.exists() else b"", started, clock(), stopped_after)
+
+
+def end_leftovers(argument: str, patience: float = 10.0) -> None:
+    """Kill processes that carry an argument which only one run has, and wait until they are gone.
+
+    fio gives each of its jobs a session of its own, so a signal to the group of a fio that was killed does not reach them.
+    """
+    deadline = time.monotonic() + patience
+    while True:
+        found = [int(process.name) for process in Path("/proc").glob("[0-9]*") if argument in _arguments(process)]
+        if not found or time.monotonic() > deadline:
+            return
+        for number in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        time.sleep(0.1)
+
+
+def _arguments(process: Path) -> list[str]:
+    try:
+        return (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def _ended_with_its_parent(runner: Runner) -> list[str]:
+    """Words before a command that end it when this process dies, as a task in the background does at its time limit.
+
+    Source: setpriv(1) and PR_SET_PDEATHSIG of prctl(2); the option exists since util-linux 2.33.
+    """
+    words = ["setpriv", "--pdeathsig", "TERM"]
+    return words if runner.has("setpriv") and runner.run([*words, "true"], ok=None).rc == 0 else []
 
 
 def read_output(run: Run) -> Output | None:

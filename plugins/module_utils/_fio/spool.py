@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import gzip
 import hashlib
 import json
@@ -86,18 +87,28 @@ class Spool:
         """The folder of a finished cell."""
         return self.home / component(key.variant, "variant") / component(key.cell, "cell") / str(key.repeat)
 
-    def prepare(self) -> None:
-        """Make the campaign's folder, readable for the user that fetches, and see that there is space.
+    @contextlib.contextmanager
+    def opened(self) -> t.Iterator[None]:
+        """Make the campaign's folder, readable for the user that fetches, and see that there is space and nobody else.
 
-        :raises SpoolError: if that cannot be done.
+        :raises SpoolError: if that cannot be done, or if another run is measuring on this host.
         """
-        with self._explained():
-            self.home.mkdir(parents=True, exist_ok=True)
-            for folder in (self.folder, self.home):
-                folder.chmod(0o755)
-            for leftover in self.home.glob(".cell.*"):
-                shutil.rmtree(leftover)
-        self.require_space()
+        with contextlib.ExitStack() as held:
+            with self._explained():
+                self.home.mkdir(parents=True, exist_ok=True)
+                for folder in (self.folder, self.home):
+                    folder.chmod(0o755)
+                lock = held.enter_context(open(self.folder / ".lock", "w"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise SpoolError(f"Another run is measuring on this host with the spool {self.folder}: wait for its end.", item=str(self.folder)) from None
+            with self._explained():
+                # What a run left that was killed while it wrote.
+                for leftover in self.home.glob(".cell.*"):
+                    shutil.rmtree(leftover)
+            self.require_space()
+            yield
 
     def require_space(self) -> None:
         """:raises SpoolError: if as good as nothing is free."""
@@ -112,9 +123,9 @@ class Spool:
             )
 
     @contextlib.contextmanager
-    def workplace(self, key: CellKey) -> t.Iterator[Path]:
+    def workplace(self) -> t.Iterator[Path]:
         """A new folder on the spool's file system in which a cell is measured; gone afterwards."""
-        folder = self.home / f".cell.{key.variant}.{key.cell}.{key.repeat}"
+        folder = self.home / ".cell.work"
         with self._explained():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
@@ -131,7 +142,7 @@ class Spool:
         :raises SpoolError: if it cannot be written; then nothing is there.
         """
         place = self.place(key)
-        new = self.home / f".cell.new.{key.variant}.{key.cell}.{key.repeat}"
+        new = self.home / ".cell.new"
         with self._explained():
             shutil.rmtree(new, ignore_errors=True)
             try:
@@ -143,7 +154,7 @@ class Spool:
                     _write(new / name, content)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 if place.exists():
-                    old = self.home / f".cell.old.{key.variant}.{key.cell}.{key.repeat}"
+                    old = self.home / ".cell.old"
                     shutil.rmtree(old, ignore_errors=True)
                     place.rename(old)
                     new.rename(place)

@@ -1,0 +1,304 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version, parse
+
+#: The shape of a report of 3.33, with figures of our own.
+REPORT = {
+    "fio version": "fio-3.33",
+    "timestamp": 1795208404,
+    "global options": {"ioengine": "libaio", "bs": "4k"},
+    "jobs": [
+        {
+            "jobname": "one",
+            "groupid": 0,
+            "error": 0,
+            "elapsed": 4,
+            "job options": {"rw": "randwrite", "fdatasync": "1"},
+            "read": {
+                "io_bytes": 0,
+                "bw_bytes": 0,
+                "bw": 0,
+                "iops": 0.0,
+                "runtime": 0,
+                "total_ios": 0,
+                "clat_ns": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0},
+            },
+            "write": {
+                "io_bytes": 8192,
+                "bw_bytes": 4096,
+                "bw": 4,
+                "iops": 1.0,
+                "runtime": 2000,
+                "total_ios": 2,
+                "slat_ns": {"min": 10, "max": 20, "mean": 15.0, "stddev": 1.0, "N": 2},
+                "clat_ns": {
+                    "min": 100,
+                    "max": 200,
+                    "mean": 150.0,
+                    "stddev": 50.0,
+                    "N": 2,
+                    "percentile": {"50.000000": 100, "99.000000": 200, "0.00": 0},
+                    "bins": {"100": 1, "200": 1},
+                },
+                "lat_ns": {"min": 110, "max": 220, "mean": 165.0, "stddev": 50.0, "N": 2},
+            },
+            "sync": {
+                "total_ios": 0,
+                "lat_ns": {"min": 5, "max": 9, "mean": 7.0, "stddev": 2.0, "N": 2, "percentile": {"50.000000": 5}, "bins": {"5": 1, "9": 1}},
+            },
+        }
+    ],
+    "disk_util": [{"name": "sda"}],
+}
+
+
+def report(**changes):
+    found = copy.deepcopy(REPORT)
+    for path, value in changes.items():
+        place = found
+        *way, last = path.split("__")
+        for step in way:
+            place = place[int(step) if step.isdigit() else step]
+        place[last] = value
+    return found
+
+
+def text(*reports):
+    return "\n".join(json.dumps(one, indent=1) for one in reports) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [("fio-2.1.4", Version(2, 1, 4)), ("fio-3.33\n", Version(3, 33)), ("fio-3.42-135-gd7e5", Version(3, 42)), ("3.16", Version(3, 16))],
+)
+def test_versions(said, version):
+    assert output.parse_version(said) == version
+
+
+def test_what_is_no_version():
+    with pytest.raises(NotUnderstood, match="not a version"):
+        output.parse_version("fio-next")
+
+
+def test_behaviour_changes_with_3_41():
+    assert output.behaviour_class(Version(3, 40)) == "libaio_sync_blocking"
+    assert output.behaviour_class(Version(3, 41)) == output.behaviour_class(Version(4, 0)) == "libaio_sync_queued"
+
+
+def test_one_report():
+    found = parse(text(REPORT))
+    (job,) = found.jobs
+    assert (found.version, found.objects, found.truncated, found.messages) == (Version(3, 33), 1, False, ())
+    assert set(job.directions) == {"write"}, "a direction without I/O is absent"
+    assert job.options == {"ioengine": "libaio", "bs": "4k", "rw": "randwrite", "fdatasync": "1"}
+    write = job.directions["write"]
+    assert (write.total_ios, write.io_bytes, write.bw_bytes, write.runtime_ms) == (2, 8192, 4096, 2000)
+    assert write.clat.percentiles == {50.0: 100, 99.0: 200}, "padding keys are dropped"
+    assert write.clat.bins == {100: 1, 200: 1}
+    assert job.sync is not None and job.sync.n == 2, "total_ios of sync is 0 for fdatasync"
+
+
+def test_text_around_and_several_objects():
+    first, last = report(), report(jobs__0__write__total_ios=5)
+    found = parse("note: something\n" + text(first) + "\nfio: in between\n" + text(last) + "after\n")
+    assert found.objects == 2
+    assert found.jobs[0].directions["write"].total_ios == 5
+    assert found.messages == ("note: something", "fio: in between", "after")
+
+
+def test_a_broken_end_and_no_object_at_all():
+    whole = text(REPORT)
+    found = parse(whole + whole[:200])
+    assert (found.objects, found.truncated) == (1, True)
+    assert parse(whole[:200]).truncated and parse(whole[:200]).objects == 0
+    assert parse("fio: unrecognized option '--x'\n").messages == ("fio: unrecognized option '--x'",)
+    assert parse("").objects == 0
+
+
+def test_json_of_something_else():
+    with pytest.raises(NotUnderstood):
+        parse('{"a": 1}')
+    with pytest.raises(NotUnderstood, match="neither jobs nor client_stats"):
+        parse('{"fio version": "fio-3.33"}')
+
+
+def test_a_maximum_that_cannot_be_drops_what_it_ruins():
+    changed = report(jobs__0__sync__lat_ns__max=3_159_000_000_000, jobs__0__sync__lat_ns__mean=1e9)
+    sync = parse(text(changed)).jobs[0].sync
+    assert sync.flags == ("max_above_elapsed",)
+    assert (sync.max, sync.mean, sync.stddev) == (None, None, None)
+    assert sync.percentiles == {50.0: 5} and sync.n == 2
+
+
+def test_sync_latency_of_libaio_before_3_31():
+    old = parse(text(report(**{"fio version": "fio-3.30"}))).jobs[0].sync
+    assert (old.n, old.mean, old.percentiles, old.flags) == (2, None, {}, ("libaio_sync_latency_wrong_before_3.31",))
+    other = report(**{"fio version": "fio-3.30", "global options": {"ioengine": "psync"}})
+    assert parse(text(other)).jobs[0].sync.mean == 7.0
+
+
+def test_without_n_the_bins_say_how_many():
+    lat = {"min": 5, "max": 9, "mean": 7.0, "stddev": 2.0, "bins": {"5": 1, "9": 3}}
+    changed = report(**{"fio version": "fio-3.16", "global options": {}, "jobs__0__sync": {"total_ios": 0, "lat_ns": lat}})
+    assert parse(text(changed)).jobs[0].sync.n == 4
+
+
+def test_microseconds_and_kib_of_2x():
+    write = {
+        "io_bytes": 8,
+        "bw": 4,
+        "iops": 1,
+        "runtime": 2000,
+        "clat": {"min": 1, "max": 2, "mean": 1.5, "stddev": 0.5, "percentile": {"50.000000": 1, "0.00": 0}},
+    }
+    old = report(**{"fio version": "fio-2.1.4", "jobs__0__write": write})
+    del old["jobs"][0]["sync"]
+    found = parse(text(old), block_size=4096).jobs[0].directions["write"]
+    assert (found.io_bytes, found.bw_bytes, found.total_ios) == (8192, 4096, 2)
+    assert (found.clat.min, found.clat.max, found.clat.mean, found.clat.percentiles) == (1000, 2000, 1500, {50.0: 1000})
+    assert parse(text(old)).jobs[0].directions["write"].total_ios is None, "a number that is not there is None"
+
+
+def test_a_rate_without_time_is_none():
+    changed = report(jobs__0__write__runtime=0, jobs__0__write__iops=0.0)
+    found = parse(text(changed)).jobs[0].directions["write"]
+    assert (found.iops, found.bw_bytes) == (None, None)
+
+
+def test_client_mode_ignores_what_it_adds_up():
+    row = REPORT["jobs"][0]
+    rows = [{**row, "hostname": "a", "port": 8765}, {**row, "jobname": "All clients", "hostname": "a", "port": 8765}]
+    client = {"fio version": "fio-3.39", "global options": [{"hostname": "a", "port": 8765, "bs": "8k"}], "client_stats": rows}
+    found = parse(text(client))
+    assert found.client_mode and [job.name for job in found.jobs] == ["one"]
+    assert found.jobs[0].host == "a:8765" and found.jobs[0].options["bs"] == "8k"
+
+
+@pytest.mark.parametrize(
+    ("version", "values", "target", "window"),
+    [
+        ("fio-3.1", {"latency_target": 5000, "latency_window": 500000}, 5_000_000, 500_000_000),
+        ("fio-3.16", {"latency_target": 5000, "latency_window": 500000}, 5000, 500_000),
+        ("fio-3.20", {"latency_target": 5000, "latency_window": 500000}, 5000, None),
+        ("fio-3.33", {"latency_target": 5000, "latency_window": 500000}, 5000, 500_000_000),
+        ("fio-3.42", {"latency_target": 0, "latency_target_ns": 5000, "latency_window": 0, "latency_window_us": 500}, 5000, 500_000),
+        ("fio-3.33", {"latency_target": 0, "latency_window": 0}, None, None),
+    ],
+)
+def test_units_of_the_latency_search(version, values, target, window):
+    changed = report(**{"fio version": version})
+    changed["jobs"][0].update(values)
+    job = parse(text(changed)).jobs[0]
+    assert (job.latency_target_ns, job.latency_window_ns) == (target, window)
+
+
+def test_the_summary_of_threads_that_ran_together():
+    second = copy.deepcopy(REPORT["jobs"][0])
+    second["write"]["clat_ns"].update({"max": 900, "mean": 450.0, "bins": {"100": 1, "900": 1}})
+    both = report()
+    both["jobs"].append(second)
+    found = output.summarize(parse(text(both)))
+    assert found["read"] is None and found["trim"] is None
+    assert (found["write"]["iops"], found["write"]["total_ios"], found["write"]["runtime_ms"]) == (2.0, 4, 2000)
+    assert found["write"]["clat"]["mean_ns"] == 300.0 and found["write"]["clat"]["max_ns"] == 900
+    assert found["write"]["clat"]["percentiles_ns"]["50"] == 100 and found["write"]["clat"]["percentiles_ns"]["99"] == 900
+    assert found["write"]["lat"]["percentiles_ns"] == {}, "no bins, no percentiles of two threads"
+    assert found["sync"]["n"] == 4
+
+
+def test_the_rates_of_phases_are_not_added():
+    second = copy.deepcopy(REPORT["jobs"][0])
+    second["groupid"] = 1
+    both = report()
+    both["jobs"].append(second)
+    found = output.summarize(parse(text(both)))["write"]
+    assert (found["iops"], found["clat"], found["total_ios"]) == (None, None, 4)
+
+
+# --- the captured outputs of four versions ----------------------------------------------------------------------------
+
+
+def test_every_sample_can_be_read(shared_samples):
+    versions = {}
+    for path in sorted((shared_samples / "fio").glob("v*/*.json")):
+        found = parse(path.read_text(errors="replace"), block_size=4096)
+        if found.objects:
+            assert path.parent.name == f"v{found.version}" or path.name.startswith("73"), path
+            json.dumps(output.summarize(found), allow_nan=False)
+        versions[path.parent.name] = versions.get(path.parent.name, 0) + bool(found.objects)
+    assert all(count >= 15 for count in versions.values())
+    assert set(versions) == {"v2.1.4", "v3.16", "v3.33", "v3.42"}
+
+
+@pytest.fixture
+def sample(shared_samples):
+    def read(name):
+        return parse((shared_samples / "fio" / name).read_text(errors="replace"), block_size=4096)
+
+    return read
+
+
+def test_the_same_quantities_in_every_version(sample):
+    for version in ("v2.1.4", "v3.16", "v3.33", "v3.42"):
+        write = sample(f"{version}/01-single-json.json").jobs[0].directions["write"]
+        assert write.total_ios * 4096 == write.io_bytes
+        assert abs(write.iops - write.total_ios / write.runtime_ms * 1000) < 30
+        assert abs(write.bw_bytes - write.io_bytes / write.runtime_ms * 1000) < 4096
+        # 8 requests at a time, each of which takes the mean latency: Little's law holds only if the unit is right.
+        assert 6 < write.iops * write.lat.mean / 1e9 < 8.5
+
+
+def test_status_dumps(sample):
+    for version in ("v2.1.4", "v3.16", "v3.33", "v3.42"):
+        found = sample(f"{version}/11-status-interval.json")
+        assert found.objects == 4
+        assert 3000 <= found.jobs[0].directions["read"].runtime_ms <= 3010
+    assert sample("v3.33/33-sigkill-status.json").objects == 3
+    # A running job of 2.1.4 counts in microseconds.
+    dump = sample("v2.1.4/33-sigkill-status.json").jobs[0].directions["read"]
+    assert dump.runtime_ms == 2701 and 38_000 < dump.iops < 40_000
+
+
+def test_numbers_of_threads(sample):
+    grouped, single = sample("v3.33/03-group-numjobs4.json"), sample("v3.33/04-nogroup-numjobs4.json")
+    assert (len(grouped.jobs), len(single.jobs)) == (1, 4)
+    assert grouped.jobs[0].directions["read"].runtime_ms == 3001
+    assert output.summarize(single)["read"]["total_ios"] == sum(job.directions["read"].total_ios for job in single.jobs)
+
+
+def test_sync_latency_by_version(sample):
+    assert sample("v3.16/06-fdatasync1.json").jobs[0].sync.flags == ("libaio_sync_latency_wrong_before_3.31",)
+    assert sample("v3.33/06-fdatasync1.json").jobs[0].sync.n == 30464
+    assert sample("v3.42/06-fdatasync1.json").jobs[0].sync.n == 2674
+    assert sample("v3.16/07-fsync1-psync.json").jobs[0].sync.n == 33389
+    assert sample("v2.1.4/07-fsync1-psync.json").jobs[0].sync is None
+
+
+def test_grouped_bins_are_the_sum_of_their_parts_in_client_mode(sample):
+    for version in ("v3.33", "v3.42"):
+        found = sample(f"{version}/51-cs-jsonplus.json")
+        assert found.client_mode and len(found.jobs) == 4 and all(job.name != "All clients" for job in found.jobs)
+        assert {job.host for job in found.jobs} == {"127.0.0.1:8801", "127.0.0.1:8802"}
+        assert all(job.options["ioengine"] == "libaio" for job in found.jobs)
+
+
+def test_what_is_not_ok_in_the_samples(sample):
+    assert sample("v3.33/72-mounted.json").jobs[0].directions == {}
+    assert "appears mounted" in sample("v3.33/72-mounted.json").messages[0]
+    assert sample("v3.33/32-sigkill.json").objects == 0
+    assert [job.error for job in sample("v3.33/26b-one-of-two-fails.json").jobs] == [0, 20]
+    assert sample("v3.33/08-steadystate.json").jobs[0].steady_state.attained is True
+    assert sample("v3.33/08b-steadystate-miss.json").jobs[0].steady_state.attained is False
+    assert set(sample("v3.33/60-unified1.json").jobs[0].directions) == {"mixed"}

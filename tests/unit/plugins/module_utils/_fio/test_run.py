@@ -1,0 +1,217 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import parse
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision, Run
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+
+def a_run(report, rc=0, stderr="", stdout="", stopped_after=None):
+    return Run(Completed(("fio",), rc, stdout, stderr), report.encode(), 1.0, 2.0, stopped_after)
+
+
+def decide(job, run):
+    return fio_run.decide(read_job(job, "t1"), run, fio_run.read_output(run))
+
+
+@pytest.fixture
+def of_sample(shared_samples):
+    """The decision on a captured run: its report, both streams and its exit status."""
+
+    def of(name, job, version="v3.33"):
+        base = shared_samples / "fio" / version / name
+        texts = {end: base.with_name(f"{base.name}.{end}") for end in ("json", "stdout", "stderr", "rc")}
+        read = {end: path.read_text(errors="replace") if path.exists() else "" for end, path in texts.items()}
+        rc = int(read["rc"].split("=")[-1])
+        return decide(job, a_run(read["json"], rc if rc < 129 else 128 - rc, read["stderr"], read["stdout"]))
+
+    return of
+
+
+WRITE = {"rw": "randwrite", "time_based": True, "runtime": 3}
+READ = {"rw": "randread", "time_based": True, "runtime": 3}
+
+
+def named(name, job):
+    return {"jobs": [{"name": name, **job}]}
+
+
+@pytest.mark.parametrize("version", ["v3.16", "v3.33", "v3.42"])
+@pytest.mark.parametrize(
+    ("name", "job", "state", "words"),
+    [
+        ("01-single-json", WRITE, "ok", ""),
+        ("02-single-jsonplus", WRITE, "ok", ""),
+        ("04-nogroup-numjobs4", READ, "ok", ""),
+        ("05-randrw70", named("mix", {**READ, "rw": "randrw"}), "ok", ""),
+        ("06-fdatasync1", named("sync1", WRITE), "ok", ""),
+        ("11-status-interval", named("si", READ), "ok", ""),
+        ("14-ramp", named("rp", READ), "ok", ""),
+        ("01-single-json", {**WRITE, "runtime": 30}, "interrupted", "ran 3.00"),
+        ("01-single-json", READ, "failed", "did no read"),
+        ("05-randrw70", named("mix", {**READ, "rw": "randtrim"}), "failed", "did no trim"),
+        ("01-single-json", named("other", WRITE), "failed", "other is not in fio's report"),
+        ("08-steadystate", named("ss", {**READ, "runtime": 30}), "ok", ""),
+        ("08b-steadystate-miss", named("ss", {**READ, "runtime": 6}), "not_steady", "steady state was not reached"),
+        ("10c-max-latency-abort", named("lt", READ), "failed", "exit status 1: lt: error 110"),
+        ("21-missing-dev", named("e", READ), "failed", "error 22"),
+        ("22-enospc", named("e", {"rw": "write"}), "failed", "No space left on device"),
+        ("23-eperm", named("e", READ), "failed", "exit status 1"),
+        ("24-bad-option", named("e", READ), "failed", "unrecognized option '--nosuchopt=1'"),
+        ("25-bad-engine", named("e", READ), "failed", "engine nope not loadable"),
+        ("30-sigint", READ, "interrupted", "told by a signal"),
+        ("31-sigterm", READ, "interrupted", "told by a signal"),
+        ("32-sigkill", READ, "interrupted", "signal 9"),
+        ("33-sigkill-status", READ, "interrupted", "signal 9"),
+        ("41-verify-fail", named("v", {"rw": "randread"}), "failed", "error 84"),
+    ],
+)
+def test_what_became_of_captured_runs(of_sample, version, name, job, state, words):
+    found = of_sample(name, job, version)
+    assert found.state == state, found
+    assert words in found.reason
+
+
+@pytest.mark.parametrize("version", ["v3.33", "v3.42"])
+def test_a_mounted_target_ends_with_0_and_is_not_ok(of_sample, version):
+    found = of_sample("72-mounted", named("mw", {"rw": "randwrite"}), version)
+    assert found.state == "failed"
+    assert "appears mounted" in found.reason
+
+
+def test_one_of_two_jobs_fails(of_sample):
+    both = {"jobs": [{"name": "good", **READ}, {"name": "bad", "rw": "randread"}]}
+    assert "bad: error 20" in of_sample("26b-one-of-two-fails", both).reason
+
+
+REPORT = """{"fio version": "fio-3.33", "jobs": [{"jobname": "t1", "groupid": 0, "error": 0, "elapsed": 3,
+"write": {"io_bytes": 4096, "total_ios": 1, "runtime": 3000, "iops": 1, "bw_bytes": 1}}]}
+"""
+
+
+def test_a_good_run():
+    assert decide(WRITE, a_run(REPORT)) == Decision("ok")
+    harmless = "note: both iodepth >= 1 and synchronous I/O engine are selected, queue depth will be capped at 1\n"
+    assert decide(WRITE, a_run(harmless + REPORT)).state == "ok"
+    assert decide(WRITE, a_run(REPORT, stdout="t1: Laying out IO file (1 file / 64MiB)\n")).state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("run", "state", "words"),
+    [
+        (a_run(REPORT, stderr="fio: something never seen\n"), "failed", "something never seen"),
+        (a_run("fio: strange\n" + REPORT), "failed", "fio: strange"),
+        (a_run(REPORT, rc=1), "failed", "exit status 1"),
+        (a_run(REPORT, rc=-11), "failed", "signal 11"),
+        (a_run(REPORT, rc=-9), "interrupted", "signal 9"),
+        (a_run(REPORT, rc=128), "interrupted", "told by a signal"),
+        (a_run(REPORT, rc=128, stopped_after=9.0), "interrupted", "had not ended after 9 seconds"),
+        (a_run(""), "failed", "wrote no report"),
+        (a_run(REPORT[:80]), "failed", "breaks off"),
+        (a_run(REPORT + REPORT[:80]), "failed", "breaks off"),
+        (a_run('{"a": 1}\n'), "failed", "not one of fio's"),
+        (a_run('{"fio version": "fio-3.33", "jobs": 3}\n'), "failed", "not one of fio's"),
+        (a_run('{"fio version": "fio-3.33", "jobs": []}\n'), "failed", "not in fio's report"),
+        (a_run('{"fio version": "fio-3.33", "jobs": [{"jobname": "t1"}]}\n'), "failed", "did no write"),
+        (a_run(REPORT.replace('"runtime": 3000', '"runtime": 2600')), "interrupted", "ran 2.6 of 3 seconds"),
+        (a_run(REPORT.replace('"runtime": 3000, ', "")), "interrupted", "ran 0 of 3 seconds"),
+        (a_run(REPORT.replace('"total_ios": 1', '"total_ios": 0')), "failed", "did no write"),
+    ],
+)
+def test_everything_else_is_not_ok(run, state, words):
+    found = decide(WRITE, run)
+    assert found.state == state
+    assert words in found.reason
+
+
+def test_nine_tenths_of_the_time_is_enough():
+    assert decide(WRITE, a_run(REPORT.replace('"runtime": 3000', '"runtime": 2700'))).state == "ok"
+
+
+def test_an_engine_that_is_not_there():
+    there = ScriptedRunner({("fio",): Reply(rc=1, stdout="IO engine psync has no options\n")})
+    fio_run.check_engine(there, "psync")
+    missing = ScriptedRunner({("fio",): Reply(rc=1, stdout="IO engine io_uring not found\n", stderr="fio: engine io_uring not loadable\n")})
+    with pytest.raises(fio_run.EngineMissing, match="no ioengine io_uring"):
+        fio_run.check_engine(missing, "io_uring")
+
+
+def test_a_job_that_the_fio_of_the_host_does_not_take():
+    runner = ScriptedRunner({("fio", "--parse-only", "-"): Reply(rc=1, stderr="Bad option <iodeph=3>\nfio: job k dropped\n")})
+    with pytest.raises(BadInput, match="k: fio on this host does not accept the job: Bad option <iodeph=3>"):
+        fio_run.check_job_file(runner, "[k]\niodeph=3\n", "k")
+
+
+def test_counters_of_devices(tmp_path):
+    place = tmp_path / "sys/class/block/sda"
+    place.mkdir(parents=True)
+    (place / "stat").write_text("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n")
+    found = fio_run.read_device_stats(["sda", "gone"], tmp_path)
+    assert list(found) == ["sda"]
+    assert (found["sda"]["read_ios"], found["sda"]["write_sectors"], found["sda"]["flush_ios"]) == (1, 7, 16)
+
+
+def test_what_is_left_of_a_killed_run_is_ended_and_nothing_else():
+    code = "import time; time.sleep(60)"
+    ours, other = (subprocess.Popen([sys.executable, "-c", code, f"--output={name}"], start_new_session=True) for name in ("/run-1", "/run-11"))
+    try:
+        fio_run.end_leftovers("--output=/run-1", patience=0.5)
+        assert ours.wait(timeout=10) == -9
+        assert other.poll() is None
+    finally:
+        for process in (ours, other):
+            process.kill()
+            process.wait()
+
+
+# --- with the fio of this machine -------------------------------------------------------------------------------------
+
+needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
+
+
+@pytest.fixture
+def real(tmp_path):
+    (tmp_path / "data").write_bytes(b"\0" * 1024**2)
+
+    def run(job, limit=60.0, read_only=False):
+        job_file = tmp_path / "job.fio"
+        job_file.write_text(f"[global]\nfilename={tmp_path / 'data'}\nsize=1m\n[t1]\n{job}")
+        found = fio_run.run_fio(Runner(), job_file, tmp_path, limit=limit, long=False, read_only=read_only)
+        return found, fio_run.read_output(found)
+
+    return run
+
+
+@needs_fio
+def test_a_real_run(real):
+    run, output = real("rw=randwrite\nnumber_ios=100\n")
+    assert fio_run.decide(read_job({"rw": "randwrite", "number_ios": 100}, "t1"), run, output) == Decision("ok")
+    assert output.jobs[0].directions["write"].total_ios == 100
+    assert parse(run.text).objects == 1
+
+
+@needs_fio
+def test_the_watchdog(real):
+    run, output = real("rw=randread\ntime_based\nruntime=60\n", limit=1.0)
+    assert run.stopped_after == 1.0
+    assert fio_run.decide(read_job({"rw": "randread", "time_based": True, "runtime": 60}, "t1"), run, output).state == "interrupted"
+
+
+@needs_fio
+def test_fio_itself_is_forbidden_to_write_in_a_job_that_reads(real):
+    run, output = real("rw=randwrite\n", read_only=True)
+    assert fio_run.decide(read_job({"rw": "randwrite"}, "t1"), run, output).state == "failed"

@@ -1,0 +1,137 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import spool as fio_spool
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool, SpoolError
+
+KEY = CellKey("as_found", "randwrite-4k", 1)
+
+
+@pytest.fixture
+def spool(tmp_path):
+    found = Spool(tmp_path / "spool", "c1")
+    with found.opened():
+        yield found
+
+
+def test_a_finished_cell(spool):
+    place = spool.store(KEY, {"job.fio": b"[a]\n", "fio.json.gz": b"{}"}, {"schema": 1, "state": "ok"})
+    assert place == spool.folder / "c1/as_found/randwrite-4k/1"
+    assert sorted(path.name for path in place.iterdir()) == ["fio.json.gz", "job.fio", "meta.json"]
+    assert gzip.decompress((place / "fio.json.gz").read_bytes()) == b"{}"
+    meta = json.loads((place / "meta.json").read_text())
+    assert meta["files"] == {name: hashlib.sha256((place / name).read_bytes()).hexdigest() for name in ("fio.json.gz", "job.fio")}
+    assert spool.read_meta(KEY) == meta
+    assert not list(spool.home.glob(".cell*"))
+
+
+def test_a_changed_file_is_no_result(spool):
+    place = spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+    (place / "job.fio").write_bytes(b"[b]\n")
+    assert spool.read_meta(KEY) is None
+    assert spool.read_meta(CellKey("as_found", "other", 1)) is None
+
+
+def test_a_newer_result_takes_the_place_of_the_older(spool):
+    spool.store(KEY, {"old.log.gz": b"x"}, {"state": "failed"})
+    place = spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+    assert sorted(path.name for path in place.iterdir()) == ["job.fio", "meta.json"]
+    assert not list(spool.home.glob(".cell*"))
+
+
+def test_nothing_half_written_stays(spool, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(SpoolError, match="is full: free space, collect earlier results, or set spool"):
+        spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+    assert list(spool.home.iterdir()) == []
+
+
+def test_too_little_space_is_said_before_anything_runs(spool, monkeypatch):
+    monkeypatch.setattr(fio_spool, "MINIMUM_FREE", 1024**6)
+    with pytest.raises(SpoolError, match="are needed: free space"):
+        spool.require_space()
+
+
+def test_a_spool_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SpoolError, match="cannot be used: Not a directory"):
+        Spool(tmp_path / "file", "c1").opened().__enter__()
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "a..b", "a b", "x\n", "a" * 200])
+def test_names_that_are_no_folder(name, tmp_path):
+    with pytest.raises(BadInput, match="cannot be the name of a campaign"):
+        Spool(tmp_path, name)
+    with pytest.raises(BadInput, match="cannot be the name of a cell"):
+        Spool(tmp_path, "c1").place(CellKey("as_found", name, 1))
+
+
+def test_one_run_at_a_time(spool):
+    other = Spool(spool.folder, "c2")
+    (other.home / ".cell.new").mkdir(parents=True)
+    with pytest.raises(SpoolError, match="Another run is measuring on this host"), other.opened():
+        pass
+
+
+def test_leftovers_of_a_run_that_was_killed_are_taken_away(tmp_path):
+    spool = Spool(tmp_path, "c1")
+    (spool.home / ".cell.new/x").mkdir(parents=True)
+    with spool.opened():
+        assert not list(spool.home.glob(".cell*"))
+    with spool.opened():
+        pass
+
+
+def test_the_workplace_is_gone_afterwards(spool):
+    with spool.workplace() as folder:
+        (folder / "fio.json").write_text("{}")
+    assert not folder.exists()
+
+
+def test_the_archive(spool):
+    spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+    spool.store(CellKey("v" * 128, "c" * 128, 12), {"fio.json.gz": b"{}"}, {"state": "failed"})
+    spool.note_progress({"cell": 1})
+    found = spool.pack()
+    archive = Path(found["path"])
+    assert found == {"path": str(spool.folder / "c1.tar"), "sha256": hashlib.sha256(archive.read_bytes()).hexdigest(), "size": archive.stat().st_size}
+    assert oct(archive.stat().st_mode)[-3:] == "644"
+    with tarfile.open(archive) as tar:
+        members = {member.name: member for member in tar}
+    assert set(members) == {
+        "as_found/randwrite-4k/1/job.fio",
+        "as_found/randwrite-4k/1/meta.json",
+        f"{'v' * 128}/{'c' * 128}/12/fio.json.gz",
+        f"{'v' * 128}/{'c' * 128}/12/meta.json",
+    }
+    assert all(member.isreg() and (member.uid, member.uname, member.mode) == (0, "", 0o644) for member in members.values())
+    assert subprocess.run(["tar", "tf", archive], capture_output=True, check=True).stdout.count(b"\n") == 4
+
+
+def test_no_cells_no_archive(spool):
+    assert spool.pack() == {}
+    assert not spool.archive.exists()
+
+
+def test_the_version_is_that_of_the_collection():
+    galaxy = (Path(__file__).resolve().parents[5] / "galaxy.yml").read_text()
+    assert re.search(r"^version: (\S+)", galaxy, re.MULTILINE).group(1) == fio_spool.COLLECTION_VERSION

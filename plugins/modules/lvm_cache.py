@@ -13,7 +13,8 @@ version_added: 0.1.0
 description:
   - Puts a fast device as a dm-cache in front of logical volumes that exist, changes its mode and settings while the volume is in use,
     and takes it away again after flushing it.
-  - The whole list is read, planned and applied in one call; a host where everything is as wanted costs one C(lvs) and one C(pvs).
+  - The whole list is read, planned and applied in one call; a host where everything is as wanted costs one C(lvs), one C(pvs)
+    and a look at its block devices, whatever the number of caches.
   - Nothing is forced. A cache device that is neither empty nor a free part of the same volume group is refused,
     and so is everything that LVM would only do with C(--force).
   - Before a cache is detached or leaves V(writeback), it is flushed, and the kernel must report that no block is dirty.

@@ -14,6 +14,7 @@ forgiven only if its effect is read back, and nothing is taken away before the k
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import typing as t
@@ -52,6 +53,7 @@ class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
     """Caches of logical volumes.
 
     :param runner: starts the commands.
+    :param candidates: cache devices that may have to be made physical volumes, and are asked for signatures.
     :param root: below which /sys, /proc and /dev are read.
     :param clock: seconds that only grow.
     :param sleep: waits so many seconds.
@@ -62,12 +64,14 @@ class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
     def __init__(
         self,
         runner: Runner,
+        candidates: t.Sequence[str] = (),
         root: Path = Path("/"),
         *,
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
         self.runner = runner
+        self.candidates = candidates
         self.root = root
         self.clock = clock
         self.sleep = sleep
@@ -75,17 +79,22 @@ class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
     # -- read and plan
 
     def read(self) -> Present:
-        """One lvs, one pvs and, where there is a cache, one dmsetup, whatever the number of caches; and the block devices."""
+        """One lvs, one pvs and, where there is a cache, one dmsetup, whatever the number of caches; and the block devices.
+
+        Only a cache device that is no physical volume yet costs a wipefs more.
+        """
         volumes, physical = self._read_volumes(), self._read_physical()
         devices = read_devices(self.runner, self.root)
         cached = [volume for volume in volumes if volume.cached]
         status = dm.read_status(self.runner) if cached else {}
+        pv_devices = _pv_devices(physical, devices)
         names = {volume.full_name: dm.device_name(volume.vg, volume.name) for volume in cached}
         return Present(
             volumes=volumes,
             physical=physical,
             devices=devices,
-            pv_devices=_pv_devices(physical, devices),
+            pv_devices=pv_devices,
+            signatures=self._read_signatures(devices, pv_devices),
             kernel={full_name: status[name] for full_name, name in names.items() if name in status},
             redundant=frozenset(device.name for device in devices if device.kind == "md" and self._md_level(device.name) in _REDUNDANT_LEVELS),
             cache_check=self.runner.has("cache_check"),
@@ -93,6 +102,25 @@ class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
 
     def plan(self, present: Present, wanted: t.Sequence[WantedCache]) -> list[Step]:
         return lvm_plan.plan(present, wanted)
+
+    def _read_signatures(self, devices: Devices, pv_devices: t.Mapping[str, str]) -> dict[str, list[str]]:
+        found = {}
+        for path in self.candidates:
+            try:
+                device = devices.resolve(path)
+            except DeviceMissing:
+                continue
+            if device.name not in pv_devices.values():
+                found[device.name] = self._signatures(path)
+        return found
+
+    def _signatures(self, path: str) -> list[str]:
+        """The types of what wipefs(8) finds: ``{"signatures": [{"type": "ext4", …}]}``, or nothing at all on an empty device."""
+        completed = self.runner.run(["wipefs", "--no-act", "--json", path], item=path)
+        try:
+            return [str(entry["type"]) for entry in json.loads(completed.stdout)["signatures"]] if completed.stdout.strip() else []
+        except (ValueError, KeyError, TypeError):
+            raise NotUnderstood(f"{completed.command_line} printed what is not understood: {completed.stdout.strip()[:200]}", completed=completed) from None
 
     def _read_volumes(self) -> tuple[lvm_report.LogicalVolume, ...]:
         return self._report(lvm_report.LVS, lvm_report.parse_logical_volumes)
@@ -125,14 +153,12 @@ class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
 
     def _create_physical_volume(self, step: Step) -> None:
         path = step.arguments["path"]
-        # The plan knows what udev saw; this asks the device itself, the moment before.
-        found = self.runner.run(["wipefs", "--no-act", "--json", path], item=step.item)
-        if '"offset"' in found.stdout:
+        found = self._signatures(path)
+        if found:
             raise Refused(
-                f"{step.item}: {path} carries a signature that udev had not reported, so that it is not taken for a cache:"
+                f"{step.item}: {path} has got a signature ({', '.join(found)}) since it was looked at, so that it is not taken for a cache:"
                 f" name an empty device, or, if nothing on it is needed, run wipefs -a {path} yourself.",
                 item=step.item,
-                completed=found,
             )
         # Without --yes: pvcreate asks before it wipes anything, and no answer is no.
         self._run(step, ["pvcreate", path], lambda: self._physical_volume(path) is not None)
@@ -319,4 +345,5 @@ def run_module(module: AnsibleModule) -> t.NoReturn:
         wanted = read_items(module.params["caches"])
     except StorageError as error:
         module.fail_json(**error.as_result())
-    run_layer(module, LvmCacheLayer(Runner()), wanted)
+    candidates = [path for cache in wanted for path in cache.cache_devices]
+    run_layer(module, LvmCacheLayer(Runner(), candidates), wanted)

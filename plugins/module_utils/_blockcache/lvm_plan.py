@@ -36,6 +36,8 @@ class Present:
     :param pv_devices: kernel name of the device behind each physical volume, by the path LVM reports.
     :param kernel: what the kernel says of each cache, by the full name of the volume. LVM's own ``cache_mode`` and
         ``cache_policy`` are what it has stored, and after a command that was killed the kernel does something else.
+    :param signatures: what wipefs found on each wanted cache device that is no physical volume yet, by kernel name.
+        udev does not know it all: after pvremove it was seen to miss the file system that was made next.
     :param redundant: kernel names of MD arrays that survive the loss of a member.
     :param cache_check: whether the checker of cache metadata is installed: without it LVM activates caches unchecked.
     """
@@ -45,6 +47,7 @@ class Present:
     devices: Devices
     pv_devices: t.Mapping[str, str] = field(default_factory=dict)
     kernel: t.Mapping[str, CacheStatus] = field(default_factory=dict)
+    signatures: t.Mapping[str, t.Sequence[str]] = field(default_factory=dict)
     redundant: frozenset[str] = frozenset()
     cache_check: bool = True
 
@@ -278,7 +281,9 @@ class _CachePlan:
 
     def _require_empty(self, device: BlockDevice) -> None:
         path = self.wanted.cache_devices[0]
-        signature = device.signature
+        signatures = list(self.present.signatures.get(device.name, ()))
+        if device.signature is not None:
+            signatures += [name for name in (device.signature.type, device.signature.partition_table) if name]
         reasons = []
         if device.mountpoints:
             reasons.append(f"is mounted on {device.mountpoints[0]}")
@@ -288,8 +293,8 @@ class _CachePlan:
             reasons.append(f"is used by {', '.join(device.holders)}")
         if device.partitions:
             reasons.append(f"has the partitions {', '.join(device.partitions)}")
-        if signature is not None:
-            reasons.append(f"carries a signature ({signature.type or signature.partition_table})")
+        if signatures:
+            reasons.append(f"carries a signature ({', '.join(dict.fromkeys(signatures))})")
         if device.read_only:
             reasons.append("is read-only")
         if reasons:

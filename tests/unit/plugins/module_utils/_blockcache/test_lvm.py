@@ -12,7 +12,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import LvmCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, NotUnderstood, Refused, TimedOut
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD_PATH, FakeLvm, NamedDevices
 
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
@@ -28,7 +28,7 @@ def _host(monkeypatch):
 
 def run(lvm, *, check_mode=False, **fields):
     ticks = itertools.count(0, 30)
-    layer = LvmCacheLayer(lvm, clock=lambda: next(ticks))
+    layer = LvmCacheLayer(lvm, [SSD_PATH], clock=lambda: next(ticks))
     return converge(layer, read_items([{**ITEM, **fields}]), check_mode=check_mode)
 
 
@@ -189,10 +189,29 @@ def test_a_mode_that_was_stored_and_not_loaded_is_loaded():
     assert lvm.changes == ["lvchange --refresh vg/data"]
 
 
-def test_a_signature_that_udev_has_not_seen_stops_pvcreate():
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_trap_a_signature_that_udev_has_missed_is_found_on_the_device_itself(check_mode):
     lvm = FakeLvm()
     lvm.signatures[SSD_PATH] = "ext4"
-    with pytest.raises(Refused, match="carries a signature that udev had not reported"):
+    with pytest.raises(Refused, match=r"carries a signature \(ext4\)"):
+        run(lvm, check_mode=check_mode)
+    assert lvm.changes == []
+
+
+def test_a_signature_that_appears_after_the_plan_stops_pvcreate():
+    lvm = FakeLvm()
+    layer = LvmCacheLayer(lvm, [SSD_PATH])
+    (step, *_) = layer.plan(layer.read(), read_items([ITEM]))
+    lvm.signatures[SSD_PATH] = "xfs"
+    with pytest.raises(Refused, match=r"has got a signature \(xfs\) since it was looked at"):
+        layer.apply(step)
+    assert lvm.changes == []
+
+
+def test_a_wipefs_that_is_not_understood_stops_everything(monkeypatch):
+    lvm = FakeLvm()
+    monkeypatch.setattr(lvm, "_wipefs", lambda words: "offset type")
+    with pytest.raises(NotUnderstood, match=r"wipefs .* printed what is not understood: offset type"):
         run(lvm)
     assert lvm.changes == []
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import parse_status
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_report import parse_logical_volumes, parse_physical_volumes
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import lv_row, pv_row, report
@@ -141,3 +142,45 @@ class TestCapturedOutputs:
     def test_sizes_in_megabytes_are_not_taken_for_bytes(self, shared_samples):
         with pytest.raises(NotUnderstood, match=r"1020\.00m"):
             parse_physical_volumes((shared_samples / "cache/pvs-missing.txt").read_text())
+
+
+class TestOurOwnRack:
+    """Printed by the rack's machines, see tests/unit/data/lvm/README.md."""
+
+    @pytest.fixture
+    def outputs(self, request):
+        folder = request.config.rootpath / "tests/unit/data/lvm"
+
+        def read(state):
+            volumes = {volume.name: volume for volume in parse_logical_volumes((folder / f"lvs.{state}.json").read_text())}
+            status = folder / f"dmsetup-status.{state}.txt"
+            return volumes, parse_status(status.read_text()) if status.exists() else {}
+
+        return read
+
+    def test_a_pool_of_ours_carries_its_tag(self, outputs):
+        volumes, status = outputs("cachepool-writethrough")
+        pool = volumes["data_cache_cpool"]
+        assert (pool.tags, pool.segtype, pool.devices) == (("cachefleet.storage",), "cache-pool", ("data_cache_cpool_cdata",))
+        assert (volumes["data"].cache_mode, volumes["data"].dirty, volumes["data"].chunk_size) == ("writethrough", 0, 65536)
+        assert volumes["lvol1_pmspare"].hidden
+        assert status["lvmtest-data"].mode == "writethrough"
+
+    def test_a_cleaner_that_was_left_shows_only_in_the_kernel(self, outputs):
+        volumes, status = outputs("cachepool-cleaner-left")
+        assert (volumes["data"].policy, volumes["data"].kernel_policy) == ("smq", "cleaner")
+        assert status["lvmtest-data"].policy == "cleaner"
+
+    def test_a_dirty_cachevol_whose_threshold_the_kernel_raised(self, outputs):
+        volumes, status = outputs("cachevol-writeback-dirty")
+        data = volumes["data"]
+        assert (data.cache_mode, data.dirty, data.pool) == ("writeback", 500, "data_cache_cvol")
+        assert data.settings == {"migration_threshold": "100"}
+        assert data.kernel_settings["migration_threshold"] == "1024"
+        assert volumes["data_cache_cvol"].size == 400 << 20
+        assert status["lvmtest-data"].mode == "writeback"
+
+    def test_the_cache_device_stays_in_the_group(self, outputs, request):
+        assert list(outputs("detached")[0]) == ["data"]
+        physical = parse_physical_volumes((request.config.rootpath / "tests/unit/data/lvm/pvs.detached.json").read_text())
+        assert [(pv.vg, pv.free == pv.size, pv.extent_size) for pv in physical] == [("lvmtest", False, 4 << 20), ("lvmtest", True, 4 << 20)]

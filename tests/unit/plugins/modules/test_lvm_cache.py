@@ -1,0 +1,94 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import lvm as layer_module
+from ansible_collections.cachefleet.storage.plugins.modules import lvm_cache
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD_PATH, FakeLvm, NamedDevices
+
+ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: NamedDevices([HDD, SSD]))
+    monkeypatch.setattr(layer_module.os.path, "realpath", lambda path: "/dev/sdb" if path == SSD_PATH else path)
+
+    def run_module(lvm, caches, check_mode=False):
+        monkeypatch.setattr(layer_module, "Runner", lambda: lvm)
+        with patch_module_args({"caches": caches, "_ansible_check_mode": check_mode}), pytest.raises(SystemExit):
+            lvm_cache.main()
+        return json.loads(capsys.readouterr().out)
+
+    return run_module
+
+
+def test_an_empty_list_looks_at_nothing(run):
+    lvm = FakeLvm()
+    result = run(lvm, [])
+    assert (result["changed"], result["actions"], lvm.calls) == (False, [], [])
+
+
+def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run):
+    lvm = FakeLvm()
+    predicted = run(lvm, [ITEM], check_mode=True)
+    assert predicted["changed"]
+    assert lvm.changes == []
+    done = run(lvm, [ITEM])
+    assert (done["actions"], done["diff"]) == (predicted["actions"], predicted["diff"])
+    assert run(lvm, [ITEM])["changed"] is False
+
+
+def test_the_diff_has_before_and_after_of_every_attribute(run):
+    diff = run(FakeLvm(fast="cachepool", mode="writeback", dirty=7), [ITEM])["diff"]
+    assert diff == {"before": {"images": {"mode": "writeback"}}, "after": {"images": {"mode": "writethrough"}}}
+
+
+@pytest.mark.parametrize(
+    ("item", "error", "said"),
+    [
+        ({"origin": "data"}, "bad_input", "write it as volume group and logical volume"),
+        ({"mode": "writeback"}, "refused", "allow_unmirrored_writeback"),
+        ({"origin": "vg/none"}, "device_missing", "has no logical volume none"),
+        ({"cache_devices": []}, "bad_input", "cache_devices is empty"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_its_kind(run, item, error, said):
+    result = run(FakeLvm(), [{**ITEM, **item}])
+    assert (result["failed"], result["error"], result["item"]) == (True, error, "images")
+    assert said in result["msg"]
+    assert "Traceback" not in json.dumps(result)
+
+
+def test_a_mode_that_does_not_exist(run):
+    assert "value of mode must be one of: writethrough, writeback, passthrough" in run(FakeLvm(), [{**ITEM, "mode": "fast"}])["msg"]
+
+
+def test_what_the_documentation_says_is_what_the_module_takes():
+    documented = yaml.safe_load(lvm_cache.DOCUMENTATION)["options"]["caches"]["suboptions"]
+    taken = {
+        name: {key: option.get(key) for key in ("type", "elements", "choices", "default", "required") if option.get(key) is not None}
+        for name, option in lvm_cache.CACHE_OPTIONS.items()
+    }
+    told = {
+        name: {key: option.get(key) for key in ("type", "elements", "choices", "default", "required") if option.get(key) is not None}
+        for name, option in documented.items()
+    }
+    assert told == taken
+
+
+def test_the_role_knows_every_option_of_the_module(request):
+    repository = request.config.rootpath
+    spec = yaml.safe_load((repository / "roles/block_cache/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
+    options = spec["block_cache_caches"]["options"]
+    assert set(options) - {"type"} == set(lvm_cache.CACHE_OPTIONS)
+    for name, option in lvm_cache.CACHE_OPTIONS.items():
+        assert options[name].get("choices") == option.get("choices"), name

@@ -24,7 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import component
 
 _SUITE_KEYS = {"description", "cells"}
-_CELL_KEYS = {"name", "job", "repeats", "description"}
+_CELL_KEYS = {"name", "job", "repeats", "description", "fill"}
 _TARGET_KEYS = {"name", "device", "file", "allow_data_loss", "identity", "size"}
 #: Seconds that a job without a time limit may take: what the fio module allows it.
 UNLIMITED = 21600
@@ -76,6 +76,8 @@ def check_suite(name: str, suite: t.Any) -> None:
         seen.add(label)
         _check_job(cell.get("job"), f"{where}, cell {label}")
         _repeats(cell.get("repeats", 1), f"{where}, cell {label}")
+        if not isinstance(cell.get("fill", False), bool):
+            raise BadInput(f"{where}, cell {label}: 'fill' must be true or false.")
 
 
 def expand(
@@ -101,7 +103,7 @@ def expand(
     if runtime < 0 or repeats < 0:
         raise BadInput("fio_benchmark_runtime and fio_benchmark_repeats are numbers from 0 on; 0 keeps what the suite says.")
     points = [
-        (_cell_name(cell["name"], label), _target(target), _job(cell["job"], runtime), repeats or int(cell.get("repeats", 1)))
+        (_cell_name(cell["name"], label), _target(target), *_job_and_repeats(cell, runtime, repeats))
         for label, target in _labelled(targets)
         for cell in suite["cells"]
     ]
@@ -135,6 +137,13 @@ def _check_job(job: t.Any, where: str) -> None:
 def _repeats(value: t.Any, where: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 9999:
         raise BadInput(f"{where}: 'repeats' must be a whole number from 1 to 9999.")
+
+
+def _job_and_repeats(cell: t.Mapping[str, t.Any], runtime: int, repeats: int) -> tuple[dict[str, t.Any], int]:
+    """What a cell of the suite runs and how often. A fill goes over its target once, at the beginning, and takes the time it takes."""
+    if cell.get("fill"):
+        return dict(cell["job"]), 1
+    return _job(cell["job"], runtime), repeats or int(cell.get("repeats", 1))
 
 
 def _job(job: t.Mapping[str, t.Any], runtime: int) -> dict[str, t.Any]:

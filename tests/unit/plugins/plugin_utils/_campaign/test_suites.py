@@ -54,6 +54,15 @@ def test_another_runtime_makes_the_job_time_based():
     assert SUITES["two"]["cells"][0]["job"] == {"rw": "read", "runtime": 10, "ramp_time": "2s"}
 
 
+def test_a_fill_runs_once_before_everything_and_takes_the_time_it_takes():
+    fill = {"name": "fill", "fill": True, "job": {"rw": "write", "bs": "1m", "runtime": 3600}}
+    expansion = suites.expand("f", {"f": {"cells": [fill, *SUITES["two"]["cells"]]}}, [DISK], runtime=5, repeats=2)
+    assert names(expansion) == [("fill", 1), ("a", 1), ("b", 1), ("b", 2), ("a", 2)]
+    assert expansion.cells[0]["job"] == fill["job"]
+    with pytest.raises(BadInput, match="cell fill: 'fill' must be true or false"):
+        suites.check_suite("f", {"cells": [{**fill, "fill": "yes"}]})
+
+
 def test_no_target_is_nothing_to_do():
     assert suites.expand("two", SUITES, []) == suites.Expansion([], 0, 0)
 

@@ -94,8 +94,9 @@ options:
             type: str
       job:
         description:
-          - The fio options as a dictionary, or several sections as C({global: {...}, jobs: [{name: ..., ...}]}).
-          - An option without a value, such as C(time_based), is C(true) or C(null). C(true) for any other option is written as 1.
+          - The fio options as a dictionary, or several sections as a dictionary with V(global), the options of all, and V(jobs), a
+            list of options with a C(name) each.
+          - An option without a value, such as C(time_based), is V(true) or V(null). V(true) for any other option is written as 1.
           - Options that name files, run commands or change the host, and engines that do not work on the target's path, are refused.
         type: dict
         required: true

@@ -291,8 +291,16 @@ class _Reader:
             **{key: None if values.get(key) is None else float(values[key]) * unit for key in ("min", "max", "mean", "stddev")},
         )
         if limit is not None and found.max is not None and found.max > limit:
-            # A garbage sample ruins everything that is not a percentile.
-            return replace(found, max=None, mean=None, stddev=None, flags=("max_above_elapsed",))
+            # A garbage sample ruins everything but the percentiles below it.
+            return replace(
+                found,
+                max=None,
+                mean=None,
+                stddev=None,
+                percentiles={percent: value for percent, value in found.percentiles.items() if value <= limit},
+                bins={value: count for value, count in found.bins.items() if value <= limit},
+                flags=("max_above_elapsed",),
+            )
         return found
 
     def _sync(self, row: t.Mapping[str, t.Any] | None, options: t.Mapping[str, str], elapsed: int | None) -> Latency | None:

@@ -139,7 +139,7 @@ def test_a_maximum_that_cannot_be_drops_what_it_ruins():
     sync = parse(text(changed)).jobs[0].sync
     assert sync.flags == ("max_above_elapsed",)
     assert (sync.max, sync.mean, sync.stddev) == (None, None, None)
-    assert sync.percentiles == {50.0: 5} and sync.n == 2
+    assert sync.percentiles == {50.0: 5} and sync.bins == {5: 1, 9: 1} and sync.n == 2
 
 
 def test_sync_latency_of_libaio_before_3_31():

@@ -1,0 +1,83 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from ansible_collections.cachefleet.storage.plugins.modules import fio
+
+MODULE = "ansible_collections.cachefleet.storage.plugins.modules.fio"
+
+
+def run(arguments, check_mode=False):
+    """The module as Ansible starts it: a process that reads its arguments and prints JSON."""
+    text = json.dumps({"ANSIBLE_MODULE_ARGS": {**arguments, "_ansible_check_mode": check_mode}})
+    completed = subprocess.run([sys.executable, "-m", MODULE], input=text, capture_output=True, text=True, check=False)
+    assert "Traceback" not in completed.stderr + completed.stdout, completed.stderr
+    return json.loads(completed.stdout)
+
+
+def arguments(tmp_path, **cell):
+    cells = [{"name": "c", "target": {"device": "/dev/nvme9n9"}, "job": {"rw": "randwrite"}, **cell}] if cell else []
+    return {"campaign": "c1", "host": "node1", "spool": str(tmp_path / "spool"), "cells": cells}
+
+
+def test_an_empty_list_is_a_no_op(tmp_path):
+    result = run(arguments(tmp_path))
+    assert (result["changed"], result["cells"], result["archive"]) == (False, [], {})
+    assert not (tmp_path / "spool").exists()
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ({"job": {"rw": "randwrite", "exec_prerun": "rm"}}, "option exec_prerun is refused"),
+        ({"name": "../c"}, "cannot be the name of a cell"),
+        ({"target": {"file": "/srv/f", "size": "much"}}, "'much' is not a size"),
+        ({"target": {}}, "one of the following is required: device, file"),
+        ({"target": {"device": "/dev/sda", "file": "/srv/f"}}, "mutually exclusive: device|file"),
+        ({"repeat": "often"}, "cannot be converted to an int"),
+        ({"job": "rw=read x"}, "dict"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path, cell, words, check_mode):
+    result = run(arguments(tmp_path, **cell), check_mode)
+    assert result["failed"] and words in result["msg"]
+    assert not (tmp_path / "spool").exists()
+
+
+def test_a_host_name_that_is_no_folder(tmp_path):
+    assert "cannot be the name of a host" in run({**arguments(tmp_path), "host": "a/b"})["msg"]
+
+
+def _documented(options):
+    for name, option in options.items():
+        yield name, {key: option.get(key) for key in ("type", "default", "required", "elements")}, option.get("suboptions") or {}
+
+
+def _compare(spec, documented):
+    assert set(spec) == set(documented)
+    for name, said, suboptions in _documented(documented):
+        assert {"type": spec[name].get("type", "str"), "default": spec[name].get("default"), "elements": spec[name].get("elements")} == {
+            "type": said["type"],
+            "default": said["default"],
+            "elements": said["elements"],
+        }, name
+        assert bool(spec[name].get("required")) == bool(said["required"]), name
+        if suboptions:
+            _compare(spec[name]["options"], suboptions)
+
+
+def test_the_documentation_says_what_the_module_takes():
+    _compare(fio.ARGUMENTS, yaml.safe_load(fio.DOCUMENTATION)["options"])
+    assert yaml.safe_load(fio.RETURN)["cells"]["contains"]["state"]
+    assert all("cachefleet.storage.fio" in task for task in yaml.safe_load(fio.EXAMPLES))

@@ -97,6 +97,11 @@ options:
             description: Whether the disk has a volatile write cache that is on after power on.
             type: bool
             default: true
+          attached:
+            description:
+              - Whether the disk is plugged in. For V(nvme) this is changed while the machine runs; for the other kinds the machine is stopped for it.
+            type: bool
+            default: true
           serial:
             description: Serial number. By default made of the names of machine and disk.
             type: str
@@ -259,6 +264,7 @@ DISK_SPEC = {
     "size": {"type": "str", "required": True},
     "iops_limit": {"type": "int", "default": 0},
     "volatile_cache": {"type": "bool", "default": True},
+    "attached": {"type": "bool", "default": True},
     "serial": {"type": "str"},
     "model": {"type": "str"},
     "firmware": {"type": "str"},

@@ -60,6 +60,12 @@ class Disk:
     model: str | None
     firmware: str | None
     wwn: str | None
+    attached: bool = True
+
+    @property
+    def hot_pluggable(self) -> bool:
+        """Whether it can be pulled out of a running machine: QEMU's AHCI has no hot-plug, and its MegaRAID does not tell the guest."""
+        return self.kind == "nvme"
 
     @property
     def file(self) -> str:
@@ -198,7 +204,7 @@ def _describe_disk(machine: str, options: t.Mapping[str, t.Any]) -> Disk:
     }
     for key, value in text.items():
         _check_text(where, kind, key, value)
-    volatile = options.get("volatile_cache")
+    volatile, attached = options.get("volatile_cache"), options.get("attached")
     return Disk(
         name=name,
         kind=kind,
@@ -209,6 +215,7 @@ def _describe_disk(machine: str, options: t.Mapping[str, t.Any]) -> Disk:
         model=text["model"],
         firmware=text["firmware"],
         wwn=None if wwn is None else "0x" + wwn.lower()[-16:],
+        attached=True if attached is None else bool(attached),
     )
 
 
@@ -311,31 +318,47 @@ def backend(disk: Disk, path: pathlib.Path) -> str:
     return ",".join(options)
 
 
+def disk_device(disk: Disk, place: str = "") -> str:
+    """The ``-device`` of a disk.
+
+    :param place: where on which controller, as further properties; a hot-pluggable disk has a slot of its own and knows it.
+    """
+    common = f"drive=drive-{disk.name},id=disk-{disk.name},serial={_quote(disk.serial)}"
+    if disk.kind in ("sata_hdd", "sata_ssd"):
+        rotation = 7200 if disk.kind == "sata_hdd" else 1
+        return f"ide-hd,{common},{place},rotation_rate={rotation}" + _identity(disk, model="model")
+    if disk.kind == "nvme":
+        return f"nvme,{common},bus=slot-{disk.name}"
+    if disk.kind == "megaraid_vd":
+        return f"scsi-hd,{common},{place}" + _identity(disk, model="product")
+    return f"virtio-blk-pci,{common}"
+
+
 def _disk_devices(disks: t.Sequence[Disk]) -> list[str]:
-    """The ``-device`` values of disks and of the controllers they need, in the order of the list."""
+    """The ``-device`` values of disks and of the controllers they need, in the order of the list.
+
+    A disk that is not attached keeps its place, so that the others do not move.
+    """
     devices: list[str] = []
     ports = {"sata": 0, "nvme": 0, "scsi": 0}
     for disk in disks:
-        common = f"drive=drive-{disk.name},id=disk-{disk.name},serial={_quote(disk.serial)}"
+        place = ""
         if disk.kind in ("sata_hdd", "sata_ssd"):
             controller, port = divmod(ports["sata"], AHCI_PORTS)
             ports["sata"] += 1
             if port == 0:
                 devices.append(f"ich9-ahci,id=ahci{controller}")
-            rotation = 7200 if disk.kind == "sata_hdd" else 1
-            devices.append(f"ide-hd,{common},bus=ahci{controller}.{port},rotation_rate={rotation}" + _identity(disk, model="model"))
+            place = f"bus=ahci{controller}.{port}"
         elif disk.kind == "nvme":
             number = ports["nvme"] = ports["nvme"] + 1
-            # A root port of its own makes the disk one that can be pulled and plugged.
             devices.append(f"pcie-root-port,id=slot-{disk.name},chassis={number},slot={number}")
-            devices.append(f"nvme,{common},bus=slot-{disk.name}")
         elif disk.kind == "megaraid_vd":
             if not ports["scsi"]:
                 devices.append("megasas-gen2,id=megaraid")
-            devices.append(f"scsi-hd,{common},bus=megaraid.0,scsi-id={ports['scsi']}" + _identity(disk, model="product"))
+            place = f"bus=megaraid.0,scsi-id={ports['scsi']}"
             ports["scsi"] += 1
-        else:
-            devices.append(f"virtio-blk-pci,{common}")
+        if disk.attached:
+            devices.append(disk_device(disk, place))
     return devices
 
 
@@ -415,6 +438,8 @@ def qemu_arguments(machine: Machine, rack: str, places: Places, boot: Boot) -> l
             "-device", f"virtio-net-pci,netdev=net{number},mac={nic.mac},romfile=",
         ]  # fmt: skip
     for disk in machine.disks:
+        if not disk.attached:
+            continue
         arguments += ["-drive", backend(disk, places.disk(name, disk))]
     for device in _disk_devices(machine.disks):
         arguments += ["-device", device]

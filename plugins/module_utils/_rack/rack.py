@@ -28,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack.accelerat
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.image import require_tools
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import (
     Boot,
+    Disk,
     Machine,
     Places,
     check_name,
@@ -35,6 +36,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine i
     machine_from_data,
     qemu_arguments,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.monitor import Monitor, plug, unplug
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import NotedProcess, note_process
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places import (
     exclusive,
@@ -119,9 +121,10 @@ def plan_rack(present: RackState, wanted: Wanted) -> list[Step]:
             continue
         change = _plan_change(found, described[name], wanted)
         changes += change
-        if change and found.running:
+        cold = any(step.operation not in ("plug", "unplug") for step in change)
+        if cold and found.running:
             stops.append(name)
-        if change or not found.running:
+        if cold or not found.running:
             starts.append(_start(name, "stopped"))
         elif not found.answers:
             starts.append(Step(LAYER, name, "ssh", "silent", "answers", f"Wait until {name} answers ssh", "wait"))
@@ -186,12 +189,33 @@ def _plan_change(found: MachineState, machine: Machine, wanted: Wanted) -> list[
     for disk in lost:
         after = new[disk.name].size if disk.name in new else None
         steps.append(Step(LAYER, name, f"disk {disk.name}", disk.size, after, f"Throw away the disk {disk.name} of {name}", "drop_disk", {"file": disk.file}))
+    live = _plan_plugging(found, machine) if not steps else []
+    if live:
+        return live
     if found.description != machine:
         before, after = found.description.as_data(), machine.as_data()
         keys = [key for key in after if before[key] != after[key]]
         action = f"Change {', '.join(keys)} of {name}"
         steps.append(
             Step(LAYER, name, "description", {key: before[key] for key in keys}, {key: after[key] for key in keys}, action, "create", {"machine": after})
+        )
+    return steps
+
+
+def _plan_plugging(found: MachineState, machine: Machine) -> list[Step]:
+    """The steps for a running machine where nothing differs but which hot-pluggable disks are plugged in; else none."""
+    old, new = found.description, machine
+    if not found.running or dataclasses.replace(old, disks=()) != dataclasses.replace(new, disks=()) or len(old.disks) != len(new.disks):
+        return []
+    steps: list[Step] = []
+    for before, after in zip(old.disks, new.disks):
+        if before == after:
+            continue
+        if not after.hot_pluggable or dataclasses.replace(before, attached=after.attached) != after:
+            return []
+        words = ("plug", f"Plug the disk {after.name} into {new.name}") if after.attached else ("unplug", f"Pull the disk {after.name} out of {new.name}")
+        steps.append(
+            Step(LAYER, new.name, f"disk {after.name} attached", before.attached, after.attached, words[1], words[0], {"disk": dataclasses.asdict(after)})
         )
     return steps
 
@@ -289,6 +313,8 @@ class RackLayer(Layer[RackState, Wanted]):
             "create": self._create,
             "new_root": self._new_root,
             "drop_disk": self._drop_disk,
+            "plug": self._plug,
+            "unplug": self._plug,
             "start": self._start,
             "wait": self._wait,
             "shutdown": self._shut_down,
@@ -365,6 +391,17 @@ class RackLayer(Layer[RackState, Wanted]):
         path = self.places.folder(step.item) / step.arguments["file"]
         if path.exists():
             path.unlink()
+
+    def _plug(self, step: Step) -> None:
+        disk = Disk(**step.arguments["disk"])
+        with Monitor(self.places.monitor(step.item), step.item) as monitor:
+            if step.operation == "plug":
+                plug(monitor, disk, self.places.disk(step.item, disk))
+            else:
+                unplug(monitor, disk)
+        note = self._notes()[step.item]
+        disks = [dataclasses.asdict(disk) if other["name"] == disk.name else other for other in note["description"]["disks"]]
+        self._note(step.item, {**note, "description": {**note["description"], "disks": disks}})
 
     def _start(self, step: Step) -> None:
         name = step.item

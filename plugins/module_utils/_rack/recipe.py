@@ -44,6 +44,7 @@ DEFAULT_PACKAGES = (
     "mdadm",
     "nvme-cli",
     "openssh-server",
+    "procps",
     "python3",
     "python3-apt",
     "sdparm",
@@ -76,9 +77,11 @@ EXCLUDED_PATHS = (
 
 #: Units that cost boot time under software emulation and that a machine on a rack of its own has no use for.
 MASKED_UNITS = (
+    "aoe-discover.service",  # the role that configures AoE does it
     "apt-daily-upgrade.timer",
     "apt-daily.timer",
     "dev-hugepages.mount",
+    "dev-mqueue.mount",
     "dpkg-db-backup.timer",
     "e2scrub_all.timer",
     "e2scrub_reap.service",
@@ -97,6 +100,8 @@ MASKED_UNITS = (
     "proc-sys-fs-binfmt_misc.automount",
     "serial-getty@ttyS0.service",
     "smartmontools.service",
+    "sys-fs-fuse-connections.mount",
+    "sys-kernel-tracing.mount",
     "systemd-ask-password-console.path",
     "systemd-ask-password-wall.path",
     "systemd-binfmt.service",

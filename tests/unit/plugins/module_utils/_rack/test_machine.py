@@ -74,6 +74,13 @@ def test_every_kind_has_its_controller():
     assert [options_of(device)["scsi-id"] for device in devices if device.startswith("scsi-hd")] == ["0", "1"]
 
 
+def test_a_disk_that_is_not_attached_keeps_its_place():
+    devices = values(arguments(disk("n0", "nvme", attached=False), disk("v0", "megaraid_vd", attached=False), disk("v1", "megaraid_vd")), "-device")
+    assert [device.split(",")[0] for device in devices[2:]] == ["pcie-root-port", "megasas-gen2", "scsi-hd"]
+    assert options_of(devices[-1])["scsi-id"] == "1"
+    assert not [drive for drive in values(arguments(disk("n0", attached=False)), "-drive") if "drive-n0" in drive]
+
+
 @pytest.mark.parametrize(("volatile", "mode"), [(True, "writeback"), (False, "writethrough"), (None, "writeback")])
 def test_a_volatile_cache_is_a_write_back_drive(volatile, mode):
     (drive,) = [value for value in values(arguments(disk(volatile_cache=volatile)), "-drive") if "id=drive-d0" in value]

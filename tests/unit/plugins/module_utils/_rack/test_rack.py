@@ -84,6 +84,20 @@ def disk(size):
     return {"name": "d0", "kind": "virtio", "size": size}
 
 
+@pytest.mark.parametrize(("kind", "wanted"), [("nvme", ["unplug a"]), ("sata_ssd", ["shutdown a", "create a", "start a"])])
+def test_pulling_a_disk_stops_only_machines_that_cannot_do_without(kind, wanted):
+    (old,), (new,) = (machines("a", disks=[{"name": "d0", "kind": kind, "size": "1G", "attached": attached}]) for attached in (True, False))
+    assert operations(plan_rack(present(found(old)), Wanted("started", (new,), image="one"))) == wanted
+    assert operations(plan_rack(present(found(old, running=False)), Wanted("started", (new,), image="one"))) == ["create a", "start a"]
+
+
+def test_pulling_a_disk_beside_another_change_is_one_stop():
+    (old,), (new,) = (
+        machines("a", memory=memory, disks=[{"name": "d0", "kind": "nvme", "size": "1G", "attached": a}]) for memory, a in (("768", True), ("1G", False))
+    )
+    assert operations(plan_rack(present(found(old)), Wanted("started", (new,), image="one"))) == ["shutdown a", "create a", "start a"]
+
+
 def test_another_image_needs_permission():
     (one,) = machines("a")
     with pytest.raises(Refused, match="was made from another image"):
@@ -246,6 +260,27 @@ def test_check_mode_predicts_and_does_nothing(host):
     for state in ("stopped", "restarted", "absent"):
         assert host.run(state, check_mode=True)["changed"]
     assert len(host.alive()) == 1
+
+
+def test_a_disk_is_pulled_and_plugged_while_the_machine_runs(host, monkeypatch):
+    class Unused:
+        def __init__(self, *_):
+            pass
+
+        __enter__ = __exit__ = lambda self, *_: None
+
+    done = []
+    monkeypatch.setattr(rack, "Monitor", Unused)
+    monkeypatch.setattr(rack, "plug", lambda _monitor, disk, path: done.append(f"plug {path.name}"))
+    monkeypatch.setattr(rack, "unplug", lambda _monitor, disk: done.append(f"unplug {disk.name}"))
+    one = {"name": "a", "disks": [{"name": "n0", "kind": "nvme", "size": "1G"}]}
+    none = {"name": "a", "disks": [{"name": "n0", "kind": "nvme", "size": "1G", "attached": False}]}
+    host.run("started", one)
+    assert host.run("started", none)["actions"] == ["Pull the disk n0 out of a"]
+    assert host.run("started", none)["changed"] is False
+    assert host.run("started", one)["actions"] == ["Plug the disk n0 into a"]
+    assert done == ["unplug n0", "plug n0.raw"]
+    assert len(host.started) == 1
 
 
 def test_restarting_is_another_process(host):

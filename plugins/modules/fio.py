@@ -221,7 +221,6 @@ refusals:
 """
 
 import signal
-import sys
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
@@ -265,7 +264,7 @@ def main() -> None:
     options = module.params
     # A module that is told to end must not leave fio behind: the exception stops the running command with all its jobs.
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(1))
+        signal.signal(number, signal.default_int_handler)
     try:
         for cell in options["cells"]:
             size = cell["target"]["size"]
@@ -283,6 +282,8 @@ def main() -> None:
         )
     except StorageError as error:
         module.fail_json(**error.as_result())
+    except KeyboardInterrupt:
+        module.fail_json(msg="The measurement was told to stop; fio was stopped, and what was finished is in the spool.", error="stopped")
     module.exit_json(**result)
 
 

@@ -5,9 +5,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 import yaml
@@ -81,3 +86,30 @@ def test_the_documentation_says_what_the_module_takes():
     _compare(fio.ARGUMENTS, yaml.safe_load(fio.DOCUMENTATION)["options"])
     assert yaml.safe_load(fio.RETURN)["cells"]["contains"]["state"]
     assert all("cachefleet.storage.fio" in task for task in yaml.safe_load(fio.EXAMPLES))
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
+def test_a_module_that_is_told_to_stop_takes_fio_with_it(tmp_path):
+    job = {"rw": "randread", "time_based": True, "runtime": 60}
+    text = json.dumps({"ANSIBLE_MODULE_ARGS": arguments(tmp_path, target={"file": str(tmp_path / "f"), "size": "1M"}, job=job)})
+    with subprocess.Popen([sys.executable, "-m", MODULE], stdin=-1, stdout=-1, stderr=-1, text=True) as process:
+        process.stdin.write(text)
+        process.stdin.close()
+        deadline = time.monotonic() + 60
+        while not _running(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        result = json.loads(process.stdout.read())
+    assert (result["failed"], result["error"]) == (True, "stopped")
+    assert not _running(tmp_path)
+    assert not (tmp_path / "spool/c1/as_found").exists()
+
+
+def _running(folder):
+    """Whether a fio runs that reports below a folder."""
+    mark = f"--output={folder}".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            found += [process.name] if mark in (process / "cmdline").read_bytes() else []
+    return found

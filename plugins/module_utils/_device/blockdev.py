@@ -208,8 +208,8 @@ _KEPT = (*_IDENTIFYING, "ID_BUS", "ID_ATA", "ID_PATH", "ID_MODEL", "ID_REVISION"
 
 
 def is_stable(path: str) -> bool:
-    """Whether a path names the same device after a reboot: false for ``/dev/sda``, ``/dev/nvme0n1``, ``/dev/dm-3``."""
-    return not _UNSTABLE.match(path)
+    """Whether a path names the same device after a reboot: false for ``/dev/sda``, ``/dev/nvme0n1``, ``/dev/dm-3``, ``by-diskseq``."""
+    return not _UNSTABLE.match(path) and not path.startswith("/dev/disk/by-diskseq/")
 
 
 def read_devices(runner: Runner, root: Path = Path("/")) -> Devices:

@@ -92,7 +92,8 @@ class FakeHost:
         if transport in _DRIVERS or driver:
             driver_folder = self.root / "sys/bus/drivers" / (driver or _DRIVERS[transport])
             driver_folder.mkdir(parents=True, exist_ok=True)
-            (place.parents[1] / "driver").symlink_to(driver_folder)
+            if not (place.parents[1] / "driver").is_symlink():
+                (place.parents[1] / "driver").symlink_to(driver_folder)
         self._publish(place, name)
         (self.root / "sys/block").mkdir(exist_ok=True)
         (self.root / "sys/block" / name).symlink_to(place)

@@ -149,7 +149,10 @@ def test_on_the_real_root_a_plain_file_is_no_block_device(tmp_path):
         read_devices(Runner()).resolve(str(tmp_path / "file"))
 
 
-@pytest.mark.parametrize("path", ["/dev/sda", "/dev/sdaa", "/dev/sda1", "/dev/nvme0n1", "/dev/nvme0n1p2", "/dev/dm-3", "/dev/md0", "/dev/vdb", "/dev/bcache0"])
+@pytest.mark.parametrize(
+    "path",
+    ["/dev/sda", "/dev/sdaa", "/dev/sda1", "/dev/nvme0n1", "/dev/nvme0n1p2", "/dev/dm-3", "/dev/md0", "/dev/vdb", "/dev/bcache0", "/dev/disk/by-diskseq/9"],
+)
 def test_names_that_change_at_a_reboot(path):
     assert not is_stable(path)
 

@@ -310,7 +310,7 @@ def _check_listed_once(pairs: t.Sequence[tuple[DriveState, DriveWish]]) -> None:
 
 
 def _check(state: DriveState, wish: DriveWish) -> None:
-    if wish.persistent and (not is_stable(wish.device) or wish.device.startswith("/dev/disk/by-diskseq/")):
+    if wish.persistent and not is_stable(wish.device):
         instead = f"write {state.stable_path} instead" if state.stable_path else "it has no serial number or WWN, so write persistent: false for it"
         raise BadInput(f"{wish.device} may name another drive after the next boot: {instead}.", item=wish.device)
     if wish.write_cache == ENABLED and state.drive == ABSENT:

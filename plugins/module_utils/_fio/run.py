@@ -149,8 +149,9 @@ def run_fio(runner: Runner, job_file: Path, folder: Path, *, limit: float, long:
     try:
         completed = runner.run([*argv, str(job_file)], ok=None, timeout=limit, patience=_PATIENCE, cwd=str(folder))
     except TimedOut as error:
+        if error.completed is None:
+            raise
         stopped_after = limit
-        assert error.completed is not None
         completed = error.completed
     if stopped_after is not None or completed.rc < 0:
         end_leftovers(f"--output={report}")

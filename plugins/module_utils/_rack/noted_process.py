@@ -76,6 +76,6 @@ def note_process(pid: int, root: pathlib.Path = pathlib.Path("/")) -> NotedProce
 
 def _threads(tasks: pathlib.Path) -> int:
     try:
-        return sum(1 for _ in tasks.iterdir())
+        return len(list(tasks.iterdir()))
     except (FileNotFoundError, ProcessLookupError):
         return 0

@@ -201,7 +201,7 @@ def test_trap_a_signature_that_udev_has_missed_is_found_on_the_device_itself(che
 def test_a_signature_that_appears_after_the_plan_stops_pvcreate():
     lvm = FakeLvm()
     layer = LvmCacheLayer(lvm, [SSD_PATH])
-    (step, *_) = layer.plan(layer.read(), read_items([ITEM]))
+    step = layer.plan(layer.read(), read_items([ITEM]))[0]
     lvm.signatures[SSD_PATH] = "xfs"
     with pytest.raises(Refused, match=r"has got a signature \(xfs\) since it was looked at"):
         layer.apply(step)

@@ -135,7 +135,7 @@ def test_two_builders_at_once_build_once(layer):
         threading.Event().wait(0.5)
         return bootstrap(words)
 
-    layers = [layer(scripted(replies={("mmdebstrap", "--mode=auto"): slowly})) for _ in range(2)]
+    layers = [layer(scripted(replies={("mmdebstrap", "--mode=auto"): slowly})) for _number in range(2)]
     threads = [threading.Thread(target=converge, args=(one, ImageWanted(RECIPE, True)), kwargs={"check_mode": False}) for one in layers]
     threads[0].start()
     started.wait(5)

@@ -23,6 +23,9 @@ DISK_KINDS = ("sata_hdd", "sata_ssd", "nvme", "megaraid_vd", "virtio")
 #: An ICH9 AHCI controller has so many ports; a machine gets as many controllers as its disks need.
 AHCI_PORTS = 6
 
+#: Bytes that software emulation keeps of translated guest code.
+TRANSLATION_CACHE = 256 * MIB
+
 #: The kernel's ``sockaddr_un`` has 108 bytes for a path and its end.
 SOCKET_PATH_LIMIT = 107
 
@@ -400,7 +403,8 @@ def accelerator_arguments(accelerator: str) -> list[str]:
     """The QEMU options for ``kvm`` or ``tcg``."""
     if accelerator == "kvm":
         return ["-accel", "kvm", "-cpu", "host"]
-    return ["-accel", "tcg,thread=multi", "-cpu", "max"]
+    # tb-size in MiB: left to itself, the cache of translated code may grow to 1 GiB beside the memory of each guest.
+    return ["-accel", f"tcg,thread=multi,tb-size={TRANSLATION_CACHE // MIB}", "-cpu", "max"]
 
 
 def qemu_arguments(machine: Machine, rack: str, places: Places, boot: Boot) -> list[str]:

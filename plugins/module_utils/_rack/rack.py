@@ -27,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack import ss
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.accelerator import choose_accelerator
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.image import require_tools
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import (
+    TRANSLATION_CACHE,
     Boot,
     Disk,
     Machine,
@@ -337,8 +338,11 @@ class RackLayer(Layer[RackState, Wanted]):
         notes = self._notes()
         for image in [self.image] if creates else [notes[name]["image"] for name in starts]:
             _require_image(image)
+        descriptions = {name: machine_from_data(note["description"]) for name, note in notes.items()}
+        descriptions.update({machine.name: machine for machine in creates})
+        self._require_ports([descriptions[name] for name in starts], notes)
         self._require_disk_space(creates)
-        self._require_memory(creates, starts)
+        self._require_memory([descriptions[name] for name in starts])
 
     def _require_disk_space(self, creates: t.Sequence[Machine]) -> None:
         fresh = [machine for machine in creates if not self.places.root_disk(machine.name).exists()]
@@ -352,13 +356,21 @@ class RackLayer(Layer[RackState, Wanted]):
                 " a machine stops when its disk cannot grow."
             )
 
-    def _require_memory(self, creates: t.Sequence[Machine], starts: t.Sequence[str]) -> None:
-        memory = {name: machine_from_data(note["description"]).memory for name, note in self._notes().items()}
-        memory.update({machine.name: machine.memory for machine in creates})
-        need = sum(memory[name] for name in starts)
+    def _require_ports(self, starts: t.Sequence[Machine], notes: t.Mapping[str, t.Mapping[str, t.Any]]) -> None:
+        """A port that the user fixed must be free, unless it is this very machine that holds it until it is stopped."""
+        for machine in starts:
+            note = notes.get(machine.name, {})
+            process = _process_of(note)
+            held = process is not None and process.alive(self.root) and note["ssh_port"] == machine.ssh_port
+            if machine.ssh_port is not None and not held:
+                ssh.choose_port(machine.ssh_port, None, f"{self.rack}/{machine.name}")
+
+    def _require_memory(self, starts: t.Sequence[Machine]) -> None:
+        need = sum(machine.memory + TRANSLATION_CACHE for machine in starts)
         have = available_memory(self.root)
         if have is not None and need > have:
-            raise Refused(f"Memory is short: starting {', '.join(starts)} needs {format_size(need)}, and {format_size(have)} are available.", item=starts[0])
+            names = ", ".join(machine.name for machine in starts)
+            raise Refused(f"Memory is short: starting {names} needs {format_size(need)}, and {format_size(have)} are available.", item=starts[0].name)
 
     def _create(self, step: Step) -> None:
         machine = machine_from_data(step.arguments["machine"])
@@ -444,18 +456,22 @@ class RackLayer(Layer[RackState, Wanted]):
         if not process.alive():
             raise self._died(name)
         raise TimedOut(
-            f"{name} did not answer ssh on {ssh.HOST}:{port} within {self.ssh_timeout:g} seconds. Its console ends with:\n"
-            + last_lines(self.places.console(name), 12),
+            f"{name} did not answer ssh on {ssh.HOST}:{port} within {self.ssh_timeout:g} seconds. {self._console(name)}",
             item=name,
         )
 
     def _died(self, name: str) -> StorageError:
-        return StorageError(f"The machine {name} ended while it was starting. Its console ends with:\n" + last_lines(self.places.console(name), 12), item=name)
+        return StorageError(f"The machine {name} ended while it was starting. {self._console(name)}", item=name)
+
+    def _console(self, name: str) -> str:
+        lines = last_lines(self.places.console(name), 12).strip()
+        return f"Its console ends with:\n{lines}" if lines else "It wrote nothing on its console: a busy host may need a larger ssh_timeout."
 
     def _wait(self, step: Step) -> None:
         note = self._notes()[step.item]
         process = _process_of(note)
-        assert process is not None
+        if process is None:
+            raise StorageError(f"The machine {step.item} ended as soon as it was started.", item=step.item)
         self._pending[step.item] = self._pool.submit(self._await_login, step.item, note["ssh_port"], process, time.monotonic())
 
     def _shut_down(self, step: Step) -> None:

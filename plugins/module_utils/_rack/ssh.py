@@ -37,7 +37,7 @@ def port_is_free(port: int) -> bool:
     return True
 
 
-def choose_port(wish: int | None, remembered: int | None, who: str, taken: t.Container[int] = (), free: t.Callable[[int], bool] = port_is_free) -> int:
+def choose_port(wish: int | None, remembered: int | None, who: str, taken: t.Container[int] = (), free: t.Callable[[int], bool] | None = None) -> int:
     """The port under which a machine is reached.
 
     :param wish: what the user fixed; then it is this one or an error.
@@ -46,6 +46,7 @@ def choose_port(wish: int | None, remembered: int | None, who: str, taken: t.Con
     :param taken: ports of the rack's other machines.
     :raises Refused: if the fixed port, or every port, is taken.
     """
+    free = free or port_is_free
     if wish is not None:
         if wish in taken or not free(wish):
             raise Refused(f"{who}: port {wish} is taken by another process on {HOST}: choose another ssh_port or leave it out.", item=who)

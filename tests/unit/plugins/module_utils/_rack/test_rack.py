@@ -337,6 +337,19 @@ def test_a_port_that_another_process_took_in_the_meantime_is_replaced(host):
     assert f":{result['machines'][0]['ssh_port']}-:22" in " ".join(tries[1])
 
 
+def test_a_fixed_port_that_is_taken_is_refused_before_anything_is_made(host, monkeypatch):
+    monkeypatch.setattr(ssh, "port_is_free", lambda port: False)
+    with pytest.raises(Refused, match="demo/a: port 22345 is taken by another process"):
+        host.run("started", {**A, "ssh_port": 22345})
+    assert not (host.folder / "rack/a").exists()
+
+
+def test_a_fixed_port_that_the_machine_itself_holds_is_no_error(host, monkeypatch):
+    monkeypatch.setattr(ssh, "choose_port", lambda wish, *_rest: wish if not host.alive() else pytest.fail("asked while the machine held it"))
+    host.run("started", {**A, "ssh_port": 22345})
+    assert host.run("started", {**A, "ssh_port": 22345, "memory": "1G"})["actions"] == ["Shut down a", "Change memory of a", "Start a"]
+
+
 def test_qemu_that_does_not_start_says_why(host):
     host.replies[("qemu-system-x86_64",)] = Reply(rc=1, stderr="qemu-system-x86_64: -device nvme: no serial\n")
     with pytest.raises(CommandFailed, match="a: QEMU did not start: qemu-system-x86_64: -device nvme: no serial") as caught:
@@ -390,7 +403,7 @@ def test_missing_commands_are_one_sentence(host):
 
 def test_short_memory_names_need_and_have(host, monkeypatch):
     monkeypatch.setattr(rack, "available_memory", lambda _root: 1024**3)
-    with pytest.raises(Refused, match=r"Memory is short: starting a, b needs 1.5 GiB, and 1 GiB are available"):
+    with pytest.raises(Refused, match=r"Memory is short: starting a, b needs 2 GiB, and 1 GiB are available"):
         host.run("started", A, B)
 
 

@@ -10,10 +10,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
 import pathlib
+import shutil
 import tempfile
 import time
 import typing as t
@@ -35,7 +37,11 @@ def exclusive(path: pathlib.Path, *, patience: float, what: str) -> t.Iterator[N
     deadline = time.monotonic() + patience
     while True:
         make_folder(path.parent)
-        with path.open("a") as handle:
+        try:
+            handle = path.open("a")
+        except FileNotFoundError:  # whoever held it has just removed the folder
+            continue
+        with handle:
             while True:
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -68,7 +74,25 @@ def make_folder(path: pathlib.Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
+        # It was there, and another process removed it before Python could see that it is a folder.
+        if isinstance(error, FileExistsError) and not path.exists():
+            make_folder(path)
+            return
         raise StorageError(f"The folder {path} cannot be made: {error.strerror}.", item=str(path)) from None
+
+
+def remove_folder(path: pathlib.Path) -> None:
+    """Remove a folder with everything in it, also while another process makes its lock file in it to wait there."""
+    for patience in (5, 4, 3, 2, 1, 0):
+        try:
+            shutil.rmtree(path)
+            return
+        except FileNotFoundError:
+            if not path.exists():
+                return
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY or not patience:
+                raise StorageError(f"The folder {path} cannot be removed: {error.strerror}.", item=str(path)) from None
 
 
 def write_json(path: pathlib.Path, value: t.Any) -> None:

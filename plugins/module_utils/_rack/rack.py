@@ -14,7 +14,6 @@ import contextlib
 import dataclasses
 import os
 import pathlib
-import shutil
 import time
 import typing as t
 from dataclasses import dataclass, field
@@ -45,6 +44,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places im
     last_lines,
     make_folder,
     read_json,
+    remove_folder,
     require_free,
     write_json,
 )
@@ -321,7 +321,7 @@ class RackLayer(Layer[RackState, Wanted]):
             "shutdown": self._shut_down,
             "power_cut": self._cut_power,
             "destroy": self._destroy,
-            "remove": lambda _step: shutil.rmtree(self.places.rack),
+            "remove": lambda _step: remove_folder(self.places.rack),
         }
         operations[step.operation](step)
 
@@ -499,9 +499,7 @@ class RackLayer(Layer[RackState, Wanted]):
 
     def _destroy(self, step: Step) -> None:
         self._end(step.item)
-        folder = self.places.folder(step.item)
-        if folder.exists():
-            shutil.rmtree(folder)
+        remove_folder(self.places.folder(step.item))
         notes = self._notes()
         notes.pop(step.item)
         self._write_notes(notes)

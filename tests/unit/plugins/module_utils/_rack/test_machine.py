@@ -81,6 +81,16 @@ def test_a_disk_that_is_not_attached_keeps_its_place():
     assert not [drive for drive in values(arguments(disk("n0", attached=False)), "-drive") if "drive-n0" in drive]
 
 
+def test_a_protected_cache_has_nothing_to_flush():
+    (drive,) = [value for value in values(arguments(disk(power_loss_protection=True)), "-drive") if "id=drive-d0" in value]
+    assert "cache=unsafe" in drive
+
+
+def test_a_protected_cache_needs_a_cache():
+    with pytest.raises(BadInput, match="with volatile_cache false there is none"):
+        arguments(disk(power_loss_protection=True, volatile_cache=False))
+
+
 @pytest.mark.parametrize(("volatile", "mode"), [(True, "writeback"), (False, "writethrough"), (None, "writeback")])
 def test_a_volatile_cache_is_a_write_back_drive(volatile, mode):
     (drive,) = [value for value in values(arguments(disk(volatile_cache=volatile)), "-drive") if "id=drive-d0" in value]

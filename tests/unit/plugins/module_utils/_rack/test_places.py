@@ -6,13 +6,21 @@
 from __future__ import annotations
 
 import pathlib
-import shutil
 import threading
 
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError, TimedOut
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places import exclusive, last_lines, make_folder, read_json, require_free, write_json
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack import places
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places import (
+    exclusive,
+    last_lines,
+    make_folder,
+    read_json,
+    remove_folder,
+    require_free,
+    write_json,
+)
 
 
 def test_a_second_holder_of_a_lock_gives_up_with_a_sentence(tmp_path):
@@ -31,7 +39,7 @@ def test_who_waited_while_the_folder_was_removed_locks_the_new_one(tmp_path):
     with exclusive(lock, patience=1, what="the rack"):
         thread = threading.Thread(target=wait)
         thread.start()
-        shutil.rmtree(lock.parent)
+        remove_folder(lock.parent)
     thread.join(10)
     assert entered == [True]
 
@@ -69,3 +77,10 @@ def test_the_end_of_a_console(tmp_path):
     path.write_text("x" * 100_000 + "\nlast but one\r\nKernel panic\n")
     assert last_lines(path, 2) == "last but one\nKernel panic"
     assert last_lines(pathlib.Path("/nowhere"), 2) == ""
+
+
+def test_removing_what_is_not_there_or_may_not_be_removed(tmp_path, monkeypatch):
+    remove_folder(tmp_path / "missing")
+    monkeypatch.setattr(places.shutil, "rmtree", lambda _path: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
+    with pytest.raises(StorageError, match=r"cannot be removed: Permission denied"):
+        remove_folder(tmp_path)

@@ -97,6 +97,12 @@ options:
             description: Whether the disk has a volatile write cache that is on after power on.
             type: bool
             default: true
+          power_loss_protection:
+            description:
+              - Whether the drive keeps its cache through a power cut, as drives with capacitors do. Flushes cost it nothing then.
+              - Its cache is the memory of the host, which outlives every power cut of the machine but not one of the host.
+            type: bool
+            default: false
           attached:
             description:
               - Whether the disk is plugged in. For V(nvme) this is changed while the machine runs; for the other kinds the machine is stopped for it.
@@ -264,6 +270,7 @@ DISK_SPEC = {
     "size": {"type": "str", "required": True},
     "iops_limit": {"type": "int", "default": 0},
     "volatile_cache": {"type": "bool", "default": True},
+    "power_loss_protection": {"type": "bool", "default": False},
     "attached": {"type": "bool", "default": True},
     "serial": {"type": "str"},
     "model": {"type": "str"},

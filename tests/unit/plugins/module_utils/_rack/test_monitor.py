@@ -70,8 +70,8 @@ class Qemu:
 def qemu(tmp_path):
     made = []
 
-    def make(**more):
-        made.append(Qemu(tmp_path / "qmp.sock", **more))
+    def make(*, plugged, **more):
+        made.append(Qemu(tmp_path / "qmp.sock", plugged=plugged, **more))
         return made[0]
 
     yield make

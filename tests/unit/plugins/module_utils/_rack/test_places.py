@@ -81,6 +81,10 @@ def test_the_end_of_a_console(tmp_path):
 
 def test_removing_what_is_not_there_or_may_not_be_removed(tmp_path, monkeypatch):
     remove_folder(tmp_path / "missing")
-    monkeypatch.setattr(places.shutil, "rmtree", lambda _path: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
+
+    def forbidden(_path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(places.shutil, "rmtree", forbidden)
     with pytest.raises(StorageError, match=r"cannot be removed: Permission denied"):
         remove_folder(tmp_path)

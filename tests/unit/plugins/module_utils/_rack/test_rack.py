@@ -264,10 +264,14 @@ def test_check_mode_predicts_and_does_nothing(host):
 
 def test_a_disk_is_pulled_and_plugged_while_the_machine_runs(host, monkeypatch):
     class Unused:
-        def __init__(self, *_):
+        def __init__(self, *arguments):
             pass
 
-        __enter__ = __exit__ = lambda self, *_: None
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *problem):
+            return None
 
     done = []
     monkeypatch.setattr(rack, "Monitor", Unused)

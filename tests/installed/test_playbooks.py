@@ -1,0 +1,112 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbooks of an installed collection, run as a user runs them, on this machine and without any rack.
+
+``scripts/tarball-test`` builds and installs the collection and then runs this; ANSIBLE_COLLECTIONS_PATH says where it is.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_BIN = Path(sys.executable).parent
+
+if not shutil.which("fio"):
+    pytest.skip("fio is not installed on this machine", allow_module_level=True)
+
+
+class Controller:
+    """An inventory with one host that is this machine and one that nobody can reach."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.inventory = folder / "inventory.json"
+        self.results = folder / "results"
+        target = {"file": str(folder / "target.bin"), "size": "16m"}
+        suite = {"tiny": {"cells": [{"name": "write", "job": {"rw": "randwrite", "bs": "4k", "ioengine": "psync", "runtime": 1, "time_based": 1}}]}}
+        common = {"ansible_become": False, "ansible_python_interpreter": sys.executable, "fio_benchmark_spool": str(folder / "spool")}
+        self.hosts = {
+            "here": {"ansible_connection": "local"},
+            "gone": {"ansible_host": "127.0.0.1", "ansible_port": 1, "ansible_ssh_common_args": "-o ConnectTimeout=2"},
+        }
+        self.variables = {**common, "fio_benchmark_suite": "tiny", "fio_benchmark_suites": suite, "fio_benchmark_targets": [target]}
+
+    def play(self, name, *hosts, **variables):
+        inventory = {"all": {"hosts": {host: self.hosts[host] for host in hosts}, "vars": {**self.variables, **variables}}}
+        self.inventory.write_text(json.dumps(inventory))
+        # Only what was given on the command line counts for the play on the controller.
+        extra = {"fio_benchmark_results": str(self.results), "fio_benchmark_campaign": "tested", "report_campaign": str(self.results / "tested")}
+        command = [str(_BIN / "ansible-playbook"), "-i", str(self.inventory), "-e", json.dumps(extra), f"cachefleet.storage.{name}"]
+        environment = {**os.environ, "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
+        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture
+def controller(tmp_path):
+    return Controller(tmp_path)
+
+
+def test_a_host_that_cannot_be_reached_does_not_stop_the_others_and_the_play_says_so(controller):
+    played = controller.play("benchmark", "here", "gone")
+    assert played.returncode != 0, played.stdout
+    folder = controller.results / "tested/here/default/write/1"
+    meta = json.loads((folder / "meta.json").read_text())
+    assert (meta["state"], meta["host"]) == ("ok", "here")
+    assert meta["summary"]["write"]["iops"] > 0
+    assert json.loads(gzip.decompress((folder / "fio.json.gz").read_bytes()))["jobs"][0]["write"]["total_ios"] > 0
+    assert "rw=randwrite" in (folder / "job.fio").read_text()
+    rows = [line.split() for line in played.stdout.splitlines() if line.startswith(("here ", "gone "))]
+    assert any(row[0] == "here" and "ok" in row for row in rows)
+    assert any(row[0] == "gone" and "missing" in row for row in rows)
+    assert "Not everything was measured: gone" in played.stdout
+
+    again = controller.play("benchmark", "here")
+    # The host that is missing still belongs to the campaign; what is measured is not measured again.
+    assert "Measure every cell of this host" not in again.stdout
+    printed = controller.play("report", "here")
+    assert (printed.returncode, "tested" in printed.stdout) == (0, True)
+
+
+def test_a_variable_of_a_wrong_type_is_named_before_anything_happens(controller):
+    played = controller.play("benchmark", "here", fio_benchmark_targets="/dev/sda")
+    assert played.returncode != 0
+    assert "fio_benchmark_targets" in played.stdout
+    assert not list(controller.results.glob("tested/here/**/meta.json"))
+
+
+def test_results_that_cannot_be_written_stop_the_play_before_any_host_measures(controller):
+    controller.results.write_text("a file in the way")
+    played = controller.play("benchmark", "here")
+    assert played.returncode != 0
+    assert str(controller.results) in played.stdout + played.stderr
+    assert not (controller.folder / "target.bin").exists()
+
+
+def test_a_mounted_or_missing_device_is_refused_with_a_sentence(controller):
+    played = controller.play("benchmark", "here", fio_benchmark_targets=[{"device": "/dev/nvme9n9"}])
+    assert played.returncode != 0
+    assert "/dev/nvme9n9 does not exist on this host" in played.stdout
+    assert not Path("/dev/nvme9n9").exists()
+
+
+def test_site_configures_nothing_where_nothing_is_described(controller):
+    played = controller.play("site", "here")
+    assert played.returncode == 0, played.stdout
+    assert "changed=0" in played.stdout
+
+
+def test_an_unknown_drive_is_refused_in_check_mode_as_in_a_run(controller):
+    wanted = [{"device": "/dev/disk/by-id/ata-NOT_THERE", "write_cache": "disabled"}]
+    played = controller.play("site", "here", drive_write_cache_drives=wanted)
+    assert played.returncode != 0
+    assert "/dev/disk/by-id/ata-NOT_THERE does not exist on this host" in played.stdout

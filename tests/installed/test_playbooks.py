@@ -99,6 +99,13 @@ def test_a_mounted_or_missing_device_is_refused_with_a_sentence(controller):
     assert not Path("/dev/nvme9n9").exists()
 
 
+def test_site_goes_on_without_a_host_that_cannot_be_reached_and_says_so(controller):
+    played = controller.play("site", "here", "gone")
+    assert played.returncode != 0
+    assert [line.split(":")[1].split()[2:4] for line in played.stdout.splitlines() if line.startswith("gone ")] == [["unreachable=1", "failed=0"]]
+    assert [line.split(":")[1].split()[2:4] for line in played.stdout.splitlines() if line.startswith("here ")] == [["unreachable=0", "failed=0"]]
+
+
 def test_site_configures_nothing_where_nothing_is_described(controller):
     played = controller.play("site", "here")
     assert played.returncode == 0, played.stdout

@@ -19,6 +19,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.modules.collect import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.archive import LARGEST_ARCHIVE, Received, receive
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import file_sha256, new_file, require_space
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import (
     STATES,
     DamagedArchive,
@@ -77,24 +79,24 @@ class ActionModule(ActionBase):
         self._display.display(f"{host}: {format_size(archive.size)} collected ({states}) into {campaign / host}")
         return result
 
-    def _receive(self, archive: _Archive, campaign: Path, host: str, replace: bool) -> store.Received:
+    def _receive(self, archive: _Archive, campaign: Path, host: str, replace: bool) -> Received:
         """Fetch the archive beside the results and take it in; the fetched copy never stays."""
-        if archive.size > store.LARGEST_ARCHIVE:
-            raise DamagedArchive(f"Host {host} has an archive of {format_size(archive.size)} and at most {format_size(store.LARGEST_ARCHIVE)} are taken in.")
+        if archive.size > LARGEST_ARCHIVE:
+            raise DamagedArchive(f"Host {host} has an archive of {format_size(archive.size)} and at most {format_size(LARGEST_ARCHIVE)} are taken in.")
         expected = store.expected_cells(campaign, host)
         # Once for the archive and once for what is in it.
-        store.require_space(campaign, 2 * archive.size + MIB, f"collecting the results of host {host}")
-        local = store.new_file(campaign, f".fetch.{host}.")
+        require_space(campaign, 2 * archive.size + MIB, f"collecting the results of host {host}")
+        local = new_file(campaign, f".fetch.{host}.")
         try:
             self._fetch(archive, local, campaign, host)
-            found = store.file_sha256(local)
+            found = file_sha256(local)
             if found != archive.sha256:
                 raise DamagedArchive(
                     f"The archive of host {host} arrived damaged (its SHA-256 is {found} and not {archive.sha256}): "
                     f"run again, it is still on the host in {archive.path}.",
                     item=host,
                 )
-            return store.receive(local, campaign, host, expected, replace=replace)
+            return receive(local, campaign, host, expected, replace=replace)
         finally:
             local.unlink(missing_ok=True)
 
@@ -105,7 +107,7 @@ class ActionModule(ActionBase):
             raise
         except (AnsibleError, OSError) as error:
             # sftp and scp do not tell a full disk from a lost file: what is free tells.
-            store.require_space(campaign, archive.size + MIB, f"collecting the results of host {host}")
+            require_space(campaign, archive.size + MIB, f"collecting the results of host {host}")
             raise ResultsError(
                 f"The archive {archive.path} of host {host} could not be fetched: {plain(error, 300)}. The results are still on the host; run again.",
                 item=host,

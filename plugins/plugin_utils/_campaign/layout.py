@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 if t.TYPE_CHECKING:
     import datetime
 
-#: The version of what :func:`store.receive <receive>` accepts and of what the plan files say.
+#: The version of what :func:`archive.receive <receive>` accepts and of what the plan files say.
 SCHEMA = 1
 
 #: What became of a cell. Only the controller says ``missing``: a host never does.

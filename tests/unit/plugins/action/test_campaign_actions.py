@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.action import campaign as ca
 from ansible_collections.cachefleet.storage.plugins.action import collect as collect_action
 from ansible_collections.cachefleet.storage.plugins.action import report as report_action
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import files, store
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, cell, pack, said_of
 
 SPOOL = "/var/lib/cachefleet/spool"
@@ -240,7 +240,7 @@ def test_a_host_that_cannot_clean_up_is_no_failure(folder, archive, monkeypatch)
 
 
 def test_a_disk_too_small_for_the_archive_is_found_before_it_is_fetched(folder, archive, monkeypatch):
-    monkeypatch.setattr(store.os, "statvfs", lambda _folder: types.SimpleNamespace(f_bavail=1, f_frsize=4096))
+    monkeypatch.setattr(files.os, "statvfs", lambda _folder: types.SimpleNamespace(f_bavail=1, f_frsize=4096))
     host = Host(collect_action, monkeypatch, Connection(archive))
     result = host.run(path=str(folder), archive=said(archive))
     assert "has 4 KiB free and collecting the results of host node1 needs" in result["msg"]

@@ -3,283 +3,27 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Taking in what hosts send: what is honest arrives whole, what is not leaves no trace."""
+"""A campaign's folder: where it may be, what is planned in it, and what is read back from it."""
 
 from __future__ import annotations
 
 import datetime
-import hashlib
 import json
 import os
-import pathlib
 import subprocess
-import tarfile
 
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import CellKey, DamagedArchive, ResultsError
-from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, JOB, add, cell, pack
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.archive import receive
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import CellKey, ResultsError
+from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, cell, pack
+from ansible_collections.cachefleet.storage.tests.unit.support.campaigns import KEY, NOW, everything, take_in
 
-NOW = datetime.datetime(2026, 11, 21, 14, 3, 55, tzinfo=datetime.timezone.utc)
-KEY = CellKey("before", "randwrite-4k", 1)
-
-
-@pytest.fixture
-def campaign(tmp_path):
-    folder, _is_new = store.open_campaign(tmp_path / "results", now=NOW)
-    store.write_plan(folder, "node1", "before", [("randwrite-4k", 1), ("randwrite-4k", 2)], now=NOW)
-    return folder
-
-
-@pytest.fixture
-def tiny_disk(tmp_path):
-    """A real file system of 1 MiB, so that a full disk is a full disk."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a tmpfs needs root")
-    place = tmp_path / "tiny"
-    place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True, check=False)
-    if mounted.returncode != 0:
-        pytest.skip(f"a tmpfs cannot be mounted here: {mounted.stderr.decode().strip()}")
-    yield place
-    subprocess.run(["mount", "-o", "remount,rw", str(place)], check=False)
-    subprocess.run(["umount", str(place)], check=True)
-
-
-def take_in(archive, campaign, **options):
-    return store.receive(archive, campaign, "node1", store.expected_cells(campaign, "node1"), **options)
-
-
-def leftovers(campaign):
-    return [path.name for path in campaign.iterdir() if path.name.startswith(".")]
-
-
-def everything(campaign):
-    return sorted(str(path.relative_to(campaign)) for path in campaign.rglob("*") if path.is_file())
-
-
-# --- honest archives
-
-
-def test_an_honest_archive_arrives_whole(campaign, tmp_path):
-    received = take_in(pack(tmp_path / "a.tar", cell(), cell(repeat=2)), campaign)
-    assert received.stored == (KEY, CellKey("before", "randwrite-4k", 2))
-    assert (received.changed, received.states) == (True, {"ok": 2})
-    assert (campaign / "node1/before/randwrite-4k/1/job.fio").read_text() == JOB
-    assert leftovers(campaign) == []
-
-
-def test_a_second_time_changes_nothing(campaign, tmp_path):
-    archive = pack(tmp_path / "a.tar", cell())
-    take_in(archive, campaign)
-    before = {path: (campaign / path).stat().st_mtime_ns for path in everything(campaign)}
-    received = take_in(archive, campaign)
-    assert (received.changed, received.unchanged, received.stored) == (False, (KEY,), ())
-    assert {path: (campaign / path).stat().st_mtime_ns for path in everything(campaign)} == before
-
-
-def test_a_cell_that_was_not_ok_is_replaced(campaign, tmp_path):
-    take_in(pack(tmp_path / "a.tar", cell(state="interrupted", reason="stopped")), campaign)
-    received = take_in(pack(tmp_path / "b.tar", cell()), campaign)
-    assert (received.replaced, received.changed) == ((KEY,), True)
-    assert store.load_campaign(campaign).cells[0].state == "ok"
-    assert leftovers(campaign) == []
-
-
-def test_an_ok_cell_is_kept_unless_replacing_was_asked_for(campaign, tmp_path):
-    take_in(pack(tmp_path / "a.tar", cell(content=b"first")), campaign)
-    second = pack(tmp_path / "b.tar", cell(content=b"second"))
-    assert take_in(second, campaign).refused == (KEY,)
-    assert (campaign / "node1/before/randwrite-4k/1/fio.json.gz").read_bytes() == b"first"
-    assert take_in(second, campaign, replace=True).replaced == (KEY,)
-    assert (campaign / "node1/before/randwrite-4k/1/fio.json.gz").read_bytes() == b"second"
-
-
-def test_a_damaged_stored_cell_is_replaced_by_a_whole_one(campaign, tmp_path):
-    archive = pack(tmp_path / "a.tar", cell())
-    take_in(archive, campaign)
-    (campaign / "node1/before/randwrite-4k/1/job.fio").write_text("changed later")
-    assert take_in(archive, campaign).replaced == (KEY,)
-    assert store.load_campaign(campaign).cells[0].state == "ok"
-
-
-def test_the_old_result_comes_back_when_the_new_one_cannot_be_put_in_place(campaign, tmp_path, monkeypatch):
-    take_in(pack(tmp_path / "a.tar", cell(content=b"first")), campaign)
-    rename = pathlib.Path.rename
-
-    def failing(self, target):
-        if "new" in self.parts:
-            raise OSError(28, "No space left on device")
-        return rename(self, target)
-
-    monkeypatch.setattr(pathlib.Path, "rename", failing)
-    with pytest.raises(ResultsError, match="became full"):
-        take_in(pack(tmp_path / "b.tar", cell(content=b"second")), campaign, replace=True)
-    assert (campaign / "node1/before/randwrite-4k/1/fio.json.gz").read_bytes() == b"first"
-    assert leftovers(campaign) == []
-
-
-# --- archives of a host with bad intentions
-
-
-def hostile(path, *members):
-    with tarfile.open(path, "w:") as tar:
-        for name, data, fields in members:
-            add(tar, name, data, **fields)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("name", "fields", "why"),
-    [
-        ("../../../etc/cron.d/x", {}, "not the file of a cell"),
-        ("before/randwrite-4k/1/../../../../x", {}, "not the file of a cell"),
-        ("/etc/passwd", {}, "not the file of a cell"),
-        ("//before/randwrite-4k/1/job.fio", {}, "not the file of a cell"),
-        ("before/../1/job.fio", {}, "not the file of a cell"),
-        ("before/randwrite-4k/0/job.fio", {}, "not the file of a cell"),
-        ("before/randwrite-4k/1/evil.sh", {}, "not the file of a cell"),
-        ("before/randwrite-4k/1/.job.fio", {}, "not the file of a cell"),
-        ("job.fio", {}, "not the file of a cell"),
-        ("before/randwrite-4k/1/job.fio", {"type": tarfile.SYMTYPE, "linkname": "/etc/shadow"}, "not a plain file"),
-        ("before/randwrite-4k/1/job.fio", {"type": tarfile.LNKTYPE, "linkname": "/etc/shadow"}, "not a plain file"),
-        ("before/randwrite-4k/1/job.fio", {"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 5}, "not a plain file"),
-        ("before/randwrite-4k/1/job.fio", {"type": tarfile.BLKTYPE, "devmajor": 8, "devminor": 0}, "not a plain file"),
-        ("before/randwrite-4k/1/job.fio", {"type": tarfile.FIFOTYPE}, "not a plain file"),
-        ("before/randwrite-4k", {"type": tarfile.DIRTYPE}, "not a plain file"),
-        ("after/randwrite-4k/1/job.fio", {}, "nobody asked this host for the cell after/randwrite-4k/1"),
-        ("before/other/1/job.fio", {}, "nobody asked this host"),
-        ("before/randwrite-4k/9/job.fio", {}, "nobody asked this host"),
-        ("\x1b[2Jbefore/x", {}, "'before/x' is not the file of a cell"),
-    ],
-)
-def test_a_hostile_member_is_refused_and_leaves_nothing(campaign, tmp_path, name, fields, why):
-    before = everything(campaign)
-    honest = [(file, data, {}) for file, data in cell(repeat=2).items()]
-    with pytest.raises(DamagedArchive) as caught:
-        take_in(hostile(tmp_path / "evil.tar", *honest, (name, b"" if "type" in fields else b"x", fields)), campaign)
-    assert why in caught.value.message
-    assert "still on the host" in caught.value.message
-    assert "\x1b" not in caught.value.message
-    assert everything(campaign) == before
-    assert leftovers(campaign) == []
-
-
-def test_a_name_given_twice_is_refused(campaign, tmp_path):
-    members = [(file, data, {}) for file, data in cell().items()]
-    with pytest.raises(DamagedArchive, match="is in it twice"):
-        take_in(hostile(tmp_path / "twice.tar", *members, members[0]), campaign)
-
-
-def test_a_file_that_claims_too_much_is_refused_before_it_is_written(campaign, tmp_path):
-    path = tmp_path / "huge.tar"
-    header = tarfile.TarInfo("before/randwrite-4k/1/meta.json")
-    header.size = 1 << 40
-    path.write_bytes(header.tobuf(tarfile.GNU_FORMAT) + b"\0" * 10240)
-    with pytest.raises(DamagedArchive, match="larger than"):
-        take_in(path, campaign)
-
-
-def test_a_header_that_claims_the_controllers_memory_is_refused(campaign, tmp_path):
-    path = tmp_path / "pax.tar"
-    header = tarfile.TarInfo("././@PaxHeader")
-    header.type, header.size = tarfile.XHDTYPE, 1 << 40
-    path.write_bytes(header.tobuf(tarfile.GNU_FORMAT) + b"\0" * 10240)
-    with pytest.raises(DamagedArchive, match="cannot be read as a tar archive"):
-        take_in(path, campaign)
-
-
-def test_an_archive_above_the_limit_is_refused(campaign, tmp_path):
-    with pytest.raises(DamagedArchive, match="at most 1 KiB are taken in"):
-        take_in(pack(tmp_path / "a.tar", cell()), campaign, largest=1024)
-
-
-def test_a_sparse_member_is_refused(campaign, tmp_path):
-    path = tmp_path / "sparse.tar"
-    header = tarfile.TarInfo("before/randwrite-4k/1/fio.json.gz")
-    header.type = tarfile.GNUTYPE_SPARSE
-    path.write_bytes(header.tobuf(tarfile.GNU_FORMAT) + b"\0" * 10240)
-    with pytest.raises(DamagedArchive):
-        take_in(path, campaign)
-
-
-@pytest.mark.parametrize("content", [b"", b"\0" * 10240, b"not a tar" * 2000, b"\x1f\x8b\x08" + b"x" * 600], ids=["empty", "zeros", "text", "gzip"])
-def test_something_that_is_no_archive_is_refused(campaign, tmp_path, content):
-    path = tmp_path / "junk.tar"
-    path.write_bytes(content)
-    with pytest.raises(DamagedArchive):
-        take_in(path, campaign)
-    assert leftovers(campaign) == []
-
-
-def test_an_archive_cut_short_anywhere_is_never_taken_in_half(campaign, tmp_path):
-    whole = pack(tmp_path / "a.tar", cell(), cell(repeat=2)).read_bytes()
-    before = everything(campaign)
-    short = tmp_path / "short.tar"
-    for length in range(0, whole.rindex(b'"files"'), 700):
-        short.write_bytes(whole[:length])
-        with pytest.raises(DamagedArchive):
-            take_in(short, campaign)
-        assert everything(campaign) == before
-
-
-def changed(files, name, data):
-    return {file: data if file.endswith(f"/{name}") else old for file, old in files.items()}
-
-
-@pytest.mark.parametrize(
-    ("files", "why"),
-    [
-        (changed(cell(), "job.fio", b"another"), "the SHA-256 of job.fio is not the one"),
-        ({file: data for file, data in cell().items() if "stack" not in file}, "stack.json is missing"),
-        ({**cell(), "before/randwrite-4k/1/lat.log.gz": b"x"}, "lat.log.gz is there and its meta.json does not know it"),
-        ({file: data for file, data in cell().items() if "meta" not in file}, "meta.json cannot be read"),
-        (changed(cell(), "meta.json", b"{"), "is not JSON"),
-        (changed(cell(), "meta.json", b"[" * 100000), "is not JSON"),
-        (changed(cell(), "meta.json", b"[]"), "is not a JSON object"),
-        (cell(files=None), "its meta.json names no files"),
-        (cell(host="node2"), "says host 'node2' where 'node1' was asked for"),
-        (cell(campaign="other"), "says campaign 'other'"),
-        ({name.replace("/2/", "/1/"): data for name, data in cell(repeat=2).items()}, "says repeat '2' where '1'"),
-        (cell(schema=2), "says schema '2' where '1'"),
-        (cell(schema=True), "says schema 'True'"),
-        (cell(state="great"), "the state 'great', which does not exist"),
-        (cell(state="missing"), "the state 'missing'"),
-    ],
-)
-def test_a_cell_that_contradicts_itself_is_refused_with_everything_in_its_archive(campaign, tmp_path, files, why):
-    with pytest.raises(DamagedArchive) as caught:
-        take_in(pack(tmp_path / "a.tar", cell(repeat=2), files), campaign)
-    assert why in caught.value.message
-    assert not (campaign / "node1/before/randwrite-4k").exists()
-    assert leftovers(campaign) == []
-
+ASKED = store.Asked("abc", "/dev/x", None)
 
 # --- the controller's own troubles
-
-
-def test_too_little_space_is_seen_before_anything_is_written(campaign, tmp_path):
-    with pytest.raises(ResultsError, match="free and everything needs 1024 PiB: free space"):
-        store.require_space(campaign, 1 << 60, "everything")
-
-
-def test_a_disk_that_becomes_full_leaves_no_half_result(tiny_disk, tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "MINIMUM_FREE", 0)
-    folder, _is_new = store.open_campaign(tiny_disk / "results", CAMPAIGN, now=NOW)
-    store.write_plan(folder, "node1", "before", [("randwrite-4k", 1)], now=NOW)
-    archive = pack(tmp_path / "a.tar", cell(content=os.urandom(2 << 20)))
-    with pytest.raises(ResultsError, match="free and unpacking the results of host node1 needs"):
-        take_in(archive, folder)
-    # And when the space goes while it is written: the look beforehand is only a look.
-    monkeypatch.setattr(store, "require_space", lambda *_arguments: None)
-    with pytest.raises(ResultsError, match="became full while receiving the results of host node1"):
-        take_in(archive, folder)
-    assert everything(folder) == ["campaign.json", "node1/before/plan.json"]
-    assert leftovers(folder) == []
-    take_in(pack(tmp_path / "b.tar", cell(content=b"small")), folder)
-    assert store.load_campaign(folder).cells[0].state == "ok"
 
 
 def test_a_campaign_is_not_begun_on_a_full_disk(tiny_disk):
@@ -342,9 +86,6 @@ def test_a_dry_run_of_a_plan_says_what_would_change_and_writes_nothing(campaign)
     assert store.write_plan(campaign, "node1", "after", [("x", 1)], now=NOW, dry_run=True)
     assert not store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], now=NOW, dry_run=True)
     assert everything(campaign) == ["campaign.json", "node1/before/plan.json"]
-
-
-ASKED = store.Asked("abc", "/dev/x", None)
 
 
 def measured(**target):
@@ -423,7 +164,7 @@ def test_campaign_folders_can_be_merged_by_copying(tmp_path):
         folder, _is_new = store.open_campaign(tmp_path / host, CAMPAIGN, now=NOW)
         store.write_plan(folder, host, "before", [("randwrite-4k", 1)], now=NOW)
         archive = pack(tmp_path / f"{host}.tar", cell(host=host))
-        store.receive(archive, folder, host, store.expected_cells(folder, host))
+        receive(archive, folder, host, store.expected_cells(folder, host))
     subprocess.run(["cp", "-r", str(tmp_path / "node2" / CAMPAIGN / "node2"), str(tmp_path / "node1" / CAMPAIGN)], check=True)
     assert [record.state for record in store.load_campaign(tmp_path / "node1" / CAMPAIGN).cells] == ["ok", "ok"]
 
@@ -433,22 +174,3 @@ def test_a_folder_that_is_no_campaign_is_one_sentence(tmp_path):
         store.load_campaign(tmp_path / "nowhere")
     with pytest.raises(ResultsError, match="is not the folder of a campaign"):
         store.load_campaign(tmp_path)
-
-
-def test_json_is_never_half_written(tmp_path, monkeypatch):
-    path = tmp_path / "x.json"
-    store.write_json(path, {"a": 1})
-
-    def full(_descriptor):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(ResultsError, match="became full"):
-        store.write_json(path, {"a": 2})
-    assert json.loads(path.read_text()) == {"a": 1}
-    assert [entry.name for entry in tmp_path.iterdir()] == ["x.json"]
-
-
-def test_a_new_hash_is_the_hash(tmp_path):
-    (tmp_path / "x").write_bytes(b"abc")
-    assert store.file_sha256(tmp_path / "x") == hashlib.sha256(b"abc").hexdigest()

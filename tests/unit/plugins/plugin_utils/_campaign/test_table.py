@@ -12,6 +12,7 @@ import datetime
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import compare, store, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.archive import receive
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, JOB, cell, pack, summary
 
 NOW = datetime.datetime(2026, 11, 21, 14, 3, tzinfo=datetime.timezone.utc)
@@ -28,7 +29,7 @@ def bring(campaign, tmp_path, host, variant, *cells, planned=(), later=0):
     names = {(name.split("/")[1], int(name.split("/")[2])) for files in cells for name in files}
     store.write_plan(campaign, host, variant, names | set(planned), now=NOW + datetime.timedelta(minutes=later))
     if cells:
-        store.receive(pack(tmp_path / "x.tar", *cells), campaign, host, store.expected_cells(campaign, host))
+        receive(pack(tmp_path / "x.tar", *cells), campaign, host, store.expected_cells(campaign, host))
 
 
 @pytest.fixture

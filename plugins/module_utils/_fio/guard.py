@@ -21,18 +21,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import re
 import stat
-import struct
 import time
 import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -49,17 +48,6 @@ NORMAL_BELOW: t.Mapping[str, frozenset[str]] = {
     "flashcache": frozenset({"flashcache"}),
     "partition": frozenset({"gpt", "dos", "PMBR", "mac", "sun", "sgi", "bsd", "atari"}),
 }
-
-#: Metadata of block caches that libblkid does not know: name, offset, struct format, values.
-#: Sources: drivers/md/dm-cache-metadata.c, dm-thin-metadata.c (the magic follows csum, flags, block number and UUID),
-#: dm-writecache.c, flashcache.h and eio.h (the state follows size, block size and associativity).
-CACHE_METADATA: tuple[tuple[str, int, str, frozenset[int]], ...] = (
-    ("dm-cache metadata", 32, "<Q", frozenset({0o6142003})),
-    ("dm-thin metadata", 32, "<Q", frozenset({27022010})),
-    ("dm-writecache metadata", 0, "<I", frozenset({0x23489321})),
-    ("flashcache metadata", 16, "<I", frozenset({0xDEADBEEF, 0xFACECAFE, 0xCAFEFEED, 0xC8249756})),
-    ("EnhanceIO metadata", 16, "<I", frozenset({0x55DADDEE, 0xACCEDED1, 0xCAFEBABF, 0xDEADDEEE})),
-)
 
 #: Where a plain file is never a target: the kernel's own trees.
 _KERNEL_TREES = ("/dev", "/proc", "/sys")
@@ -401,50 +389,6 @@ class _Examination:
             if not found:
                 break
         return found
-
-
-def read_signatures(runner: Runner, path: str) -> tuple[str, ...]:
-    """What ``wipefs`` or, where it cannot tell, ``blkid`` finds on a device, as ``type (label or UUID)``.
-
-    Source: wipefs(8), ``--json`` since util-linux 2.31; blkid(8), low-level probing: exit status 2 says that there is
-    nothing, 8 that there is more than one thing.
-
-    :raises ToolMissing: if the host has neither: without them nobody can say that a device is empty.
-    """
-    if runner.has("wipefs"):
-        completed = runner.run(["wipefs", "--no-act", "--json", path], ok=None, item=path)
-        if completed.rc == 0:
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                rows = json.loads(completed.stdout)["signatures"] if completed.stdout.strip() else []
-                return tuple(dict.fromkeys(_described(row["type"], row.get("label") or row.get("uuid")) for row in rows))
-    elif not runner.has("blkid"):
-        raise ToolMissing("Neither wipefs nor blkid is on this host, so nothing can show that a device is empty: install the package util-linux.", item=path)
-    completed = runner.run(["blkid", "--probe", "--output", "export", path], ok=(0, 2, 8), item=path)
-    if completed.rc == 2:
-        return ()
-    if completed.rc == 8:
-        return ("several signatures",)
-    values = dict(line.split("=", 1) for line in completed.stdout.splitlines() if "=" in line)
-    found = [_described(values[key], values.get("LABEL") or values.get("UUID")) for key in ("TYPE", "PTTYPE") if values.get(key)]
-    return tuple(found) or ("an unnamed signature",)
-
-
-def _described(kind: str, name: str | None) -> str:
-    return f"{kind} ({name})" if name else kind
-
-
-def read_cache_metadata(path: Path) -> tuple[str, ...]:
-    """Superblocks of block caches in the first 4 KiB, which libblkid does not know."""
-    try:
-        with open(path, "rb") as device:
-            head = device.read(4096)
-    except OSError:
-        return ()
-    return tuple(
-        name
-        for name, offset, form, values in CACHE_METADATA
-        if len(head) >= offset + struct.calcsize(form) and struct.unpack_from(form, head, offset)[0] in values
-    )
 
 
 def writers_of(root: Path, wanted: t.Callable[[os.stat_result], bool]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, read_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import DriveCache, read_drive_caches
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import DriveCache, read_drive_caches, read_sysfs
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -35,6 +35,11 @@ DURABLE = "durable"
 AT_RISK = "at_risk"
 UNKNOWN = "unknown"
 _WORST_FIRST = (AT_RISK, UNKNOWN, DURABLE)
+
+#: Transports that end in another machine or an array with caches of its own.
+_REMOTE_TRANSPORTS = {"iscsi": "an iSCSI disk", "nvme_fabrics": "an NVMe namespace on a network", "fc": "a disk of a storage network"}
+#: md levels that write a stripe in several steps; a power cut between them, with a disk missing, loses what was flushed before.
+_PARITY_LEVELS = frozenset({"raid4", "raid5", "raid6"})
 
 #: Kinds whose content is main memory.
 _MEMORY_KINDS = frozenset({"ram", "zram"})
@@ -46,16 +51,18 @@ _REMOTE_KINDS = {"nbd": "a network block device", "rbd": "a Ceph image", "loop":
 class LayerFacts:
     """What a reader knows about one device.
 
-    :param layer: ``drive``, ``controller``, ``block_cache``, ``network`` or ``memory``.
+    :param layer: ``drive``, ``controller``, ``block_cache``, ``array``, ``network`` or ``memory``.
     :param state: the effective settings, plain data, as they go into results and reports.
     :param volatile: whether acknowledged writes may wait in memory that a power cut empties; ``None`` if that is not known.
-    :param why: the reason for ``volatile``, a clause that can follow the name of the device.
+    :param why: the reason, a clause that can follow the name of the device.
+    :param loses: whether a power cut can take flushed writes for another reason than a volatile memory.
     """
 
     layer: str
     state: t.Mapping[str, t.Any] = field(default_factory=dict)
     volatile: bool | None = None
     why: str = ""
+    loses: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,7 +146,10 @@ class Stack:
     def _ruling(self, path: t.Sequence[BlockDevice]) -> Verdict:
         medium = path[-1]
         holders = [(device, facts) for device in path for facts in self.facts.get(device.name, ()) if facts.volatile is not False]
-        if not any(self.facts.get(device.name) for device in path):
+        losing = next(((device, facts) for device in path for facts in self.facts.get(device.name, ()) if facts.loses), None)
+        if losing:
+            return Verdict(AT_RISK, f"{_called(losing[0])} {losing[1].why}.", "may_be_lost")
+        if not self.facts.get(medium.name) and not self._is_protected(medium):
             return Verdict(UNKNOWN, f"Nothing is known about the write cache of {_called(medium)}.", "unknown")
         unknown = [(device, facts) for device, facts in holders if facts.volatile is None]
         volatile = [(device, facts) for device, facts in holders if facts.volatile and not self._is_protected(device)]
@@ -155,9 +165,8 @@ class Stack:
         if volatile:
             device, facts = volatile[0]
             return Verdict(DURABLE, f"{_called(device)} {facts.why}, and every flush reaches it.", "may_be_lost")
-        kept = next((facts.why for facts in self.facts.get(medium.name, ()) if facts.volatile is False), "is declared safe from power cuts")
-        if self._is_protected(medium):
-            kept = "is declared safe from power cuts"
+        declared = "is declared safe from power cuts"
+        kept = declared if self._is_protected(medium) else self.facts[medium.name][0].why
         return Verdict(DURABLE, f"{_called(medium)} {kept}.", "kept")
 
     def _is_protected(self, device: BlockDevice) -> bool:
@@ -194,6 +203,10 @@ def _drive_ruling(device: BlockDevice, cache: DriveCache) -> tuple[bool | None, 
     """Whether a drive holds acknowledged writes in volatile memory, and the clause that says so."""
     if device.transport == "raid":
         return None, f"is behind a RAID controller ({device.driver}) whose cache is not read yet"
+    if device.transport in _REMOTE_TRANSPORTS:
+        return None, f"is {_REMOTE_TRANSPORTS[device.transport]}, and what is below it cannot be seen from here"
+    if device.transport in ("virtual", "unknown"):
+        return None, f"is made by the driver {device.driver or device.name.rstrip('0123456789')}, and what is below it cannot be seen from here"
     if cache.drive == "enabled":
         return True, "has its volatile write cache on"
     if cache.drive == "disabled":
@@ -220,6 +233,26 @@ def _dm_cache_facts(devices: Devices, runner: Runner, _root: Path) -> t.Iterator
             yield device.name, LayerFacts("block_cache", {"failed": True}, None, "is a cache that the kernel reports as failed")
 
 
+def _array_facts(devices: Devices, _runner: Runner, root: Path) -> t.Iterator[tuple[str, LayerFacts]]:
+    """MD arrays. With parity and a disk missing, a stripe that a power cut tears can no longer be told from a whole one.
+
+    Source: Documentation/admin-guide/md.rst (level, degraded, sync_action, consistency_policy).
+    """
+    for device in devices:
+        if device.kind != "md":
+            continue
+        folder = root / "sys/class/block" / device.name / "md"
+        words = {name: read_sysfs(folder / name) for name in ("level", "degraded", "sync_action", "consistency_policy")}
+        state = {name: word for name, word in words.items() if word is not None}
+        rebuilding = words["sync_action"] in ("resync", "recover")
+        exposed = words["level"] in _PARITY_LEVELS and words["consistency_policy"] not in ("journal", "ppl")
+        if exposed and (rebuilding or words["degraded"] not in (None, "0")):
+            why = f"is a {words['level']} array that is not whole and has neither a journal nor a partial parity log"
+            yield device.name, LayerFacts("array", state, False, why, loses=True)
+        else:
+            yield device.name, LayerFacts("array", state, False, "is an array that keeps nothing back")
+
+
 def _memory_facts(devices: Devices, _runner: Runner, _root: Path) -> t.Iterator[tuple[str, LayerFacts]]:
     for device in devices:
         if device.kind in _MEMORY_KINDS:
@@ -239,7 +272,7 @@ def _remote_facts(devices: Devices, _runner: Runner, _root: Path) -> t.Iterator[
 Reader = t.Callable[[Devices, "Runner", Path], t.Iterable[t.Tuple[str, LayerFacts]]]
 
 #: Every layer that has something to say, in the order in which it shall be heard.
-READERS: tuple[Reader, ...] = (_drive_facts, _dm_cache_facts, _memory_facts, _remote_facts)
+READERS: tuple[Reader, ...] = (_drive_facts, _dm_cache_facts, _array_facts, _memory_facts, _remote_facts)
 
 
 def read_stack(runner: Runner, root: Path = Path("/"), protected: t.Sequence[str] = ()) -> Stack:

@@ -129,16 +129,17 @@ def converge(layer: Layer[State, Wanted], wanted: Wanted, *, check_mode: bool) -
     steps = tuple(layer.plan(present, wanted))
     if not steps or check_mode:
         return Outcome(steps, present)
-    done: list[Step] = []
+    begun: list[Step] = []
     try:
         for step in steps:
+            begun.append(step)
             layer.apply(step)
-            done.append(step)
         present = layer.read()
         differences = layer.verify(present, wanted)
     except StorageError as error:
-        error.facts.setdefault("changed", bool(done))
-        error.facts.setdefault("actions", [step.action for step in done])
+        # The last of these broke off; what it had done by then only the host knows.
+        error.facts.setdefault("changed", True)
+        error.facts.setdefault("actions", [step.action for step in begun])
         raise
     if differences:
         raise NotEffective(

@@ -13,6 +13,8 @@ the udev database, and ``dmsetup table`` for the targets of device-mapper device
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import os
 import re
 import stat
@@ -28,7 +30,14 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
 #: Drivers whose disks are logical volumes of a RAID controller (or drives it passes through).
-RAID_DRIVERS = frozenset({"megaraid_sas", "megaraid_mbox", "aacraid", "smartpqi", "hpsa", "cciss", "mpi3mr", "arcmsr", "3w-9xxx", "3w-sas", "ips"})
+RAID_DRIVERS = frozenset(
+    {
+        "megaraid_sas", "megaraid_mbox", "megaraid", "aacraid", "smartpqi", "hpsa", "cciss", "mpi3mr", "arcmsr", "3w-9xxx", "3w-sas",
+        "3w-xxxx", "ips", "stex", "hptiop", "ipr", "mvumi", "esas2r", "myrb", "myrs", "pmcraid",
+    }
+)  # fmt: skip
+#: What the host adapters of LSI that also make RAID volumes call such a volume in its SCSI model.
+_ADAPTER_RAID_MODEL = "Logical Volume"
 
 _KIND_BY_NAME = (
     (re.compile(r"^md\d|^md_"), "md"),
@@ -41,7 +50,9 @@ _KIND_BY_NAME = (
     (re.compile(r"^rbd\d"), "rbd"),
     (re.compile(r"^etherd!"), "aoe"),
 )
-_UNSTABLE = re.compile(r"^/dev/([a-z]+|nvme\d+n\d+(p\d+)?|(dm-|md|loop|nbd|rbd|bcache|sr|zram)\d+(p\d+)?|[hsv]d[a-z]+\d+)$")
+_UNSTABLE = re.compile(
+    r"^/dev/([a-z]+|[hsv]d[a-z]+\d+|xvd[a-z]+\d*|nvme\d+n\d+(p\d+)?|(mmcblk|dm-|md|loop|nbd|rbd|bcache|sr|zram|ram)\d+(p\d+)?|block/.*|disk/by-diskseq/.*)$"
+)
 _SINGLE_HYPHEN = re.compile(r"(?<!-)-(?!-)")
 _QUEUE_NUMBERS = ("nr_requests", "nomerges", "read_ahead_kb", "rq_affinity", "max_sectors_kb", "wbt_lat_usec")
 
@@ -61,6 +72,7 @@ class Signature:
 class BlockDevice:
     """One block device of the kernel. Sizes in bytes; relations are kernel names.
 
+    ``shared_links`` are links that other devices claim too, as two drives with one serial number do: they name none of them.
     ``properties`` holds the udev properties that identify the device, for rules that must match on them.
     ``dm_targets`` are the target types of a device-mapper device (``linear``, ``cache``, ``flashcache``…).
     """
@@ -95,12 +107,14 @@ class BlockDevice:
     signature: Signature | None = None
     queue: t.Mapping[str, t.Any] = field(default_factory=dict)
     cache_type: str | None = None
+    shared_links: tuple[str, ...] = ()
     properties: t.Mapping[str, str] = field(default_factory=dict)
 
     @property
     def logical_volume(self) -> str | None:
-        """``vg/lv`` of an LVM logical volume."""
-        if self.kind == "lvm" and self.dm_name:
+        """``vg/lv`` of an LVM logical volume; ``None`` for the layers under one (``-real``, ``-cow``, ``-tpool``, ``-cdata``…)."""
+        # The UUID of a layer carries a suffix: LVM-<ids of group and volume>-real.
+        if self.kind == "lvm" and self.dm_name and (self.dm_uuid or "").count("-") == 1:
             parts = [part.replace("--", "-") for part in _SINGLE_HYPHEN.split(self.dm_name)]
             if len(parts) >= 2:
                 return f"{parts[0]}/{parts[1]}"
@@ -121,7 +135,7 @@ class BlockDevice:
         if self.dm_name:
             return f"/dev/mapper/{self.dm_name}"
         for path in (*self.by_id, *self.links):
-            if path.startswith(("/dev/disk/by-id/", "/dev/md/", "/dev/bcache/by-uuid/", "/dev/disk/by-partuuid/")):
+            if path not in self.shared_links and path.startswith(("/dev/disk/by-id/", "/dev/md/", "/dev/bcache/by-uuid/", "/dev/disk/by-partuuid/")):
                 return path
         return None
 
@@ -164,6 +178,10 @@ class Devices:
         if not found:
             raise DeviceMissing(f"{path} is not a block device of this host.", item=item)
         return found[0]
+
+    def claimants(self, path: str) -> list[BlockDevice]:
+        """Every device for which udev made this link; two of them means that the link names neither."""
+        return [device for device in self if path in device.by_id or path in device.links]
 
     def parents(self, device: BlockDevice) -> list[BlockDevice]:
         """Everything this device is made of, nearest first: its whole disk, its slaves, and theirs."""
@@ -209,20 +227,29 @@ _KEPT = (*_IDENTIFYING, "ID_BUS", "ID_ATA", "ID_PATH", "ID_MODEL", "ID_REVISION"
 
 def is_stable(path: str) -> bool:
     """Whether a path names the same device after a reboot: false for ``/dev/sda``, ``/dev/nvme0n1``, ``/dev/dm-3``, ``by-diskseq``."""
-    return not _UNSTABLE.match(path) and not path.startswith("/dev/disk/by-diskseq/")
+    return not _UNSTABLE.match("/" + os.path.normpath(path).lstrip("/"))
 
 
 def read_devices(runner: Runner, root: Path = Path("/")) -> Devices:
     """Every block device of the host, from sysfs, one ``udevadm`` and, where there is device-mapper, one ``dmsetup table``."""
     folder = root / "sys/class/block"
-    names = sorted(os.listdir(folder)) if folder.is_dir() else []
+    # The paths behind an NVMe namespace (nvme0c0n1) are in sysfs and have no device node.
+    names = sorted(name for name in os.listdir(folder) if (folder / name / "dev").exists()) if folder.is_dir() else []
     host = _Host(
         properties=udev.read_properties(runner),
         mounts=_read_mounts(root),
         swaps=_read_swaps(root),
-        dm_targets=_read_dm_targets(runner) if any(name.startswith("dm-") for name in names) else {},
+        dm_targets=_read_dm_targets(runner, root) if any(name.startswith("dm-") for name in names) else {},
     )
-    return Devices([_read_device(folder / name, host) for name in names], root)
+    devices = [_read_device(folder / name, host) for name in names]
+    claims = collections.Counter(link for device in devices for link in {*device.by_id, *device.links})
+    shared = {link for link, count in claims.items() if count > 1}
+    return Devices([_mark_shared(device, shared) for device in devices], root)
+
+
+def _mark_shared(device: BlockDevice, shared: t.AbstractSet[str]) -> BlockDevice:
+    mine = tuple(link for link in (*device.by_id, *device.links) if link in shared)
+    return dataclasses.replace(device, shared_links=mine) if mine else device
 
 
 @dataclass(frozen=True)
@@ -314,12 +341,13 @@ def _transport(disk: Path, name: str, driver: str | None) -> str:
     """How the disk is attached, from its place in sysfs; a SATA drive behind a SAS adapter is ``sata``."""
     place = str(disk)
     if name.startswith("nvme"):
-        return "nvme"
+        # Over a network (tcp, rdma, fc) what is below cannot be seen from here.
+        return "nvme" if (_text(disk / "device/transport") or "pcie") == "pcie" else "nvme_fabrics"
     if name.startswith("etherd!"):
         return "aoe"
     if name.startswith(("nbd", "rbd")):
         return "nbd" if name.startswith("nbd") else "rbd"
-    if driver in RAID_DRIVERS:
+    if driver in RAID_DRIVERS or (driver in ("mpt2sas", "mpt3sas", "mptsas") and _ADAPTER_RAID_MODEL in (_text(disk / "device/model") or "")):
         return "raid"
     if "/usb" in place:
         return "usb"
@@ -451,8 +479,9 @@ def parse_dm_table(text: str) -> dict[str, tuple[tuple[str, ...], ...]]:
     return {name: tuple(rows) for name, rows in tables.items()}
 
 
-def _read_dm_targets(runner: Runner) -> dict[str, tuple[str, ...]]:
-    if not runner.has("dmsetup"):
+def _read_dm_targets(runner: Runner, root: Path) -> dict[str, tuple[str, ...]]:
+    # A container can show the host's mappings in /sys and have no right, or no control node, to ask about them.
+    if not runner.has("dmsetup") or not (root / "dev/mapper/control").exists():
         return {}
     tables = parse_dm_table(runner.run(["dmsetup", "table"]).stdout)
     return {name: tuple(dict.fromkeys(row[2] for row in rows)) for name, rows in tables.items()}

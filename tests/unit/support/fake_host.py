@@ -89,6 +89,7 @@ class FakeHost:
         if dm_name is not None:
             self.write(f"{relative}/dm/name", dm_name + "\n")
             self.write(f"{relative}/dm/uuid", (dm_uuid or "") + "\n")
+            self.write("dev/mapper/control", "")
         if transport in _DRIVERS or driver:
             driver_folder = self.root / "sys/bus/drivers" / (driver or _DRIVERS[transport])
             driver_folder.mkdir(parents=True, exist_ok=True)

@@ -162,6 +162,58 @@ def test_a_missing_tool_hides_only_its_own_layer(rack):
     assert _ruling(stack, "zram0")[0] == "at_risk"
 
 
+@pytest.mark.parametrize(
+    ("level", "degraded", "action", "policy", "expected"),
+    [
+        ("raid5", "1", "idle", "resync", "at_risk"),
+        ("raid6", "0", "resync", "bitmap", "at_risk"),
+        ("raid5", "1", "idle", "ppl", "durable"),
+        ("raid5", "0", "idle", "bitmap", "durable"),
+        ("raid5", "0", "check", "bitmap", "durable"),
+        ("raid1", "1", "idle", "bitmap", "durable"),
+    ],
+)
+def test_an_array_with_parity_that_is_not_whole_can_lose_what_was_flushed(rack, level, degraded, action, policy, expected):
+    rack.sata("sda", cache="off")
+    place = rack.host.disk("md0", "virtual", slaves=["sda"])
+    for name, word in {"level": level, "degraded": degraded, "sync_action": action, "consistency_policy": policy}.items():
+        rack.host.write(str((place / "md" / name).relative_to(rack.host.root)), word + "\n")
+    assert _ruling(rack.stack(), "md0")[0] == expected
+
+
+@pytest.mark.parametrize("name", ["zd0", "drbd0", "nullb0"])
+def test_the_word_of_a_driver_that_nobody_here_knows_is_no_evidence(rack, name):
+    rack.host.disk(name, "virtual", write_cache="write back")
+    verdict, _unflushed, reason = _ruling(rack.stack(), name)
+    assert verdict == "unknown"
+    assert "cannot be seen from here" in reason
+
+
+def test_a_medium_that_nothing_is_known_about_is_not_declared_safe_by_a_cache_above_it(rack):
+    rack.host.disk("dm-0", "virtual", dm_name="mpatha", dm_uuid="mpath-1")
+    rack.table += "mpatha: 0 2048 multipath 0 0 0 0\n"
+    rack.volume("dm-1", "vg-data", ["dm-0"], target="cache")
+    rack.status = _CACHE_STATUS
+    assert _ruling(rack.stack(), "dm-1")[0] == "unknown"
+
+
+def test_an_nvme_namespace_on_a_network_is_unknown(rack):
+    place = rack.host.disk("nvme0n1", "nvme")
+    (place / "device/transport").write_text("tcp\n")
+    verdict, _unflushed, reason = _ruling(rack.stack(), "nvme0n1")
+    assert verdict == "unknown"
+    assert "on a network" in reason
+
+
+def test_layers_under_a_volume_do_not_take_its_name(rack):
+    rack.sata("sda")
+    rack.volume("dm-0", "vg0-data", ["sda"], uuid="LVM-abc")
+    rack.volume("dm-1", "vg0-data-real", ["sda"], uuid="LVM-abc-real")
+    devices = rack.stack().as_devices()
+    assert set(devices) == {"sda", "vg0/data", "dm-1"}
+    assert devices["vg0/data"]["name"] == "dm-0"
+
+
 def test_a_partition_is_ruled_by_its_disk(rack):
     rack.sata("sda", kernel="write through")
     rack.host.partition("sda", 1)

@@ -151,7 +151,23 @@ def test_on_the_real_root_a_plain_file_is_no_block_device(tmp_path):
 
 @pytest.mark.parametrize(
     "path",
-    ["/dev/sda", "/dev/sdaa", "/dev/sda1", "/dev/nvme0n1", "/dev/nvme0n1p2", "/dev/dm-3", "/dev/md0", "/dev/vdb", "/dev/bcache0", "/dev/disk/by-diskseq/9"],
+    [
+        "/dev/sda",
+        "/dev/sdaa",
+        "/dev/sda1",
+        "/dev/nvme0n1",
+        "/dev/nvme0n1p2",
+        "/dev/dm-3",
+        "/dev/md0",
+        "/dev/vdb",
+        "/dev/bcache0",
+        "/dev/disk/by-diskseq/9",
+        "/dev/block/8:16",
+        "//dev/sda",
+        "/dev/./sda",
+        "/dev/mmcblk0p1",
+        "/dev/xvda1",
+    ],
 )
 def test_names_that_change_at_a_reboot(path):
     assert not is_stable(path)
@@ -160,6 +176,44 @@ def test_names_that_change_at_a_reboot(path):
 @pytest.mark.parametrize("path", ["/dev/disk/by-id/ata-X", "/dev/vg0/data", "/dev/mapper/vg0-data", "/dev/md/array", "/dev/etherd/e7.1"])
 def test_names_that_stay(path):
     assert is_stable(path)
+
+
+def test_a_link_that_two_drives_claim_names_none_of_them(host):
+    host.disk("sda", DEVLINKS="/dev/disk/by-id/ata-Cheap_0001 /dev/disk/by-id/wwn-0x1")
+    host.disk("sdb", DEVLINKS="/dev/disk/by-id/ata-Cheap_0001")
+    devices, _runner = _read(host)
+    assert devices.get("sda").stable_path == "/dev/disk/by-id/wwn-0x1"
+    assert devices.get("sdb").stable_path is None
+    assert [one.name for one in devices.claimants("/dev/disk/by-id/ata-Cheap_0001")] == ["sda", "sdb"]
+    assert [one.name for one in devices.claimants("/dev/disk/by-id/wwn-0x1")] == ["sda"]
+
+
+def test_the_hidden_paths_of_an_nvme_namespace_are_no_devices(host):
+    host.disk("nvme0n1", "nvme", serial="S1")
+    place = host.disk("nvme0c0n1", "nvme", serial="S1")
+    (place / "dev").unlink()
+    assert [device.name for device in _read(host)[0]] == ["nvme0n1"]
+
+
+def test_a_container_that_may_not_ask_device_mapper_still_has_devices(host):
+    host.disk("dm-0", "virtual", dm_name="vg0-data", dm_uuid=_LVM)
+    (host.root / "dev/mapper/control").unlink()
+    devices, runner = _read(host)
+    assert devices.get("dm-0").dm_targets == ()
+    assert runner.calls == [("udevadm", "info", "--export-db")]
+
+
+@pytest.mark.parametrize("driver", ["stex", "hptiop", "3w-xxxx"])
+def test_raid_controllers_of_every_age(host, driver):
+    host.disk("sda", "raid", driver=driver)
+    assert _read(host)[0].get("sda").transport == "raid"
+
+
+def test_a_volume_of_a_host_adapter_that_makes_raid_is_one(host):
+    host.disk("sda", "sas", model="Logical Volume")
+    host.disk("sdb", "sas", model="ST4000NM0023")
+    devices, _runner = _read(host)
+    assert (devices.get("sda").transport, devices.get("sdb").transport) == ("raid", "sas")
 
 
 def test_signatures_from_udev(host):

@@ -12,9 +12,12 @@ physical volume or a raw swap device pass it. Nothing here relies on it.
 
 Three kinds of objection:
 
-* nobody may overrule it: missing, no block device, mounted, swap, held by another device, opened for writing, read-only;
+* nobody may overrule it: missing, no block device, mounted, swap, held by another device, under a loop device, exported by the
+  kernel, opened for writing, read-only;
 * the device named is not the device meant: ``identity`` does not match, or matches several devices;
 * it contains data: ``allow_data_loss: true`` together with the matching ``identity`` of that very item overrules it.
+
+:func:`claimed` keeps what was found true for a device while fio writes to it.
 """
 
 from __future__ import annotations
@@ -56,6 +59,9 @@ _KERNEL_TREES = ("/dev", "/proc", "/sys")
 _ATTEMPTS = 3
 _PAUSE = 0.3
 
+#: What the kernel appends to the path of a node that is gone.
+_DELETED = " (deleted)"
+
 
 @dataclass(frozen=True)
 class Target:
@@ -78,7 +84,8 @@ class Target:
 class Neighbour:
     """The target itself, or a device above it, below it, or of the same storage; ``relation`` says which.
 
-    ``signatures`` are those that are no normal part of the stack; ``strangers`` are devices that hold it.
+    ``signatures`` are those that are no normal part of the stack; ``strangers`` are devices that hold it or are loops over it;
+    ``exports`` says through what the kernel gives it to other hosts.
     """
 
     relation: str
@@ -86,6 +93,7 @@ class Neighbour:
     mountpoints: tuple[str, ...] = ()
     swap: bool = False
     strangers: tuple[str, ...] = ()
+    exports: tuple[str, ...] = ()
     busy: str | None = None
     signatures: tuple[str, ...] = ()
 
@@ -187,6 +195,40 @@ def require(facts: TargetFacts, *, writing: bool) -> None:
     )
 
 
+@contextlib.contextmanager
+def claimed(facts: TargetFacts, root: Path = Path("/"), *, pause: t.Callable[[float], None] = time.sleep) -> t.Iterator[None]:
+    """Hold a block device exclusively, so that nobody can mount it or build on it meanwhile; a plain file is left alone.
+
+    fio itself opens without O_EXCL, and so is not kept out. Source: open(2), O_EXCL without O_CREAT on a block device.
+
+    :raises Refused: if somebody else has it by now, or if its name belongs to another device than the one examined.
+    """
+    if facts.device is None:
+        yield
+        return
+    descriptor = _open_exclusively(root / facts.path.lstrip("/"), facts, pause)
+    try:
+        status = os.fstat(descriptor)
+        # Below another root the nodes are plain files.
+        same = _number(status.st_rdev) == facts.device.number if stat.S_ISBLK(status.st_mode) else root != Path("/")
+        if not same:
+            raise Refused(f"{facts.target.path} has become another device since it was examined ({facts.device.number}).", item=facts.target.path)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _open_exclusively(node: Path, facts: TargetFacts, pause: t.Callable[[float], None]) -> int:
+    for attempt in range(_ATTEMPTS):
+        if attempt:
+            pause(_PAUSE)
+        try:
+            return os.open(node, os.O_RDONLY | os.O_EXCL | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            reason = os.strerror(error.errno or 0)
+    raise Refused(f"{facts.target.path} was free when it was examined and cannot be opened exclusively now: {reason}.", item=facts.target.path)
+
+
 def _permitted(facts: TargetFacts) -> bool:
     return facts.target.allow_data_loss and facts.identity_matches is True
 
@@ -229,6 +271,8 @@ def _use_objections(neighbour: Neighbour) -> t.Iterator[Objection]:
         yield Objection("in_use", f"{where} is swap space in use")
     if neighbour.strangers:
         yield Objection("in_use", f"{where} is part of {', '.join(neighbour.strangers)}")
+    if neighbour.exports:
+        yield Objection("in_use", f"{where} is exported by {', '.join(neighbour.exports)}")
     if neighbour.busy:
         yield Objection("in_use", f"{where} cannot be opened exclusively: {neighbour.busy}")
 
@@ -256,6 +300,9 @@ class _Examination:
         self.pause = pause
         self.device = devices.resolve(target.path)
         self.mounts_elsewhere = _mount_numbers(root / "proc/1/mountinfo")
+        # Kernel names of loop devices, and of what each lies on: it leaves no holder there, and no exclusive open would tell.
+        self.loops = {one.name: self._device_at(_backing_text(root, one.name)) for one in devices if one.kind == "loop"}
+        self.exports = [(self._device_at(path), exporter) for path, exporter in kernel_exports(root)]
 
     def facts(self, writing: bool) -> TargetFacts:
         device = self.device
@@ -296,7 +343,7 @@ class _Examination:
     def _neighbours(self) -> tuple[Neighbour, ...]:
         device = self.device
         found = [self._look("itself", device, self._signatures(device))]
-        for child in self.devices.children(device):
+        for child in self._above(device):
             relation = "partition of it" if child.kind == "partition" else "built on it"
             # What is built on it is in use whatever it contains; a suspended mapping would block its reader.
             partition = child.kind == "partition"
@@ -315,39 +362,71 @@ class _Examination:
         return tuple(found)
 
     def _below(self, device: BlockDevice) -> list[BlockDevice]:
-        names = [device.parent] if device.parent else list(device.slaves)
-        backing = self._backing_file(device.name)
-        if backing:
-            # A loop device does not hold the device under it: neither its holders nor an exclusive open would tell.
-            names += [one.name for one in self.devices if one.path == backing]
+        names = [device.parent] if device.parent else [*device.slaves, self.loops.get(device.name) or ""]
         return [one for one in map(self.devices.get, names) if one is not None]
 
+    def _above(self, device: BlockDevice) -> list[BlockDevice]:
+        """Everything built on a device, nearest first: partitions, holders, loop devices over it, and theirs."""
+        found: dict[str, BlockDevice] = {}
+        queue = [device]
+        while queue:
+            one = queue.pop(0)
+            for name in (*one.partitions, *one.holders, *self._loops_over(one)):
+                above = self.devices.get(name)
+                if above is not None and name not in found and name != device.name:
+                    found[name] = above
+                    queue.append(above)
+        return list(found.values())
+
+    def _loops_over(self, device: BlockDevice) -> list[str]:
+        return [loop for loop, below in self.loops.items() if below == device.name]
+
+    def _own_loops(self) -> set[str]:
+        """Loop devices that are the target or lie below it."""
+        found: set[str] = set()
+        queue = [self.device]
+        while queue:
+            one = queue.pop(0)
+            if one.name not in found:
+                found.add(one.name)
+                queue += self._below(one)
+        return found & set(self.loops)
+
+    def _device_at(self, path: str | None) -> str | None:
+        """The kernel name of the block device behind a path that the kernel gives; ``None`` if there is none."""
+        # The kernel adds this when the node was made anew by udev; the device may be there all the same.
+        for text in (path, path[: -len(_DELETED)] if path and path.endswith(_DELETED) else None):
+            if text and text.startswith("/"):
+                with contextlib.suppress(DeviceMissing):
+                    return self.devices.resolve(text).name
+        return None
+
     def _backing_file(self, name: str) -> str | None:
-        try:
-            text = (self.root / "sys/class/block" / name / "loop/backing_file").read_text()
-        except OSError:
-            return None
-        return os.path.realpath(text.rstrip("\n"))
+        text = _backing_text(self.root, name)
+        return None if text is None else os.path.realpath(text)
 
     def _same_storage(self) -> list[BlockDevice]:
         """Other block devices with the very same bytes: paths with one WWN, loop devices on one file; with their children."""
         disks = [one for one in (self.device, *self.devices.parents(self.device)) if one.kind in ("disk", "loop")]
-        known = {one.name for disk in disks for one in (disk, *self.devices.children(disk))} | {self.device.name}
+        known = {one.name for disk in disks for one in (disk, *self._above(disk))} | {self.device.name}
         found: dict[str, BlockDevice] = {}
         for disk in disks:
             file = self._backing_file(disk.name)
             for other in self.devices:
                 same_unit = disk.kind == other.kind == "disk" and disk.wwn is not None and disk.wwn == other.wwn
                 if other.name not in known and (same_unit or (file is not None and self._backing_file(other.name) == file)):
-                    found.update({one.name: one for one in (other, *self.devices.children(other)) if one.name not in known})
+                    found.update({one.name: one for one in (other, *self._above(other)) if one.name not in known})
         return list(found.values())
 
     def _look(self, relation: str, device: BlockDevice, signatures: tuple[str, ...], *, exclusive: bool = True) -> Neighbour:
         points = device.mountpoints or (("another mount namespace",) if device.number in self.mounts_elsewhere else ())
         # Below the target the holders are the target's own stack.
-        strangers = tuple(f"/dev/{name}" for name in device.holders) if relation in ("itself", "partition of it", "the same storage") else ()
+        holders = device.holders if relation in ("itself", "partition of it", "the same storage") else ()
+        own = self._own_loops()
+        strangers = tuple(f"/dev/{name}" for name in (*holders, *(loop for loop in self._loops_over(device) if loop not in own)))
+        exports = tuple(exporter for name, exporter in self.exports if name == device.name)
         busy = self._open(device.path, os.O_RDONLY | os.O_EXCL) if exclusive else None
-        return Neighbour(relation, device.path, points, device.swap, strangers, busy, signatures)
+        return Neighbour(relation, device.path, points, device.swap, strangers, exports, busy, signatures)
 
     def _open(self, path: str, flags: int, accept: t.Container[int] = ()) -> str | None:
         """Why a device cannot be opened so, after a few attempts; ``None`` if it can. It is closed at once."""
@@ -389,6 +468,41 @@ class _Examination:
             if not found:
                 break
         return found
+
+
+def kernel_exports(root: Path) -> list[tuple[str, str]]:
+    """What the kernel gives to other hosts: the path as it was configured, and by what it is exported.
+
+    Such a target opens its device without O_EXCL, has no holder link and no process with a file descriptor.
+    Sources: drivers/nvme/target/configfs.c (``device_path``, and ``enable`` of a namespace) and
+    drivers/target/target_core_configfs.c (``udev_path`` of a backstore of LIO).
+    """
+    config = root / "sys/kernel/config"
+    found = []
+    for namespace in sorted((config / "nvmet/subsystems").glob("*/namespaces/*")):
+        path = _line(namespace / "device_path")
+        if path and _line(namespace / "enable") == "1":
+            found.append((path, f"nvmet subsystem {namespace.parent.parent.name}"))
+    for backstore in sorted((config / "target/core").glob("*/*")):
+        path = _line(backstore / "udev_path")
+        if path:
+            found.append((path, f"LIO backstore {backstore.parent.name}/{backstore.name}"))
+    return found
+
+
+def _line(path: Path) -> str:
+    """The only line of a file of the kernel; empty if it cannot be read."""
+    try:
+        return path.read_text(errors="replace").strip("\n\0 ")
+    except OSError:
+        return ""
+
+
+def _backing_text(root: Path, loop: str) -> str | None:
+    try:
+        return (root / "sys/class/block" / loop / "loop/backing_file").read_text(errors="surrogateescape").rstrip("\n")
+    except OSError:
+        return None
 
 
 def writers_of(root: Path, wanted: t.Callable[[os.stat_result], bool]) -> tuple[str, ...]:
@@ -465,7 +579,7 @@ def _examine_file(target: Target, root: Path, created: t.Container[str]) -> Targ
 
 
 def _file_users(real: Path, inside: str, root: Path) -> Neighbour:
-    """Whether a file is swap space or lies under a loop device."""
+    """Whether a file is swap space, lies under a loop device or is exported."""
     swap = False
     with contextlib.suppress(OSError):
         lines = (root / "proc/swaps").read_text().splitlines()[1:]
@@ -475,4 +589,5 @@ def _file_users(real: Path, inside: str, root: Path) -> Neighbour:
         with contextlib.suppress(OSError):
             if os.path.realpath(root / backing.read_text().rstrip("\n").lstrip("/")) == str(real):
                 loops.append(f"/dev/{backing.parent.parent.name}")
-    return Neighbour("itself", inside, swap=swap, strangers=tuple(loops))
+    exports = tuple(exporter for path, exporter in kernel_exports(root) if os.path.realpath(root / path.lstrip("/")) == str(real))
+    return Neighbour("itself", inside, swap=swap, strangers=tuple(loops), exports=exports)

@@ -13,6 +13,7 @@ is guarded again right before it runs, for the host may have changed since.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -22,7 +23,7 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
@@ -191,12 +192,10 @@ def _kept(cells: t.Sequence[Cell], facts: t.Mapping[CellKey, TargetFacts], spool
         meta = spool.read_meta(cell.key)
         if meta is None or meta.get("state") != "ok":
             continue
-        same = (meta.get("workload_sha256"), meta.get("fio_version"), meta.get("target", {}).get("identity")) == (
-            cell.job.workload_sha256,
-            version.text,
-            facts[cell.key].identity,
-        )
-        if not same:
+        said = meta.get("target")
+        now = _describe_target(cell.target, facts[cell.key])
+        same = (meta.get("workload_sha256"), meta.get("fio_version")) == (cell.job.workload_sha256, version.text)
+        if not same or not isinstance(said, dict) or _what_was_measured(said) != _what_was_measured(now):
             raise BadInput(
                 f"The spool holds an ok result of {cell.key} in the campaign {spool.campaign} that was measured with another job, target or fio: "
                 "collect it first, choose another campaign or variant, or set replace: true.",
@@ -204,6 +203,14 @@ def _kept(cells: t.Sequence[Cell], facts: t.Mapping[CellKey, TargetFacts], spool
             )
         kept[cell.key] = meta
     return kept
+
+
+def _what_was_measured(target: t.Mapping[str, t.Any]) -> tuple[t.Any, ...]:
+    """What of a described target makes its figures those of another one: see :func:`_describe_target`."""
+    identity, used = target.get("identity"), target.get("used_size")
+    # A file is laid out by fio as large as asked for, so what it had before says nothing.
+    size = None if target.get("kind") == "file" and used is not None else target.get("size")
+    return (target.get("kind"), identity, target.get("path") if identity is None else None, used, size)
 
 
 class _Campaign:
@@ -248,7 +255,7 @@ class _Campaign:
         except StorageError as error:
             if error.kind == "spool":
                 raise
-            return self._store_unmeasured(cell, Decision("failed", error.message), started)
+            return self._store_unmeasured(cell, Decision("refused" if isinstance(error, Refused) else "failed", error.message), started)
 
     def _run(self, cell: Cell, facts: TargetFacts, below: t.Sequence[BlockDevice], text: str, folder: Path) -> dict[str, t.Any]:
         job_file = folder / "job.fio"
@@ -260,7 +267,8 @@ class _Campaign:
         long = (cell.job.longest or self.settings.timeout) > fio_run.LONG_RUN
         if facts.target.kind == "file" and not facts.exists:
             self.created.add(facts.path)
-        run = fio_run.run_fio(self.host.runner, job_file, folder, limit=limit, long=long, read_only=self._read_only(cell, facts), clock=self.host.clock)
+        with guard.claimed(facts, self.host.root) if cell.job.writes else contextlib.nullcontext():
+            run = fio_run.run_fio(self.host.runner, job_file, folder, limit=limit, long=long, read_only=self._read_only(cell, facts), clock=self.host.clock)
         after = {"time": self.host.clock(), "devices": fio_run.read_device_stats(names, self.host.root)}
         stacks["after"] = self._stack(below)
         output = fio_run.read_output(run)

@@ -22,6 +22,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import tarfile
 import typing as t
 from dataclasses import dataclass
@@ -91,14 +92,16 @@ class Spool:
     def opened(self) -> t.Iterator[None]:
         """Make the campaign's folder, readable for the user that fetches, and see that there is space and nobody else.
 
-        :raises SpoolError: if that cannot be done, or if another run is measuring on this host.
+        Folders that are there already keep their modes: they may be anybody's.
+
+        :raises SpoolError: if that cannot be done, if somebody else could put a link in its place, or if another run is
+            measuring on this host.
         """
         with contextlib.ExitStack() as held:
             with self._explained():
-                self.home.mkdir(parents=True, exist_ok=True)
-                for folder in (self.folder, self.home):
-                    folder.chmod(0o755)
-                lock = held.enter_context(open(self.folder / ".lock", "w"))
+                _make_folders(self.home)
+                lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+                held.callback(os.close, lock)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -197,10 +200,13 @@ class Spool:
         draft = self.folder / f".{self.campaign}.tar.new"
         with self._explained():
             try:
-                with tarfile.open(draft, "w", format=tarfile.PAX_FORMAT) as tar:
+                # What a run left that was killed. Never through a link that somebody else has put there.
+                with contextlib.suppress(FileNotFoundError):
+                    draft.unlink()
+                with open(draft, "xb") as new, tarfile.open(fileobj=new, mode="w", format=tarfile.PAX_FORMAT) as tar:
                     for file in (file for cell in cells for file in sorted(cell.iterdir())):
                         _add(tar, file, str(file.relative_to(self.home)))
-                draft.chmod(0o644)
+                    os.fchmod(new.fileno(), 0o644)
                 draft.rename(self.archive)
             finally:
                 with contextlib.suppress(FileNotFoundError):
@@ -220,6 +226,58 @@ class Spool:
                 f"The spool {self.folder} on this host cannot be used: {error.strerror} ({error.filename}). Correct it or set spool to another folder.",
                 item=str(self.folder),
             ) from None
+
+
+def _make_folders(wanted: Path) -> None:
+    """Make a folder and those above it; what is made is readable for everybody, what was there stays as it is.
+
+    :raises SpoolError: if somebody else could have made one of them, or could exchange it: root would write where they choose.
+    """
+    absolute = Path(os.path.abspath(wanted))
+    for folder in _from_the_top(absolute):
+        _require_parent(folder)
+        try:
+            folder.mkdir()
+        except OSError:
+            # Not every system says of an existing folder that it exists: it may be read-only as well.
+            if folder.exists() and not folder.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from None
+            if not folder.exists():
+                raise
+        else:
+            folder.chmod(0o755)
+        # A link leads through folders of its own.
+        for part in (folder, *_from_the_top(Path(os.path.realpath(folder)))):
+            _require_parent(part)
+            _require_owner(part)
+    if os.stat(absolute).st_mode & stat.S_IWOTH:
+        raise SpoolError(
+            f"Everybody may write to the spool's folder {absolute} on this host: take o+w from it, or give the campaign another name.", item=str(wanted)
+        )
+
+
+def _from_the_top(folder: Path) -> tuple[Path, ...]:
+    return (*reversed(folder.parents), folder)
+
+
+def _require_parent(folder: Path) -> None:
+    """Where everybody may write and no sticky bit protects what is there, everybody may put a link in a folder's place."""
+    mode = os.stat(folder.parent).st_mode
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        raise SpoolError(
+            f"Everybody may exchange the spool's folder {folder} on this host: take o+w from {folder.parent}, or set spool to another folder.", item=str(folder)
+        )
+
+
+def _require_owner(folder: Path) -> None:
+    """What lies where everybody may write must have been made by this user or root; elsewhere whoever may write is trusted."""
+    owner = os.lstat(folder).st_uid
+    if os.stat(folder.parent).st_mode & stat.S_IWOTH and owner not in (0, os.geteuid()):
+        raise SpoolError(
+            f"The spool's folder {folder} on this host was made by the user with the number {owner}, and everybody may make one there: "
+            "set spool to another folder.",
+            item=str(folder),
+        )
 
 
 def _json(content: t.Any) -> bytes:

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
 import shutil
 
 import pytest
@@ -212,6 +214,71 @@ def test_another_job_under_the_same_name_is_no_repetition(rig):
     rig.measure(cell())
     with pytest.raises(BadInput, match="collect it first, choose another campaign or variant"):
         rig.measure(cell(job={**WRITE, "bs": "8k"}))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rig: cell(target={"device": "/dev/sdb", "size": 2**20}),
+        lambda rig: grown(rig, size=2**31) or cell(),
+        lambda rig: grown(rig, serial="S-X") or cell(),
+        lambda rig: (rig.root / "data").mkdir() or cell(target={"file": "/data/f", "size": 2**30}),
+    ],
+    ids=["used size", "size", "identity", "kind"],
+)
+def test_another_target_under_the_same_name_is_no_repetition(rig, change):
+    rig.measure(cell())
+    row = change(rig)
+    with pytest.raises(BadInput, match="measured with another job, target or fio"):
+        rig.measure(row)
+    assert len(rig.sent) == 1
+    assert rig.measure(row, replace=True)["cells"][0]["state"] == "ok"
+
+
+def grown(rig, **values):
+    rig.disks[0] = dataclasses.replace(rig.disks[0], **values)
+
+
+def test_a_device_without_a_name_is_the_same_only_under_the_same_path(rig):
+    grown(rig, serial=None)
+    rig.disks[1] = dataclasses.replace(rig.disks[1], serial=None, mountpoints=())
+    rig.measure(cell())
+    assert rig.measure(cell())["changed"] is False
+    with pytest.raises(BadInput, match="another job, target or fio"):
+        rig.measure(cell(target={"device": "/dev/sdc"}))
+
+
+def test_a_named_device_may_be_found_by_another_path(rig):
+    rig.measure(cell())
+    (rig.root / "dev/link").symlink_to(rig.root / "dev/sdb")
+    assert rig.measure(cell(target={"device": "/dev/link"}))["changed"] is False
+
+
+def test_a_file_that_fio_has_made_is_the_same_target_afterwards(rig):
+    (rig.root / "data").mkdir()
+    rig.before_fio = lambda: (rig.root / "data/f").write_bytes(b"x" * 8192)
+    row = cell(target={"file": "/data/f", "size": 8192, "allow_data_loss": True})
+    rig.measure(row)
+    assert rig.measure(row)["changed"] is False
+
+
+def test_a_device_is_held_while_it_is_written_and_not_while_it_is_read(rig):
+    held = []
+    node = str(rig.root / "dev/sdb")
+    rig.before_fio = lambda: held.append(any(os.path.realpath(f"/proc/self/fd/{name}") == node for name in os.listdir("/proc/self/fd")))
+    rig.jobs = [GOOD, {**GOOD, "jobname": "r", "read": GOOD["write"]}]
+    rig.measure(cell(), cell(name="r", job={"rw": "read"}))
+    assert held == [True, False]
+
+
+def test_a_device_that_is_taken_after_it_was_examined_is_refused(rig, monkeypatch):
+    def taken(facts, root):
+        raise Refused("/dev/sdb was free when it was examined and cannot be opened exclusively now: Device or resource busy.")
+
+    monkeypatch.setattr(fio_measure.guard, "claimed", taken)
+    (row,) = rig.measure(cell())["cells"]
+    assert (row["state"], row["summary"], rig.sent) == ("refused", None, [])
+    assert "was free when it was examined" in row["reason"]
 
 
 def test_a_job_that_reads_forbids_fio_to_write(rig):

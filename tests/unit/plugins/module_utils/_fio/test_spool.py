@@ -77,6 +77,87 @@ def test_a_spool_that_cannot_be_made(tmp_path):
         Spool(tmp_path / "file", "c1").opened().__enter__()
 
 
+def mode_of(path):
+    return path.stat().st_mode & 0o7777
+
+
+def test_what_was_there_keeps_its_mode_and_what_is_made_can_be_fetched(tmp_path):
+    for mode in (0o700, 0o1777):
+        mine = tmp_path / f"{mode:o}"
+        mine.mkdir()
+        mine.chmod(mode)
+        umask = os.umask(0o077)
+        try:
+            with Spool(mine, "c1").opened(), Spool(mine / "deeper/still", "c1").opened():
+                pass
+        finally:
+            os.umask(umask)
+        assert mode_of(mine) == mode
+        assert {mode_of(mine / name) for name in ("c1", "deeper", "deeper/still", "deeper/still/c1")} == {0o755}
+    home = tmp_path / "700/c1"
+    home.chmod(0o700)
+    with Spool(tmp_path / "700", "c1").opened():
+        assert mode_of(home) == 0o700
+
+
+def test_the_lock_is_neither_emptied_nor_followed(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    os.link(precious, tmp_path / ".lock")
+    with Spool(tmp_path, "c1").opened():
+        assert precious.read_text() == "kept"
+    (tmp_path / ".lock").unlink()
+    (tmp_path / ".lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(SpoolError, match=r"cannot be used: Too many levels of symbolic links \(.*/\.lock\)"), Spool(tmp_path, "c1").opened():
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_archive_is_not_written_through_a_link(spool, tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    (spool.folder / ".c1.tar.new").symlink_to(precious)
+    spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+    assert tarfile.is_tarfile(spool.pack()["path"])
+    assert precious.read_text() == "kept"
+
+
+def test_a_spool_that_everybody_may_exchange_is_refused(tmp_path):
+    tmp_path.chmod(0o777)
+    with pytest.raises(SpoolError, match=r"Everybody may exchange the spool's folder .*: take o\+w from"), Spool(tmp_path / "spool", "c1").opened():
+        pass
+    assert not (tmp_path / "spool").exists()
+
+
+def test_a_campaign_named_like_a_folder_of_everybody_is_refused(tmp_path):
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp").chmod(0o1777)
+    with pytest.raises(SpoolError, match="Everybody may write to the spool's folder"), Spool(tmp_path, "tmp").opened():
+        pass
+    assert mode_of(tmp_path / "tmp") == 0o1777
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
+@pytest.mark.parametrize("kind", ["folder", "link", "link on the way"])
+def test_what_somebody_else_made_where_everybody_may_is_refused(tmp_path, kind):
+    shared, elsewhere = tmp_path / "shared", tmp_path / "elsewhere"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    elsewhere.mkdir()
+    trap = shared / "spool"
+    if kind == "folder":
+        trap.mkdir()
+    else:
+        trap.symlink_to(elsewhere)
+    os.chown(trap, 65534, 65534, follow_symlinks=False)
+    with pytest.raises(SpoolError, match="was made by the user with the number 65534"), Spool(trap / "x" if "way" in kind else trap, "c1").opened():
+        pass
+    assert list(elsewhere.iterdir()) == []
+    os.chown(trap, 0, 0, follow_symlinks=False)
+    with Spool(trap, "c1").opened():
+        assert (trap / "c1").is_dir()
+
+
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "a..b", "a b", "x\n", "a" * 200])
 def test_names_that_are_no_folder(name, tmp_path):
     with pytest.raises(BadInput, match="cannot be the name of a campaign"):

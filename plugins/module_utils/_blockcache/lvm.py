@@ -14,13 +14,12 @@ forgiven only if its effect is read back, and nothing is taken away before the k
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm, lvm_plan, lvm_report
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm, lvm_device, lvm_plan, lvm_report
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_plan import LAYER, TAG, Present
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import WantedCache, read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
@@ -45,8 +44,6 @@ PATIENCE = 7 * 24 * 3600.0
 STANDSTILL = 600.0
 #: Between two looks at a flush.
 INTERVAL = 2.0
-
-_REDUNDANT_LEVELS = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
 
 
 class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
@@ -81,46 +78,43 @@ class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
     def read(self) -> Present:
         """One lvs, one pvs and, where there is a cache, one dmsetup, whatever the number of caches; and the block devices.
 
-        Only a cache device that is no physical volume yet costs a wipefs more.
+        Only a cache device that is no physical volume yet costs a wipefs more, and is opened.
         """
         volumes, physical = self._read_volumes(), self._read_physical()
         devices = read_devices(self.runner, self.root)
         cached = [volume for volume in volumes if volume.cached]
         status = dm.read_status(self.runner) if cached else {}
         pv_devices = _pv_devices(physical, devices)
+        arrays = {device.name: lvm_device.md_redundancy(self.root, device.name) for device in devices if device.kind == "md"}
         names = {volume.full_name: dm.device_name(volume.vg, volume.name) for volume in cached}
         return Present(
             volumes=volumes,
             physical=physical,
             devices=devices,
             pv_devices=pv_devices,
-            signatures=self._read_signatures(devices, pv_devices),
+            findings=self._examine(devices, pv_devices),
             kernel={full_name: status[name] for full_name, name in names.items() if name in status},
-            redundant=frozenset(device.name for device in devices if device.kind == "md" and self._md_level(device.name) in _REDUNDANT_LEVELS),
+            redundant=frozenset(name for name, redundant in arrays.items() if redundant),
+            degraded=frozenset(name for name, redundant in arrays.items() if redundant is False),
             cache_check=self.runner.has("cache_check"),
         )
 
     def plan(self, present: Present, wanted: t.Sequence[WantedCache]) -> list[Step]:
         return lvm_plan.plan(present, wanted)
 
-    def _read_signatures(self, devices: Devices, pv_devices: t.Mapping[str, str]) -> dict[str, list[str]]:
-        found = {}
+    def facts(self, present: Present) -> dict[str, t.Any]:
+        return {"problems": lvm_plan.problems(present)}
+
+    def _examine(self, devices: Devices, pv_devices: t.Mapping[str, str]) -> dict[str, lvm_device.Finding]:
+        found: dict[str, lvm_device.Finding] = {}
         for path in self.candidates:
             try:
                 device = devices.resolve(path)
             except DeviceMissing:
                 continue
-            if device.name not in pv_devices.values():
-                found[device.name] = self._signatures(path)
+            if device.name not in found and device.name not in pv_devices.values():
+                found[device.name] = lvm_device.examine(self.runner, path, self.root, self.sleep)
         return found
-
-    def _signatures(self, path: str) -> list[str]:
-        """The types of what wipefs(8) finds: ``{"signatures": [{"type": "ext4", …}]}``, or nothing at all on an empty device."""
-        completed = self.runner.run(["wipefs", "--no-act", "--json", path], item=path)
-        try:
-            return [str(entry["type"]) for entry in json.loads(completed.stdout)["signatures"]] if completed.stdout.strip() else []
-        except (ValueError, KeyError, TypeError):
-            raise NotUnderstood(f"{completed.command_line} printed what is not understood: {completed.stdout.strip()[:200]}", completed=completed) from None
 
     def _read_volumes(self) -> tuple[lvm_report.LogicalVolume, ...]:
         return self._report(lvm_report.LVS, lvm_report.parse_logical_volumes)
@@ -139,12 +133,6 @@ class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
             error.completed = completed
             raise
 
-    def _md_level(self, name: str) -> str:
-        try:
-            return (self.root / "sys/class/block" / name / "md/level").read_text().strip()
-        except OSError:
-            return ""
-
     # -- apply
 
     def apply(self, step: Step) -> None:
@@ -153,11 +141,11 @@ class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
 
     def _create_physical_volume(self, step: Step) -> None:
         path = step.arguments["path"]
-        found = self._signatures(path)
-        if found:
+        finding = lvm_device.examine(self.runner, path, self.root, self.sleep)
+        if finding.reasons:
             raise Refused(
-                f"{step.item}: {path} has got a signature ({', '.join(found)}) since it was looked at, so that it is not taken for a cache:"
-                f" name an empty device, or, if nothing on it is needed, run wipefs -a {path} yourself.",
+                f"{step.item}: {path} was empty when it was looked at and now {' and '.join(finding.reasons)}, so that it is not taken for a cache:"
+                f" {finding.advice(path)}.",
                 item=step.item,
             )
         # Without --yes: pvcreate asks before it wipes anything, and no answer is no.
@@ -274,8 +262,11 @@ class LvmCacheLayer(Layer[Present, t.Sequence[WantedCache]]):
         return dm.read_status(self.runner).get(dm.device_name(vg, lv))
 
     def _physical_volume(self, path: str) -> lvm_report.PhysicalVolume | None:
-        wanted = os.path.realpath(path)
-        return next((pv for pv in self._read_physical() if os.path.realpath(pv.path) == wanted), None)
+        wanted = self._real(path)
+        return next((pv for pv in self._read_physical() if self._real(pv.path) == wanted), None)
+
+    def _real(self, path: str) -> str:
+        return os.path.realpath(self.root / path.lstrip("/"))
 
 
 class FlushWatch:
@@ -340,7 +331,7 @@ def _pv_devices(physical: t.Sequence[lvm_report.PhysicalVolume], devices: Device
 def run_module(module: AnsibleModule) -> t.NoReturn:
     """The whole of the module ``lvm_cache``."""
     if not module.params["caches"]:
-        module.exit_json(**Outcome((), None).as_result())
+        module.exit_json(problems=[], **Outcome((), None).as_result())
     try:
         wanted = read_items(module.params["caches"])
     except StorageError as error:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import lvm_layout
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import CacheStatus
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_device import Finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_report import LogicalVolume, PhysicalVolume
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import MIGRATION_THRESHOLD, WantedCache, require_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
@@ -25,6 +26,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 LAYER = "lvm_cache"
 #: On every volume that this layer made: without it an unattached volume might hold somebody's data and is left alone.
 TAG = "cachefleet.storage"
+#: What protects the blocks that are only in a write-back cache.
+MIRRORED, DEGRADED, UNMIRRORED = "mirrored", "degraded", "none"
 #: Volumes that dm-cache can sit on. Thin pools, snapshots and mirrors of the old kind are other stories.
 CACHEABLE = ("linear", "striped", "raid0", "raid0_meta", "raid1", "raid10", "raid10_near", "raid4", "raid5", "raid6")
 
@@ -36,9 +39,10 @@ class Present:
     :param pv_devices: kernel name of the device behind each physical volume, by the path LVM reports.
     :param kernel: what the kernel says of each cache, by the full name of the volume. LVM's own ``cache_mode`` and
         ``cache_policy`` are what it has stored, and after a command that was killed the kernel does something else.
-    :param signatures: what wipefs found on each wanted cache device that is no physical volume yet, by kernel name.
+    :param findings: what each wanted cache device that is no physical volume yet contains and is used by, by kernel name.
         udev does not know it all: after pvremove it was seen to miss the file system that was made next.
     :param redundant: kernel names of MD arrays that survive the loss of a member.
+    :param degraded: kernel names of MD arrays that would, if they had all their members.
     :param cache_check: whether the checker of cache metadata is installed: without it LVM activates caches unchecked.
     """
 
@@ -47,8 +51,9 @@ class Present:
     devices: Devices
     pv_devices: t.Mapping[str, str] = field(default_factory=dict)
     kernel: t.Mapping[str, CacheStatus] = field(default_factory=dict)
-    signatures: t.Mapping[str, t.Sequence[str]] = field(default_factory=dict)
+    findings: t.Mapping[str, Finding] = field(default_factory=dict)
     redundant: frozenset[str] = frozenset()
+    degraded: frozenset[str] = frozenset()
     cache_check: bool = True
 
     def volume(self, vg: str, name: str) -> LogicalVolume | None:
@@ -73,6 +78,34 @@ class Present:
         """The size of the volume group's spare for pool metadata."""
         return max((volume.size for volume in self.volumes if volume.vg == vg and volume.name.endswith("_pmspare")), default=0)
 
+    def redundancy(self, devices: t.AbstractSet[str], pool: LogicalVolume | None = None) -> str:
+        """``mirrored`` if what lies on these devices survives the loss of one, ``degraded`` if it no longer does, or ``none``.
+
+        :param pool: the fast volume, which LVM itself may keep twice.
+        """
+        if devices and devices <= self.redundant | self.degraded:
+            return DEGRADED if devices & self.degraded else MIRRORED
+        if pool is None:
+            return UNMIRRORED
+        parts = [self.volume(pool.vg, f"{pool.name}_{part}") for part in ("cdata", "cmeta")] if pool.segtype == "cache-pool" else [pool]
+        mirrors = [part for part in parts if part is not None and part.segtype in ("raid1", "raid10", "raid10_near")]
+        if len(mirrors) < len(parts):
+            return UNMIRRORED
+        return DEGRADED if any(mirror.partial or mirror.health for mirror in mirrors) else MIRRORED
+
+
+def problems(present: Present) -> list[str]:
+    """What a person should know of caches that are left as they are: write-back on a mirror that has lost its redundancy."""
+    found = []
+    for cached in present.volumes:
+        pool = present.volume(cached.vg, cached.pool or "") if cached.cached and cached.cache_mode == "writeback" else None
+        if pool is not None and present.redundancy(present.devices_under(pool), pool) == DEGRADED:
+            found.append(
+                f"{cached.full_name} has a write-back cache on a mirror that is degraded: its newest data is only on what is left of the mirror."
+                " Replace the member that failed, or change to mode writethrough, which flushes."
+            )
+    return found
+
 
 def plan(present: Present, wanted: t.Sequence[WantedCache]) -> list[Step]:
     """The steps for every cache of the list, in its order.
@@ -82,20 +115,32 @@ def plan(present: Present, wanted: t.Sequence[WantedCache]) -> list[Step]:
     :raises Refused: if it would risk data, naming the option that allows it or what a person has to do.
     :raises ToolMissing: if a cache is to be attached and cache_check is not installed.
     """
-    rooms: dict[str, lvm_layout.Room] = {}
+    earlier = _Earlier()
     steps: list[Step] = []
     for cache in wanted:
-        steps += _CachePlan(present, cache, rooms).steps()
+        steps += _CachePlan(present, cache, earlier).steps()
     return steps
 
 
-class _CachePlan:
-    """The plan of one cache. ``rooms`` remembers what earlier caches of the same list took from a device."""
+@dataclass
+class _Earlier:
+    """What earlier caches of the same list did with devices, by kernel name.
 
-    def __init__(self, present: Present, wanted: WantedCache, rooms: dict[str, lvm_layout.Room]) -> None:
+    :param rooms: what they left free on a device.
+    :param groups: the volume group that they add a device to.
+    """
+
+    rooms: dict[str, lvm_layout.Room] = field(default_factory=dict)
+    groups: dict[str, str] = field(default_factory=dict)
+
+
+class _CachePlan:
+    """The plan of one cache, after those of the caches before it in the list."""
+
+    def __init__(self, present: Present, wanted: WantedCache, earlier: _Earlier) -> None:
         self.present = present
         self.wanted = wanted
-        self.rooms = rooms
+        self.earlier = earlier
         self.origin = present.volume(wanted.vg, wanted.lv)
 
     def steps(self) -> list[Step]:
@@ -106,7 +151,8 @@ class _CachePlan:
         if not self.wanted.present:
             return self._forget_leftover()
         origin = self._require_origin()
-        self._require_permission(mirrored=False)
+        if self.wanted.mode == "writeback":
+            self._require_permission(self.present.redundancy({self._device().name}))
         return self._attach(origin)
 
     # -- a cache is there
@@ -139,9 +185,12 @@ class _CachePlan:
 
     def _adjust(self, cached: LogicalVolume, pool: LogicalVolume | None) -> list[Step]:
         self._require_same_cache(cached, pool)
-        if self.wanted.mode == "writeback":
-            self._require_permission(mirrored=pool is not None and self._mirrored(pool))
         steps, mode = self._finish_flush(cached)
+        if self.wanted.mode == "writeback":
+            redundancy = UNMIRRORED if pool is None else self.present.redundancy(self.present.devices_under(pool), pool)
+            # A mirror that degraded under a write-back cache is no reason to fail a play that changes nothing: problems() tells it.
+            if redundancy != DEGRADED or steps or mode != "writeback":
+                self._require_permission(redundancy)
         if mode != self.wanted.mode:
             steps.append(self._mode_step(mode, self.wanted.mode))
         return steps + [self._setting_step(cached, key, value) for key, value in self.wanted.settings.items() if not _has_setting(cached, key, value)]
@@ -272,6 +321,16 @@ class _CachePlan:
             raise BadInput(
                 f"{wanted.name}: {path} belongs to volume group {physical.vg}, and a cache must be in {wanted.vg} like its origin.", item=wanted.name
             )
+        taken = self.earlier.groups.get(device.name)
+        if taken == wanted.vg:
+            return []
+        if taken is not None:
+            raise BadInput(
+                f"{wanted.name}: {path} cannot be added to volume group {wanted.vg}, because a cache before it in the list adds it to {taken}:"
+                " a device belongs to one volume group, so name another device.",
+                item=wanted.name,
+            )
+        self.earlier.groups[device.name] = wanted.vg
         steps = []
         if physical is None:
             self._require_empty(device)
@@ -281,9 +340,9 @@ class _CachePlan:
 
     def _require_empty(self, device: BlockDevice) -> None:
         path = self.wanted.cache_devices[0]
-        signatures = list(self.present.signatures.get(device.name, ()))
+        finding = self.present.findings.get(device.name, Finding())
         if device.signature is not None:
-            signatures += [name for name in (device.signature.type, device.signature.partition_table) if name]
+            finding = finding.with_signatures(device.signature.type, device.signature.partition_table)
         reasons = []
         if device.mountpoints:
             reasons.append(f"is mounted on {device.mountpoints[0]}")
@@ -293,20 +352,17 @@ class _CachePlan:
             reasons.append(f"is used by {', '.join(device.holders)}")
         if device.partitions:
             reasons.append(f"has the partitions {', '.join(device.partitions)}")
-        if signatures:
-            reasons.append(f"carries a signature ({', '.join(dict.fromkeys(signatures))})")
         if device.read_only:
             reasons.append("is read-only")
+        reasons += finding.reasons
         if reasons:
             raise Refused(
-                f"{self.wanted.name}: {path} {' and '.join(reasons)}, so that it is not taken for a cache: name an empty device,"
-                f" or, if nothing on it is needed, unmount it and run wipefs -a {path} yourself.",
-                item=self.wanted.name,
+                f"{self.wanted.name}: {path} {' and '.join(reasons)}, so that it is not taken for a cache: {finding.advice(path)}.", item=self.wanted.name
             )
 
     def _lay_out(self, device: BlockDevice, physical: PhysicalVolume | None) -> lvm_layout.Layout:
         extent_size = self._extent_size()
-        room = self.rooms.get(device.name)
+        room = self.earlier.rooms.get(device.name)
         if room is None:
             in_group = physical is not None and physical.vg is not None
             free = physical.free // extent_size if in_group and physical is not None else lvm_layout.extents_of_new_device(device.size, extent_size)
@@ -314,7 +370,7 @@ class _CachePlan:
         layout = lvm_layout.lay_out(
             self.wanted.kind, room, size=self.wanted.size, share=self.wanted.share, chunk_size=self.wanted.chunk_size, item=self.wanted.name
         )
-        self.rooms[device.name] = lvm_layout.Room(room.free - layout.footprint, extent_size, max(room.spare, layout.metadata))
+        self.earlier.rooms[device.name] = lvm_layout.Room(room.free - layout.footprint, extent_size, max(room.spare, layout.metadata))
         return layout
 
     def _create_step(self, layout: lvm_layout.Layout, size: int) -> Step:
@@ -358,25 +414,34 @@ class _CachePlan:
 
     def _device(self) -> BlockDevice:
         path = self.wanted.cache_devices[0]
-        device = self.present.devices.resolve(path, self.wanted.name)
+        devices = self.present.devices
+        device = devices.resolve(path, self.wanted.name)
         require_stable(path, device.stable_path, self.wanted.name)
+        # A multipath device and its paths carry the same links, and udev gives them to the one on top.
+        own = {device.name, *(below.name for below in devices.parents(device))}
+        rivals = [other for other in devices.claimants(path) if other.name not in own]
+        if rivals:
+            raise BadInput(
+                f"{self.wanted.name}: {path} is claimed by {device.path} and by {', '.join(rival.path for rival in rivals)}, and may name the other after the"
+                " next reboot: write a link that only one of them has, for example its WWN (/dev/disk/by-id/wwn-…) or its place (/dev/disk/by-path/…).",
+                item=self.wanted.name,
+            )
         return device
 
-    def _require_permission(self, *, mirrored: bool) -> None:
+    def _require_permission(self, redundancy: str) -> None:
         """No write-back on a device whose loss would be a loss of data, unless it was allowed for this cache."""
-        if self.wanted.mode != "writeback" or self.wanted.allow_unmirrored_writeback or mirrored or self._device().name in self.present.redundant:
+        if redundancy == MIRRORED or self.wanted.allow_unmirrored_writeback:
             return
+        path = self.wanted.cache_devices[0]
+        if redundancy == DEGRADED:
+            raise self._refused(
+                f"would lose data at the next failure of a drive, because write-back keeps the newest data only on {path} and that mirror is degraded:"
+                " replace the member that failed, use mode writethrough, or set allow_unmirrored_writeback: true for this cache"
+            )
         raise self._refused(
-            f"would lose data if {self.wanted.cache_devices[0]} failed, because write-back keeps the newest data only there and it is not mirrored:"
+            f"would lose data if {path} failed, because write-back keeps the newest data only there and it is not mirrored:"
             " use a mirrored device or mode writethrough, or set allow_unmirrored_writeback: true for this cache"
         )
-
-    def _mirrored(self, pool: LogicalVolume) -> bool:
-        """Whether everything that the cache keeps survives the loss of one device."""
-        if self.present.devices_under(pool) <= self.present.redundant:
-            return True
-        parts = [self.present.volume(pool.vg, f"{pool.name}_{part}") for part in ("cdata", "cmeta")] if pool.segtype == "cache-pool" else [pool]
-        return all(part is not None and part.segtype in ("raid1", "raid10", "raid10_near") for part in parts)
 
     def _mode_step(self, before: str, after: str) -> Step:
         flush = " and flush it" if before == "writeback" else ""

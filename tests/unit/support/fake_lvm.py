@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import re
 import typing as t
+from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_device import Finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_plan import Present
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_report import parse_logical_volumes, parse_physical_volumes
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, ToolMissing
@@ -22,6 +24,15 @@ EXTENT = 4 * MIB
 HDD = BlockDevice(name="sda", path="/dev/sda", number="8:0", size=2048 * MIB, by_id=("/dev/disk/by-id/ata-HDD0",), serial="HDD0", rotational=True)
 SSD = BlockDevice(name="sdb", path="/dev/sdb", number="8:16", size=513 * MIB, by_id=("/dev/disk/by-id/ata-SSD0",), serial="SSD0", rotational=False)
 SSD_PATH = "/dev/disk/by-id/ata-SSD0"
+
+
+def make_dev(root: Path) -> None:
+    """The nodes and links of the HDD and the SSD below a folder; both are empty."""
+    (root / "dev/disk/by-id").mkdir(parents=True)
+    for device in (HDD, SSD):
+        (root / device.path.lstrip("/")).write_bytes(bytes(4096))
+        for link in device.by_id:
+            (root / link.lstrip("/")).symlink_to(root / device.path.lstrip("/"))
 
 
 class NamedDevices(Devices):
@@ -120,7 +131,7 @@ class FakeLvm:
     @property
     def changes(self) -> list[str]:
         """The commands that are not reports."""
-        return [" ".join(words) for words in self.calls if words[0] not in ("lvs", "pvs", "dmsetup", "wipefs", "udevadm")]
+        return [" ".join(words) for words in self.calls if words[0] not in ("lvs", "pvs", "dmsetup", "wipefs", "blkid", "udevadm")]
 
     # -- reports
 
@@ -162,10 +173,12 @@ class FakeLvm:
         leg = cache.get("legs", "linear")
         if cache["kind"] == "cachepool":
             rows.append(lv_row(f"vg/{pool}", "Cwi---C---", "cache-pool", cache["size"], f"{pool}_cdata(0)", hidden=True, **figures))
-            rows.append(lv_row(f"vg/{pool}_cdata", "Cwi-ao----", leg, cache["size"], "/dev/sdb(2)", hidden=True))
+            health = cache.get("leg_health", "")
+            rows.append(lv_row(f"vg/{pool}_cdata", "Cwi-ao----", leg, cache["size"], "/dev/sdb(2)", hidden=True, lv_health_status=health))
             rows.append(lv_row(f"vg/{pool}_cmeta", "ewi-ao----", leg, 8 * MIB, "/dev/sdb(0)", hidden=True))
         else:
-            rows.append(lv_row(f"vg/{pool}", "Cwi-aoC---", leg, cache["size"], "/dev/sdb(0)", hidden=True))
+            health = cache.get("leg_health", "")
+            rows.append(lv_row(f"vg/{pool}", "Cwi-aoC---", leg, cache["size"], "/dev/sdb(0)", hidden=True, lv_health_status=health))
         return rows
 
     def _pvs(self, words: list[str]) -> str:
@@ -179,6 +192,10 @@ class FakeLvm:
     def _wipefs(self, words: list[str]) -> str:
         found = self.signatures.get(words[-1])
         return json.dumps({"signatures": [{"device": "sdb", "offset": "0x438", "type": found}]}) if found else ""
+
+    def _blkid(self, words: list[str]) -> str:
+        found = self.signatures.get(words[-1])
+        return f"DEVNAME={words[-1]}\nTYPE={found}\n" if found else ""
 
     def _dmsetup(self, words: list[str]) -> str:
         if self.cache is None:
@@ -245,7 +262,15 @@ class FakeLvm:
         return "/dev/sdb" if path == SSD_PATH else path
 
 
-def present(lvm: FakeLvm, *, ssd: BlockDevice = SSD, redundant: frozenset[str] = frozenset(), more: t.Sequence[BlockDevice] = ()) -> Present:
+def present(
+    lvm: FakeLvm,
+    *,
+    ssd: BlockDevice = SSD,
+    redundant: frozenset[str] = frozenset(),
+    degraded: frozenset[str] = frozenset(),
+    more: t.Sequence[BlockDevice] = (),
+    finding: Finding = Finding(),  # noqa: B008
+) -> Present:
     """What the layer reads of that LVM, on a host with one HDD and one SSD."""
     physical = parse_physical_volumes(lvm._pvs([]))
     names = {"/dev/sda": "sda", "/dev/sdb": ssd.name}
@@ -255,6 +280,8 @@ def present(lvm: FakeLvm, *, ssd: BlockDevice = SSD, redundant: frozenset[str] =
         devices=NamedDevices([HDD, ssd, *more]),
         pv_devices={pv.path: names[pv.path] for pv in physical if pv.path in names},
         kernel={"vg/data": dm.parse_status(lvm._dmsetup([]))["vg-data"]} if lvm.cache else {},
+        findings={ssd.name: finding},
         redundant=redundant,
+        degraded=degraded,
         cache_check=lvm.has("cache_check"),
     )

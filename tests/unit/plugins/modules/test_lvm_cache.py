@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import functools
 import json
 
 import pytest
@@ -12,15 +13,16 @@ from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import lvm as layer_module
 from ansible_collections.cachefleet.storage.plugins.modules import lvm_cache
-from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD_PATH, FakeLvm, NamedDevices
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD_PATH, FakeLvm, NamedDevices, make_dev
 
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run(monkeypatch, capsys, tmp_path):
+    make_dev(tmp_path)
     monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: NamedDevices([HDD, SSD]))
-    monkeypatch.setattr(layer_module.os.path, "realpath", lambda path: "/dev/sdb" if path == SSD_PATH else path)
+    monkeypatch.setattr(layer_module, "LvmCacheLayer", functools.partial(layer_module.LvmCacheLayer, root=tmp_path))
 
     def run_module(lvm, caches, check_mode=False):
         monkeypatch.setattr(layer_module, "Runner", lambda: lvm)
@@ -34,7 +36,7 @@ def run(monkeypatch, capsys):
 def test_an_empty_list_looks_at_nothing(run):
     lvm = FakeLvm()
     result = run(lvm, [])
-    assert (result["changed"], result["actions"], lvm.calls) == (False, [], [])
+    assert (result["changed"], result["actions"], result["problems"], lvm.calls) == (False, [], [], [])
 
 
 def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run):
@@ -50,6 +52,14 @@ def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run):
 def test_the_diff_has_before_and_after_of_every_attribute(run):
     diff = run(FakeLvm(fast="cachepool", mode="writeback", dirty=7), [ITEM])["diff"]
     assert diff == {"before": {"images": {"mode": "writeback"}}, "after": {"images": {"mode": "writethrough"}}}
+
+
+def test_what_is_left_as_it_is_and_should_be_known_is_a_problem_and_no_failure(run):
+    lvm = FakeLvm(fast="cachepool", mode="writeback")
+    lvm.cache.update(legs="raid1", leg_health="refresh needed")
+    result = run(lvm, [{**ITEM, "mode": "writeback"}])
+    assert (result["changed"], "failed" in result) == (False, False)
+    assert "vg/data has a write-back cache on a mirror that is degraded" in result["problems"][0]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
+import errno
 import itertools
+import os
+import re
 
 import pytest
 
@@ -12,27 +16,37 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import LvmCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, NotUnderstood, Refused, TimedOut
-from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD_PATH, FakeLvm, NamedDevices
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused, TimedOut, ToolMissing
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD_PATH, FakeLvm, NamedDevices, make_dev
 
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
 WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
 
 
 @pytest.fixture(autouse=True)
-def _host(monkeypatch):
+def _host(monkeypatch, tmp_path):
+    make_dev(tmp_path)
     monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: NamedDevices([HDD, SSD]))
-    # The links of a host that is not there.
-    monkeypatch.setattr(layer_module.os.path, "realpath", lambda path: "/dev/sdb" if path == SSD_PATH else path)
 
 
-def run(lvm, *, check_mode=False, **fields):
-    ticks = itertools.count(0, 30)
-    layer = LvmCacheLayer(lvm, [SSD_PATH], clock=lambda: next(ticks))
-    return converge(layer, read_items([{**ITEM, **fields}]), check_mode=check_mode)
+@pytest.fixture
+def layer_of(tmp_path):
+    def layer(lvm):
+        ticks = itertools.count(0, 30)
+        return LvmCacheLayer(lvm, [SSD_PATH], tmp_path, clock=lambda: next(ticks), sleep=lambda seconds: None)
+
+    return layer
 
 
-def test_attaching_to_an_empty_device_and_again():
+@pytest.fixture
+def run(layer_of):
+    def converged(lvm, *, check_mode=False, **fields):
+        return converge(layer_of(lvm), read_items([{**ITEM, **fields}]), check_mode=check_mode)
+
+    return converged
+
+
+def test_attaching_to_an_empty_device_and_again(run):
     lvm = FakeLvm()
     outcome = run(lvm, settings={"migration_threshold": 16384}, **WRITEBACK)
     assert lvm.changes == [
@@ -46,7 +60,7 @@ def test_attaching_to_an_empty_device_and_again():
     assert not run(lvm, settings={"migration_threshold": 16384}, **WRITEBACK).changed
 
 
-def test_a_cachevol_is_given_its_chunk_size_and_always_its_mode():
+def test_a_cachevol_is_given_its_chunk_size_and_always_its_mode(run):
     lvm = FakeLvm(extended=True)
     run(lvm, kind="cachevol", size="200M")
     assert lvm.changes == [
@@ -55,20 +69,20 @@ def test_a_cachevol_is_given_its_chunk_size_and_always_its_mode():
     ]
 
 
-def test_check_mode_says_what_the_run_then_does():
+def test_check_mode_says_what_the_run_then_does(run):
     lvm = FakeLvm()
     predicted = run(lvm, check_mode=True).as_result()
     assert lvm.changes == []
     assert run(lvm).as_result() == predicted
 
 
-def test_a_converged_host_costs_one_lvs_one_pvs_and_one_dmsetup():
+def test_a_converged_host_costs_one_lvs_one_pvs_and_one_dmsetup(run):
     lvm = FakeLvm(fast="cachepool")
     run(lvm)
     assert [words[0] for words in lvm.calls] == ["lvs", "pvs", "dmsetup"]
 
 
-def test_a_change_of_mode_and_setting_while_in_use():
+def test_a_change_of_mode_and_setting_while_in_use(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     run(lvm, settings={"migration_threshold": 100})
     assert lvm.changes == ["lvchange --yes --cachemode writethrough vg/data", "lvchange --yes --cachesettings migration_threshold=100 vg/data"]
@@ -76,7 +90,7 @@ def test_a_change_of_mode_and_setting_while_in_use():
     assert lvm.cache["settings"] == ""
 
 
-def test_detaching_flushes_first_and_removes_the_volume():
+def test_detaching_flushes_first_and_removes_the_volume(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     run(lvm, state="absent")
     assert lvm.changes == ["lvchange --yes --cachemode writethrough vg/data", "lvconvert --yes --uncache vg/data"]
@@ -84,22 +98,25 @@ def test_detaching_flushes_first_and_removes_the_volume():
     assert not run(lvm, state="absent").changed
 
 
-def test_trap_a_writethrough_cache_that_is_dirty_after_a_crash_is_cleaned_by_entering_passthrough():
+def test_trap_a_writethrough_cache_that_is_dirty_after_a_crash_is_cleaned_by_entering_passthrough(run):
     lvm = FakeLvm(fast="cachevol", dirty=7)
     run(lvm, state="absent")
     assert lvm.changes == ["lvchange --yes --cachemode passthrough vg/data", "lvconvert --yes --uncache vg/data"]
 
 
-def test_trap_uncache_that_fails_with_5_after_printing_success_is_a_failure():
+def test_trap_uncache_that_fails_with_5_after_printing_success_is_a_failure(run):
     lvm = FakeLvm(fast="cachepool")
     lvm.lies["lvconvert --yes --uncache"] = (5, False)
     with pytest.raises(CommandFailed, match="images: lvconvert --yes --uncache vg/data failed with exit status 5: Conversion aborted") as caught:
         run(lvm, state="absent")
     assert lvm.cache is not None
-    assert caught.value.as_result()["actions"] == ["Prove that no block of the cache of vg/data is dirty"]
+    assert caught.value.as_result()["actions"] == [
+        "Prove that no block of the cache of vg/data is dirty",
+        "Detach the cache from vg/data and remove cachepool vg/data_cache",
+    ]
 
 
-def test_trap_a_command_that_fails_and_has_done_its_work_is_a_success():
+def test_trap_a_command_that_fails_and_has_done_its_work_is_a_success(run):
     lvm = FakeLvm(fast="cachepool")
     lvm.lies["lvconvert --yes --uncache"] = (5, True)
     assert run(lvm, state="absent").changed
@@ -113,14 +130,14 @@ def test_trap_a_command_that_fails_and_has_done_its_work_is_a_success():
         ("lvchange --yes --cachesettings", {"settings": {"migration_threshold": 16384}}),
     ],
 )
-def test_trap_status_0_without_an_effect_is_a_failure(command, fields):
+def test_trap_status_0_without_an_effect_is_a_failure(run, command, fields):
     lvm = FakeLvm(fast="cachepool")
     lvm.lies[command] = (0, False)
     with pytest.raises(NotEffective, match="the host did not take what was set: images: "):
         run(lvm, **fields)
 
 
-def test_trap_a_cache_that_fails_while_it_is_flushed_is_not_taken_for_clean():
+def test_trap_a_cache_that_fails_while_it_is_flushed_is_not_taken_for_clean(run):
     class Failing(FakeLvm):
         def _lvchange(self, words):
             super()._lvchange(words)
@@ -132,7 +149,7 @@ def test_trap_a_cache_that_fails_while_it_is_flushed_is_not_taken_for_clean():
     assert not [change for change in lvm.changes if "--uncache" in change]
 
 
-def test_a_flush_that_left_blocks_dirty_is_not_followed_by_detaching():
+def test_a_flush_that_left_blocks_dirty_is_not_followed_by_detaching(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     lvm.lies["lvchange --yes --cachemode"] = (0, False)
     with pytest.raises(NotEffective, match="mode writeback with 839 dirty blocks"):
@@ -140,7 +157,7 @@ def test_a_flush_that_left_blocks_dirty_is_not_followed_by_detaching():
     assert lvm.cache is not None
 
 
-def test_a_flush_that_stands_still_is_given_up_and_nothing_is_lost():
+def test_a_flush_that_stands_still_is_given_up_and_nothing_is_lost(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     lvm.stuck = True
     with pytest.raises(NotEffective, match="has not come below 839 dirty blocks for 10 minutes; the cache stays attached and nothing is lost") as caught:
@@ -149,7 +166,7 @@ def test_a_flush_that_stands_still_is_given_up_and_nothing_is_lost():
     assert lvm.cache is not None
 
 
-def test_a_flush_that_makes_progress_has_no_deadline():
+def test_a_flush_that_makes_progress_has_no_deadline(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     slow = iter(range(838, -1, -1))
 
@@ -168,21 +185,21 @@ def test_a_flush_that_makes_progress_has_no_deadline():
     assert len([words for words in lvm.calls if words[0] == "dmsetup"]) == 839 + 2
 
 
-def test_a_flush_may_be_given_a_deadline():
+def test_a_flush_may_be_given_a_deadline(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     lvm.stuck = True
     with pytest.raises(TimedOut, match=r"was not flushed within flush_timeout \(60 seconds\), 839 blocks were still dirty"):
         run(lvm, state="absent", flush_timeout=60)
 
 
-def test_the_cleaner_that_a_killed_flush_left_is_replaced():
+def test_the_cleaner_that_a_killed_flush_left_is_replaced(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", kernel_policy="cleaner")
     run(lvm, **WRITEBACK)
     assert lvm.changes == ["lvchange --yes --cachemode writethrough vg/data", "lvchange --yes --cachemode writeback vg/data"]
     assert not run(lvm, **WRITEBACK).changed
 
 
-def test_a_mode_that_was_stored_and_not_loaded_is_loaded():
+def test_a_mode_that_was_stored_and_not_loaded_is_loaded(run):
     lvm = FakeLvm(fast="cachepool")
     lvm.cache["kernel_mode"] = "writeback"
     run(lvm)
@@ -190,7 +207,7 @@ def test_a_mode_that_was_stored_and_not_loaded_is_loaded():
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_trap_a_signature_that_udev_has_missed_is_found_on_the_device_itself(check_mode):
+def test_trap_a_signature_that_udev_has_missed_is_found_on_the_device_itself(run, check_mode):
     lvm = FakeLvm()
     lvm.signatures[SSD_PATH] = "ext4"
     with pytest.raises(Refused, match=r"carries a signature \(ext4\)"):
@@ -198,26 +215,158 @@ def test_trap_a_signature_that_udev_has_missed_is_found_on_the_device_itself(che
     assert lvm.changes == []
 
 
-def test_a_signature_that_appears_after_the_plan_stops_pvcreate():
-    lvm = FakeLvm()
-    layer = LvmCacheLayer(lvm, [SSD_PATH])
-    step = layer.plan(layer.read(), read_items([ITEM]))[0]
+def flashcache(lvm, root):
+    (root / "dev/sdb").write_bytes(bytes(16) + (0xFACECAFE).to_bytes(4, "little") + bytes(4076))
+
+
+def dm_cache(lvm, root):
+    (root / "dev/sdb").write_bytes(bytes(32) + (0o6142003).to_bytes(8, "little") + bytes(4056))
+
+
+def file_system(lvm, root):
     lvm.signatures[SSD_PATH] = "xfs"
-    with pytest.raises(Refused, match=r"has got a signature \(xfs\) since it was looked at"):
+
+
+def unreachable(lvm, root):
+    (root / "dev/sdb").unlink()
+
+
+def looped(lvm, root):
+    (root / "sys/block/loop3/loop").mkdir(parents=True)
+    (root / "sys/block/loop3/loop/backing_file").write_text("/dev/sdb\n")
+
+
+TAKEN = pytest.mark.parametrize(
+    ("taken", "said"),
+    [
+        (flashcache, "carries flashcache metadata, and may hold blocks that its origin does not have"),
+        (dm_cache, "carries dm-cache metadata, and may hold blocks that its origin does not have"),
+        (file_system, "carries a signature (xfs)"),
+        (unreachable, "cannot be opened exclusively (No such file or directory)"),
+        (looped, "lies under /dev/loop3"),
+    ],
+)
+
+
+@TAKEN
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_device_that_holds_or_serves_something_is_not_taken(run, tmp_path, taken, said, check_mode):
+    lvm = FakeLvm()
+    taken(lvm, tmp_path)
+    with pytest.raises(Refused, match=re.escape(said)):
+        run(lvm, check_mode=check_mode)
+    assert lvm.changes == []
+
+
+@TAKEN
+def test_what_appears_after_the_plan_stops_pvcreate(layer_of, tmp_path, taken, said):
+    lvm = FakeLvm()
+    layer = layer_of(lvm)
+    step = layer.plan(layer.read(), read_items([ITEM]))[0]
+    taken(lvm, tmp_path)
+    with pytest.raises(Refused, match=re.escape(f"was empty when it was looked at and now {said}")):
         layer.apply(step)
     assert lvm.changes == []
 
 
-def test_a_wipefs_that_is_not_understood_stops_everything(monkeypatch):
+@pytest.fixture
+def kernel_use(monkeypatch, tmp_path):
+    """How often an exclusive open of the SSD is refused, as by a mount or an MD array; a plain one never is."""
+    use = {"times": 0, "asked": 0}
+    real_open = os.open
+
+    def open_device(path, flags, *rest, **named):
+        if os.path.realpath(path) == str(tmp_path / "dev/sdb") and flags & os.O_EXCL:
+            use["asked"] += 1
+            if use["asked"] <= use["times"]:
+                raise OSError(errno.EBUSY, "Device or resource busy")
+        return real_open(path, flags, *rest, **named)
+
+    monkeypatch.setattr(os, "open", open_device)
+    return use
+
+
+def test_a_device_that_the_kernel_uses_is_not_taken(run, kernel_use):
+    kernel_use["times"] = 1000
     lvm = FakeLvm()
-    monkeypatch.setattr(lvm, "_wipefs", lambda words: "offset type")
-    with pytest.raises(NotUnderstood, match=r"wipefs .* printed what is not understood: offset type"):
+    with pytest.raises(Refused, match=r"cannot be opened exclusively \(Device or resource busy\)"):
         run(lvm)
     assert lvm.changes == []
 
 
+def test_a_device_that_the_kernel_begins_to_use_stops_pvcreate(layer_of, kernel_use):
+    lvm = FakeLvm()
+    layer = layer_of(lvm)
+    step = layer.plan(layer.read(), read_items([ITEM]))[0]
+    kernel_use["times"] = 1000
+    with pytest.raises(Refused, match="was empty when it was looked at and now cannot be opened exclusively"):
+        layer.apply(step)
+    assert lvm.changes == []
+
+
+def test_a_device_that_something_looks_at_for_a_moment_is_tried_again(run, kernel_use):
+    kernel_use["times"] = 1
+    assert run(FakeLvm(), check_mode=True).changed
+    assert kernel_use["asked"] == 2
+
+
+def test_where_wipefs_is_not_understood_blkid_is_asked(run, monkeypatch):
+    lvm = FakeLvm()
+    lvm.signatures[SSD_PATH] = "ext4"
+    monkeypatch.setattr(lvm, "_wipefs", lambda words: "offset type")
+    with pytest.raises(Refused, match=r"carries a signature \(ext4\)"):
+        run(lvm)
+    assert lvm.changes == []
+
+
+def test_without_wipefs_and_blkid_nothing_is_taken(run):
+    lvm = FakeLvm(missing=["wipefs", "blkid"])
+    with pytest.raises(ToolMissing, match="nothing can show that a device is empty"):
+        run(lvm)
+    assert lvm.changes == []
+
+
+def test_the_device_of_a_cache_that_is_there_is_not_opened(run, tmp_path):
+    lvm = FakeLvm(fast="cachepool")
+    for taken in (flashcache, looped):
+        taken(lvm, tmp_path)
+    assert not run(lvm).changed
+
+
+@pytest.mark.parametrize(
+    ("state", "redundant", "degraded"),
+    [
+        ({"level": "raid1", "raid_disks": "2", "degraded": "0"}, True, False),
+        ({"level": "raid1", "raid_disks": "2", "degraded": "1"}, False, True),
+        ({"level": "raid10", "raid_disks": "4 (2)", "degraded": "0"}, True, False),
+        ({"level": "raid1", "raid_disks": "2"}, False, True),
+        ({"level": "raid1", "raid_disks": "1", "degraded": "0"}, False, False),
+        ({"level": "raid0", "raid_disks": "2"}, False, False),
+        ({}, False, False),
+    ],
+)
+def test_an_array_counts_as_mirrored_while_it_has_all_its_members(monkeypatch, tmp_path, layer_of, state, redundant, degraded):
+    array = dataclasses.replace(SSD, name="md0", path="/dev/md0", number="9:0", kind="md", by_id=())
+    monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: NamedDevices([HDD, SSD, array]))
+    folder = tmp_path / "sys/class/block/md0/md"
+    folder.mkdir(parents=True)
+    for name, text in state.items():
+        (folder / name).write_text(text + "\n")
+    present = layer_of(FakeLvm()).read()
+    assert ("md0" in present.redundant, "md0" in present.degraded) == (redundant, degraded)
+
+
+def test_the_problems_of_what_is_left_are_facts(layer_of):
+    lvm = FakeLvm(fast="cachepool", mode="writeback")
+    layer = layer_of(lvm)
+    assert layer.facts(layer.read()) == {"problems": []}
+    lvm.cache.update(legs="raid1", leg_health="refresh needed")
+    (problem,) = layer.facts(layer.read())["problems"]
+    assert "vg/data has a write-back cache on a mirror that is degraded" in problem
+
+
 @pytest.mark.parametrize("stop", ["vgextend", "lvcreate", "lvconvert"])
-def test_a_run_that_was_cut_off_is_finished_by_the_next(stop):
+def test_a_run_that_was_cut_off_is_finished_by_the_next(run, stop):
     lvm = FakeLvm()
     lvm.lies[stop] = (5, False)
     with pytest.raises(CommandFailed):
@@ -228,17 +377,21 @@ def test_a_run_that_was_cut_off_is_finished_by_the_next(stop):
     assert not run(lvm).changed
 
 
-def test_a_failure_half_way_says_what_was_done():
+def test_a_failure_half_way_says_what_was_done(run):
     lvm = FakeLvm()
     lvm.lies["lvcreate"] = (5, False)
     with pytest.raises(CommandFailed) as caught:
         run(lvm)
     result = caught.value.as_result()
     assert result["changed"] is True
-    assert result["actions"] == [f"Make {SSD_PATH} a physical volume of LVM", f"Add {SSD_PATH} to volume group vg"]
+    assert result["actions"] == [
+        f"Make {SSD_PATH} a physical volume of LVM",
+        f"Add {SSD_PATH} to volume group vg",
+        f"Create cachepool vg/data_cache of 496 MiB on {SSD_PATH}",
+    ]
 
 
-def test_a_device_that_turns_out_smaller_than_computed_is_still_filled():
+def test_a_device_that_turns_out_smaller_than_computed_is_still_filled(run):
     class Smaller(FakeLvm):
         def _pvs(self, words):
             return super()._pvs(words).replace('"pv_free": "536870912"', '"pv_free": "528482304"')
@@ -248,7 +401,7 @@ def test_a_device_that_turns_out_smaller_than_computed_is_still_filled():
     assert "--extents 122 " in lvm.changes[2]
 
 
-def test_lvs_that_prints_nothing_is_an_error_with_its_status():
+def test_lvs_that_prints_nothing_is_an_error_with_its_status(run):
     lvm = FakeLvm()
     lvm.lies["lvs"] = (5, False)
     with pytest.raises(CommandFailed, match=r"lvs .* failed with exit status 5"):

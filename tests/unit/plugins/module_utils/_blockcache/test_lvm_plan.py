@@ -8,7 +8,8 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_plan import plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_device import Finding
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_plan import plan, problems
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Signature
@@ -102,6 +103,47 @@ class TestAttach:
         assert planned[-1].arguments["settings"] == {}
 
 
+class TestTwoOnOneNewDevice:
+    def plan(self, *others, host=None):
+        host = host or present(FakeLvm())
+        host = dataclasses.replace(host, volumes=(*host.volumes, dataclasses.replace(host.volume("vg", "data"), name="other")))
+        return plan(host, read_items([{**ITEM, "size": "200M"}, *others]))
+
+    def test_the_device_is_prepared_once(self):
+        planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other"})
+        assert [(step.item, step.operation) for step in planned] == [
+            ("images", "create_physical_volume"),
+            ("images", "extend_volume_group"),
+            ("images", "create_volume"),
+            ("images", "attach"),
+            ("rest", "create_volume"),
+            ("rest", "attach"),
+        ]
+
+    def test_by_another_link_too(self):
+        host = present(FakeLvm(), ssd=dataclasses.replace(SSD, by_id=(SSD_PATH, "/dev/disk/by-id/wwn-0x5")))
+        planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other", "cache_devices": ["/dev/disk/by-id/wwn-0x5"]}, host=host)
+        assert [step.operation for step in planned].count("create_physical_volume") == 1
+
+    def test_a_physical_volume_of_no_group_is_added_once(self):
+        lvm = FakeLvm()
+        lvm.pvs["/dev/sdb"] = ""
+        planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other"}, host=present(lvm))
+        assert [step.operation for step in planned].count("extend_volume_group") == 1
+
+    def test_not_in_two_volume_groups(self):
+        host = present(FakeLvm())
+        slow = dataclasses.replace(host.physical[0], path="/dev/sdc", vg="vg2")
+        host = dataclasses.replace(
+            host,
+            volumes=(*host.volumes, dataclasses.replace(host.volume("vg", "data"), vg="vg2", devices=("/dev/sdc",))),
+            physical=(*host.physical, slow),
+        )
+        with pytest.raises(BadInput, match=r"rest: .* cannot be added to volume group vg2, because a cache before it in the list adds it to vg") as caught:
+            self.plan({**ITEM, "name": "rest", "origin": "vg2/data"}, host=host)
+        assert caught.value.item == "rest"
+
+
 class TestOrigin:
     def test_missing_group(self):
         assert "there is no volume group vg9 on this host (there is vg)" in refusal(DeviceMissing, FakeLvm(), origin="vg9/data")
@@ -164,6 +206,45 @@ class TestCacheDevice:
         assert said in message
         assert f"wipefs -a {SSD_PATH} yourself" in message
 
+    @pytest.mark.parametrize(
+        ("finding", "said"),
+        [
+            (Finding(signatures=("ext4 (home)",)), "carries a signature (ext4 (home))"),
+            (Finding(users=("lies under /dev/loop0",)), "lies under /dev/loop0"),
+            (Finding(users=("cannot be opened exclusively (Device or resource busy)",)), "cannot be opened exclusively"),
+        ],
+    )
+    def test_what_was_found_on_the_device_itself(self, finding, said):
+        message = refusal(Refused, FakeLvm(), host={"finding": finding})
+        assert said in message
+        assert f"wipefs -a {SSD_PATH} yourself" in message
+
+    def test_a_signature_that_udev_saw_too_is_named_once(self):
+        ssd = dataclasses.replace(SSD, signature=Signature(usage="filesystem", type="ext4"))
+        message = refusal(Refused, FakeLvm(), host={"ssd": ssd, "finding": Finding(signatures=("ext4 (home)",))})
+        assert message.count("ext4") == 1
+
+    def test_trap_an_unloaded_cache_may_hold_the_newest_data_and_wipefs_does_not_know_it(self):
+        message = refusal(Refused, FakeLvm(), host={"finding": Finding(cache_metadata=("EnhanceIO metadata",))})
+        assert "carries EnhanceIO metadata, and may hold blocks that its origin does not have" in message
+        assert "flush that cache with its own tools" in message
+        assert "wipefs -a" not in message
+
+    @pytest.mark.parametrize("lvm", [FakeLvm(), FakeLvm(extended=True), FakeLvm(fast="cachepool")])
+    def test_trap_two_drives_with_one_serial_claim_one_link(self, lvm):
+        twin = dataclasses.replace(SSD, name="sdc", path="/dev/sdc", number="8:32")
+        message = refusal(BadInput, lvm, host={"more": [twin]})
+        assert f"{SSD_PATH} is claimed by /dev/sdb and by /dev/sdc" in message
+        assert "/dev/disk/by-id/wwn-" in message
+        assert "/dev/disk/by-path/" in message
+
+    def test_a_multipath_device_shares_its_links_with_its_paths(self):
+        paths = [
+            dataclasses.replace(SSD, name=name, path=f"/dev/{name}", number=number, holders=("dm-0",)) for name, number in (("sdc", "8:32"), ("sdd", "8:48"))
+        ]
+        mapped = dataclasses.replace(SSD, name="dm-0", path="/dev/dm-0", kind="multipath", dm_name="mpatha", slaves=("sdc", "sdd"))
+        assert steps(FakeLvm(), host={"ssd": mapped, "more": paths})[-1].operation == "attach"
+
     def test_a_bare_name_is_refused_with_the_path_to_write(self):
         assert f"write {SSD_PATH}, which is the same device" in refusal(BadInput, FakeLvm(), cache_devices=["/dev/sdb"])
 
@@ -197,6 +278,53 @@ class TestWriteBack:
         md = BlockDevice(name="md0", path="/dev/md0", number="9:0", kind="md", size=513 * MIB, links=("/dev/md/fast",))
         found = steps(FakeLvm(), mode="writeback", cache_devices=["/dev/md/fast"], host={"more": [md], "redundant": frozenset({"md0"})})
         assert found[-1].operation == "attach"
+
+    MD = BlockDevice(name="md0", path="/dev/md0", number="9:0", kind="md", size=513 * MIB, links=("/dev/md/fast",))
+    ON_DEGRADED = {"mode": "writeback", "cache_devices": ["/dev/md/fast"], "host": {"ssd": MD, "degraded": frozenset({"md0"})}}
+
+    @pytest.mark.parametrize(
+        "lvm",
+        [
+            FakeLvm(),
+            FakeLvm(extended=True),
+            FakeLvm(fast="cachepool"),
+            FakeLvm(fast="cachepool", mode="passthrough"),
+            # The kernel writes through: going back to write-back is a change.
+            FakeLvm(fast="cachepool", mode="writeback", kernel_policy="cleaner"),
+        ],
+    )
+    def test_trap_a_mirror_that_is_degraded_is_none(self, lvm):
+        message = refusal(Refused, lvm, **self.ON_DEGRADED)
+        assert "that mirror is degraded" in message
+        assert "set allow_unmirrored_writeback: true for this cache" in message
+        assert steps(lvm, allow_unmirrored_writeback=True, **self.ON_DEGRADED)[-1].operation in ("attach", "set_mode")
+
+    def test_a_write_back_cache_whose_mirror_degraded_later_is_left_and_told_of(self):
+        lvm = FakeLvm(fast="cachepool", mode="writeback")
+        assert steps(lvm, **self.ON_DEGRADED) == []
+        (problem,) = problems(present(lvm, **self.ON_DEGRADED["host"]))
+        assert "vg/data has a write-back cache on a mirror that is degraded" in problem
+
+    def test_its_settings_may_change_and_it_may_leave_write_back(self):
+        lvm = FakeLvm(fast="cachepool", mode="writeback")
+        assert operations(lvm, settings={"migration_threshold": 16384}, **self.ON_DEGRADED) == ["set_setting"]
+        assert operations(lvm, **{**self.ON_DEGRADED, "mode": "writethrough"}) == ["set_mode"]
+
+    @pytest.mark.parametrize("host", [{"redundant": frozenset({"md0"})}, {}])
+    def test_no_problem_with_a_whole_mirror_or_where_there_never_was_one(self, host):
+        assert problems(present(FakeLvm(fast="cachepool", mode="writeback"), ssd=self.MD, **host)) == []
+
+    def test_no_problem_with_a_cache_that_holds_nothing_alone(self):
+        assert problems(present(FakeLvm(fast="cachepool"), ssd=self.MD, degraded=frozenset({"md0"}))) == []
+
+    @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
+    def test_trap_a_raid1_of_lvm_that_needs_a_refresh_is_degraded(self, kind):
+        lvm = FakeLvm(fast=kind)
+        lvm.cache.update(legs="raid1", leg_health="refresh needed")
+        assert "that mirror is degraded" in refusal(Refused, lvm, mode="writeback", kind=kind)
+        lvm.cache["mode"] = "writeback"
+        assert steps(lvm, mode="writeback", kind=kind) == []
+        assert len(problems(present(lvm))) == 1
 
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
     def test_a_cache_that_lvm_mirrors_needs_no_permission(self, kind):

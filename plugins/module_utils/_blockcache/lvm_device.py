@@ -1,0 +1,134 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What a device that is to become a physical volume contains and what uses it, asked of the device itself.
+
+Sources: open(2): ``O_EXCL`` on a block device fails with EBUSY while the kernel uses it (a mount, swap, md, dm, bcache);
+Documentation/ABI/testing/sysfs-block-loop: ``loop/backing_file`` is the path of what lies under a loop device, which does
+not hold a device that it lies on. MD: Documentation/admin-guide/md.rst (``level``, ``raid_disks``, ``degraded``).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import typing as t
+from dataclasses import dataclass, replace
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+
+#: udev and its like open a device for a moment.
+_ATTEMPTS = 3
+_PAUSE = 0.5
+
+_REDUNDANT_LEVELS = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What speaks against taking a device.
+
+    :param signatures: what libblkid knows, as ``type`` or ``type (label or UUID)``.
+    :param cache_metadata: superblocks of block caches that libblkid does not know.
+    :param users: what uses it, each as the rest of a sentence about it.
+    """
+
+    signatures: tuple[str, ...] = ()
+    cache_metadata: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+
+    def with_signatures(self, *types: str | None) -> Finding:
+        """The same with types that somebody else has seen, each once."""
+        known = {text.split(" ", 1)[0] for text in self.signatures}
+        return replace(self, signatures=(*self.signatures, *(name for name in types if name and name not in known)))
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why it is not taken, each as the rest of a sentence about the device; none if it is empty and unused."""
+        reasons = list(self.users)
+        if self.signatures:
+            reasons.append(f"carries a signature ({', '.join(self.signatures)})")
+        if self.cache_metadata:
+            reasons.append(f"carries {' and '.join(self.cache_metadata)}, and may hold blocks that its origin does not have")
+        return reasons
+
+    def advice(self, path: str) -> str:
+        """What a person can do about it."""
+        if self.cache_metadata:
+            return (
+                "name an empty device, or flush that cache with its own tools; if nothing on it is needed, overwrite the beginning of"
+                f" {path} yourself (wipefs does not know that metadata)"
+            )
+        return f"name an empty device, or, if nothing on it is needed, unmount it and run wipefs -a {path} yourself"
+
+
+def examine(runner: Runner, path: str, root: Path, sleep: t.Callable[[float], None]) -> Finding:
+    """Look at one device.
+
+    :param path: any path of the device.
+    :raises ToolMissing: if the host has neither wipefs nor blkid.
+    """
+    node = root / path.lstrip("/")
+    return Finding(read_signatures(runner, path), read_cache_metadata(node), (*_held(node, sleep), *_looped(node, root)))
+
+
+def _held(node: Path, sleep: t.Callable[[float], None]) -> tuple[str, ...]:
+    reason = ""
+    for attempt in range(_ATTEMPTS):
+        if attempt:
+            sleep(_PAUSE)
+        try:
+            os.close(os.open(node, os.O_RDONLY | os.O_EXCL | os.O_NONBLOCK | os.O_CLOEXEC))
+        except OSError as error:
+            reason = f"cannot be opened exclusively ({os.strerror(error.errno or 0)})"
+        else:
+            return ()
+    return (reason,)
+
+
+def _looped(node: Path, root: Path) -> tuple[str, ...]:
+    unit = _unit(node)
+    loops = [place.parent.parent.name for place in sorted((root / "sys/block").glob("loop*/loop/backing_file")) if _backing(place, root) == unit]
+    return (f"lies under {', '.join('/dev/' + name for name in loops)}",) if unit is not None and loops else ()
+
+
+def _backing(place: Path, root: Path) -> tuple[int, int] | None:
+    text = _text(place)
+    return _unit(root / text.lstrip("/")) if text else None
+
+
+def _unit(node: Path) -> tuple[int, int] | None:
+    """What is behind a path, through links and second device nodes."""
+    try:
+        status = os.stat(node)
+    except OSError:
+        return None
+    return (-1, status.st_rdev) if stat.S_ISBLK(status.st_mode) else (status.st_dev, status.st_ino)
+
+
+def md_redundancy(root: Path, name: str) -> bool | None:
+    """Whether an MD array survives the loss of a member: False if it has too few for it now, None if it never does."""
+    folder = root / "sys/class/block" / name / "md"
+    if _text(folder / "level") not in _REDUNDANT_LEVELS:
+        return None
+    # While an array is reshaped: "3 (2)". One of a single member has a level and no second copy.
+    members = _text(folder / "raid_disks").split(" ", 1)[0]
+    if not members.isdigit() or int(members) < 2:
+        return None
+    return _text(folder / "degraded") == "0"
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""

@@ -16,7 +16,8 @@ description:
   - The whole list is read, planned and applied in one call; a host where everything is as wanted costs one C(lvs), one C(pvs)
     and a look at its block devices, whatever the number of caches.
   - Nothing is forced. A cache device that is neither empty nor a free part of the same volume group is refused,
-    and so is everything that LVM would only do with C(--force).
+    and so is everything that LVM would only do with C(--force). A device is not empty when it carries a signature or the
+    metadata of any block cache, when the kernel uses it, or when a loop device lies on it.
   - Before a cache is detached or leaves V(writeback), it is flushed, and the kernel must report that no block is dirty.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
@@ -53,6 +54,7 @@ options:
           - The fast device, by a path that still names it after a reboot, for example below C(/dev/disk/by-id).
           - It is either a physical volume of the origin's volume group with free space,
             or an empty device, which is then made one and added to the volume group.
+          - A link that more than one device claims, such as the one of two drives with one serial number, is refused.
           - The list takes one device. For a mirror name one MD RAID1 array.
           - Required when O(caches[].state=present).
         type: list
@@ -112,6 +114,8 @@ options:
         description:
           - Allows V(writeback) on a cache device that is not mirrored. When that device fails, the newest data is lost,
             and with it usually the file system.
+          - A mirror that is degraded counts as none when a cache is attached in or changed to V(writeback).
+            A cache that is in V(writeback) already stays as it is, see RV(problems).
         type: bool
         default: false
       flush_timeout:
@@ -169,6 +173,14 @@ error:
   returned: on failure
   type: str
   sample: refused
+problems:
+  description:
+    - What a person should know of caches of this host that are left as they are, one sentence each, namely a cache in V(writeback)
+      on a mirror that is degraded.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 item:
   description: The name of the cache that failed.
   returned: on failure

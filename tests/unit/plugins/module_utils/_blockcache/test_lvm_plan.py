@@ -299,6 +299,12 @@ class TestWriteBack:
         assert "set allow_unmirrored_writeback: true for this cache" in message
         assert steps(lvm, allow_unmirrored_writeback=True, **self.ON_DEGRADED)[-1].operation in ("attach", "set_mode")
 
+    def test_a_write_back_that_lvm_has_stored_is_not_loaded_on_a_degraded_mirror(self):
+        lvm = FakeLvm(fast="cachepool", mode="writeback")
+        lvm.cache["kernel_mode"] = "writethrough"
+        assert "that mirror is degraded" in refusal(Refused, lvm, **self.ON_DEGRADED)
+        assert operations(lvm, allow_unmirrored_writeback=True, **self.ON_DEGRADED) == ["refresh"]
+
     def test_a_write_back_cache_whose_mirror_degraded_later_is_left_and_told_of(self):
         lvm = FakeLvm(fast="cachepool", mode="writeback")
         assert steps(lvm, **self.ON_DEGRADED) == []

@@ -18,7 +18,7 @@ import abc
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused, StorageError, ToolMissing
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -122,24 +122,29 @@ def diff_of(steps: t.Sequence[Step]) -> dict[str, dict[str, dict[str, t.Any]]]:
 def converge(layer: Layer[State, Wanted], wanted: Wanted, *, check_mode: bool) -> Outcome:
     """Bring one layer to the wanted state and prove it by reading back.
 
-    :raises StorageError: with ``changed`` and ``actions`` in its facts, so that a failure half-way says what was done.
+    :raises StorageError: with ``changed``, ``actions`` (what was done) and ``broke_off`` (what failed) in its facts.
     :raises NotEffective: if the state read back is not the wanted one.
     """
     present = layer.read()
     steps = tuple(layer.plan(present, wanted))
     if not steps or check_mode:
         return Outcome(steps, present)
-    begun: list[Step] = []
+    done: list[Step] = []
+    current: Step | None = None
     try:
-        for step in steps:
-            begun.append(step)
-            layer.apply(step)
+        for current in steps:
+            layer.apply(current)
+            done.append(current)
+        current = None
         present = layer.read()
         differences = layer.verify(present, wanted)
     except StorageError as error:
-        # The last of these broke off; what it had done by then only the host knows.
-        error.facts.setdefault("changed", True)
-        error.facts.setdefault("actions", [step.action for step in begun])
+        # A step that was refused did nothing; one that broke off may have done a part of its work.
+        begun = current is not None and not isinstance(error, (Refused, ToolMissing))
+        error.facts.setdefault("changed", bool(done) or begun)
+        error.facts.setdefault("actions", [step.action for step in done])
+        if current is not None:
+            error.facts.setdefault("broke_off", current.action)
         raise
     if differences:
         raise NotEffective(

@@ -248,7 +248,10 @@ class ImageLayer(Layer[ImageState, ImageWanted]):
         if completed.rc != 0:
             lines = [line for line in completed.stderr.splitlines() if line.startswith(("E:", "W:", "Err:"))][-5:]
             reason = "; ".join(lines) or completed.last_words
-            raise StorageError(f"mmdebstrap could not make the image (exit status {completed.rc}): {reason}", item=self.recipe.name, completed=completed)
+            # A build that fails leaves nothing behind.
+            raise StorageError(
+                f"mmdebstrap could not make the image (exit status {completed.rc}): {reason}", item=self.recipe.name, completed=completed, changed=False
+            )
 
     def _publish(self, result: pathlib.Path) -> None:
         """Readable by the users of the cache folder, also when root built it for them; complete or not there at all."""

@@ -64,8 +64,13 @@ def test_what_did_not_take_effect_fails_and_names_item_wanted_and_found():
 def test_a_failure_half_way_says_what_was_done():
     with pytest.raises(CommandFailed) as caught:
         converge(Lamps({"a": False, "b": False}, broken={"b"}), {"a": True, "b": True}, check_mode=False)
-    # The second step had begun: whether it did something before it failed nobody knows.
-    assert caught.value.facts == {"changed": True, "actions": ["switch a on", "switch b on"]}
+    assert caught.value.facts == {"changed": True, "actions": ["switch a on"], "broke_off": "switch b on"}
+
+
+def test_a_first_step_that_fails_may_have_done_a_part_of_its_work():
+    with pytest.raises(CommandFailed) as caught:
+        converge(Lamps({"a": False}, broken={"a"}), {"a": True}, check_mode=False)
+    assert caught.value.facts == {"changed": True, "actions": [], "broke_off": "switch a on"}
 
 
 def test_a_refusal_comes_before_any_change():

@@ -16,10 +16,10 @@ description:
   - Runs fio jobs one after the other and keeps of each what was sent, what fio wrote, byte for byte, the counters of the
     devices, the cache layers before and after, and what became of it.
   - A guard decides whether a job may touch its target. Nothing is ever written to a device that is mounted, used as swap, part
-    of another device, or open for writing in a process. A device that contains data, itself, in a partition or below, is written
+    of another device, under a loop device, exported to other hosts by the kernel, or open for writing in a process. A device that contains data, itself, in a partition or below, is written
     only with O(cells[].target.allow_data_loss) and the matching O(cells[].target.identity).
   - All targets are examined before the first cell runs. If one is refused, nothing runs. Each is examined again right before its
-    cell.
+    cell, and a device that is written is held exclusively meanwhile, so that nobody can mount it or build on it.
   - Every finished cell is a folder in the spool, whatever its state. C(cachefleet.storage.collect) brings them to the controller.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
@@ -101,7 +101,9 @@ options:
         type: dict
         required: true
   spool:
-    description: The folder on the host in which results wait to be collected.
+    description:
+      - The folder on the host in which results wait to be collected. It is made if it is not there.
+      - A folder that is there keeps its mode. One that another user made where everybody may, as in C(/tmp), is refused.
     type: path
     default: /var/lib/cachefleet/spool
   series:

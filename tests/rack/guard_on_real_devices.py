@@ -4,7 +4,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The guard of the fio module on real devices: loop, partition, swap, symlink, LVM, cached LV, md, dm, bcache, processes.
+"""The guard of the fio module on real devices: loop, partition, swap, symlink, LVM, cached LV, md, dm, bcache, processes, exports.
 
 ``guard_on_real_devices.py --pack FILE`` writes one self-contained file (this script, the collection's module_utils and
 ansible's, as a zip application) on a controller; ``python3 FILE --scratch DISK`` runs it as root on a machine whose DISK may be
@@ -59,6 +59,11 @@ def write_partition_table(device: str, *extents: tuple[int, int]) -> None:
     with open(device, "r+b") as disk:
         disk.write(b"\0" * 446 + entries.ljust(64, b"\0") + b"\x55\xaa")
     run("blockdev", "--rereadpt", device)
+    settle()
+    # A kernel that cannot read the table is told what is in it.
+    for number, (start, count) in enumerate(extents, start=1):
+        if not Path(f"/sys/class/block/{Path(device).name}p{number}").exists():
+            run("addpart", device, str(number), str(start), str(count))
 
 
 def settle() -> None:
@@ -108,6 +113,12 @@ class Proof:
         self.proven += good
         self.failures += not good
         print(f"{'ok  ' if good else 'FAIL'} {what}: {text or 'may be used'}" + ("" if good else f"   (expected {expected})"), flush=True)
+
+    def expect_true(self, what: str, good: bool, text: str = "") -> None:
+        """One more proven case, or one failure."""
+        self.proven += good
+        self.failures += not good
+        print(f"{'ok  ' if good else 'FAIL'} {what}{': ' if text else ''}{text}", flush=True)
 
     def case(self, function) -> None:
         with contextlib.ExitStack() as undo:
@@ -212,6 +223,126 @@ def process_holding_it(proof: Proof, undo: contextlib.ExitStack) -> None:
         proof.expect("open for writing in a process", device, "in_use", f"({process.pid})")
         process.communicate(b"\n")
     proof.expect("after that process has ended", device)
+
+
+def loops_over_it(proof: Proof, undo: contextlib.ExitStack) -> None:
+    """A loop device leaves no holder on what it lies on, and does not keep anybody from opening it exclusively."""
+    device = proof.loop(undo, 128)
+    first = loop_over(undo, device, "--offset", "1M")
+    proof.expect("device under a loop device that nobody uses", device, "in_use", f"is part of {first}", allow_data_loss=True)
+    proof.expect("that loop device", first)
+    second = loop_over(undo, first)
+    third = loop_over(undo, device, "--offset", "96M")
+    proof.expect("device under two loop devices, of which one is under a third", device, "in_use", first, third)
+    proof.expect("beside another loop device on the same device", third, "in_use", f"{device} (below it) is part of {first}")
+    run("mkfs.ext4", "-q", second)
+    mounted(proof, undo, second)
+    proof.expect("device far under a mounted file system", device, "in_use", f"{second} (built on it) is mounted", allow_data_loss=True)
+    proof.expect("loop device under a mounted one", first, "in_use", "data", f"is part of {second}")
+
+
+def loop_over_a_partition(proof: Proof, undo: contextlib.ExitStack) -> None:
+    device = proof.loop(undo, 128, "--partscan")
+    write_partition_table(device, (2048, 98304), (100352, 161792))
+    settle()
+    parts = [f"{device}p1", f"{device}p2"]
+    with contextlib.ExitStack() as inner:
+        over = loop_over(inner, parts[0])
+        proof.expect("partition under a loop device", parts[0], "in_use", f"is part of {over}")
+        proof.expect("its disk", device, "in_use", "data", f"{parts[0]} (partition of it) is part of {over}")
+        proof.expect("its sister", parts[1])
+    over = loop_over(undo, device, "--offset", "1M")
+    proof.expect("partition of a disk under a loop device", parts[1], "in_use", f"{device} (below it) is part of {over}")
+
+
+def loop_over(undo: contextlib.ExitStack, device: str, *options: str) -> str:
+    found = run("losetup", "--find", "--show", *options, device)
+    undo.callback(run, "losetup", "--detach", found)
+    return found
+
+
+def mounted(proof: Proof, undo: contextlib.ExitStack, device: str) -> Path:
+    point = proof.folder / f"mnt-{Path(device).name}"
+    point.mkdir()
+    undo.callback(point.rmdir)
+    run("mount", device, str(point))
+    undo.callback(run, "umount", str(point))
+    return point
+
+
+def exported(proof: Proof, undo: contextlib.ExitStack) -> None:
+    """The kernel's NVMe target opens its device without O_EXCL, and no process has it open."""
+    device = proof.loop(undo)
+    run("modprobe", "nvmet")
+    if not Path("/sys/kernel/config/nvmet").is_dir():
+        run("mount", "-t", "configfs", "none", "/sys/kernel/config")
+    subsystem = Path("/sys/kernel/config/nvmet/subsystems/nqn.2026-11.test:guard")
+    namespace = subsystem / "namespaces/1"
+    for folder in (subsystem, namespace):
+        folder.mkdir()
+        undo.callback(folder.rmdir)
+    (namespace / "device_path").write_text(device)
+    proof.expect("device of an NVMe namespace that is not enabled", device)
+    (namespace / "enable").write_text("1")
+    undo.callback((namespace / "enable").write_text, "0")
+    proof.expect("exported device", device, "in_use", f"exported by nvmet subsystem {subsystem.name}", allow_data_loss=True)
+
+
+def held_loop(proof: Proof, undo: contextlib.ExitStack) -> None:
+    device = proof.loop(undo)
+    hold(proof, device)
+
+
+def held_partition(proof: Proof, undo: contextlib.ExitStack) -> None:
+    device = proof.loop(undo, 128, "--partscan")
+    write_partition_table(device, (2048, 98304), (100352, 161792))
+    settle()
+    hold(proof, f"{device}p1")
+
+
+def held_mapping(proof: Proof, undo: contextlib.ExitStack) -> None:
+    device = proof.loop(undo)
+    run("dmsetup", "create", "guardheld", stdin=f"0 65536 linear {device} 65536\n")
+    undo.callback(run, "dmsetup", "remove", "--retry", "guardheld")
+    settle()
+    hold(proof, "/dev/mapper/guardheld")
+
+
+def hold(proof: Proof, device: str) -> None:
+    """While the guard holds a device, fio writes, reads back and trims it, and nobody mounts it or builds on it."""
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import Target, claimed, examine
+
+    run("mkfs.ext4", "-q", device)
+    runner = Runner()
+    facts = examine(read_devices(runner), Target(device), runner)
+    point = proof.folder / "held"
+    point.mkdir(exist_ok=True)
+    with claimed(facts):
+        proof.expect_true(f"{device}, held, is not opened exclusively by another", not exclusively(facts.path))
+        refusal = subprocess.run(["mount", device, str(point)], capture_output=True, text=True, check=False)
+        proof.expect_true(f"{device}, held, is not mounted", refusal.returncode != 0 and not os.path.ismount(point), refusal.stderr.strip())
+        common = ("fio", "--name=held", f"--filename={facts.path}", "--bs=4k", "--size=8M", "--ioengine=psync")
+        for words in (("--rw=randwrite", "--verify=crc32c", "--direct=1"), ("--rw=randwrite",), ("--rw=randtrim",)):
+            run(*common, *words)
+            proof.expect_true(f"{device}, held, is used by fio {words[0]}", True)
+        try:
+            with claimed(facts, pause=lambda seconds: None):
+                proof.expect_true(f"{device} is not held twice", False)
+        except Refused as error:
+            proof.expect_true(f"{device} is not held twice", "cannot be opened exclusively now" in error.message, error.message)
+    proof.expect_true(f"{device}, given back, is free", exclusively(facts.path))
+    point.rmdir()
+
+
+def exclusively(path: str) -> bool:
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_EXCL))
+    except OSError:
+        return False
+    return True
 
 
 def lvm(proof: Proof, undo: contextlib.ExitStack) -> None:
@@ -329,7 +460,8 @@ def main() -> int:
     if arguments.pack:
         pack(arguments.pack)
         return 0
-    cases = [missing, empty_and_used, read_only, partitions, swap, swap_file, process_holding_it, lvm, raid, mapping, bcache]
+    cases = [missing, empty_and_used, read_only, partitions, swap, swap_file, process_holding_it, loops_over_it, loop_over_a_partition, exported]
+    cases += [held_loop, held_partition, held_mapping, lvm, raid, mapping, bcache]
     cases += [scratch_disk(arguments.scratch)] if arguments.scratch else []
     with tempfile.TemporaryDirectory(prefix="guard") as folder:
         proof = Proof(Path(folder))

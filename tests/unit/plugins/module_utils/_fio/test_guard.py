@@ -9,7 +9,9 @@ import dataclasses
 import errno
 import json
 import os
+import stat
 import struct
+import types
 
 import pytest
 
@@ -56,6 +58,7 @@ def test_an_empty_unused_device_may_be_written_without_permission():
         (around(mountpoints=("/data",)), "is mounted on /data"),
         (around(swap=True), "swap space"),
         (around(strangers=("/dev/md0",)), "is part of /dev/md0"),
+        (around(exports=("nvmet subsystem nqn.x",)), "is exported by nvmet subsystem nqn.x"),
         (around(busy="Device or resource busy"), "cannot be opened exclusively"),
         (dataclasses.replace(EMPTY, writers=("qemu-system-x86 (42)",)), "open for writing in qemu-system-x86 (42)"),
         (dataclasses.replace(EMPTY, neighbours=(Neighbour("partition of it", "/dev/sdb1", mountpoints=("/boot",)),)), "/dev/sdb1 (partition of it) is mounted"),
@@ -318,6 +321,169 @@ def test_two_loop_devices_on_one_file(tmp_path):
         backing.parent.mkdir(parents=True)
         backing.write_text("/images/one.img\n")
     assert "/dev/loop1 (the same storage) is mounted on /mnt" in texts(host.judge("/dev/loop0"))
+
+
+def lay_loop(root, name, on):
+    backing = root / f"sys/class/block/{name}/loop/backing_file"
+    backing.parent.mkdir(parents=True)
+    backing.write_text(f"{on}\n")
+
+
+def looped_host(root, on, *more):
+    devices = [
+        disk("sda", "8:0", partitions=("sda1", "sda2")),
+        *(disk(f"sda{n}", f"8:{n}", kind="partition", parent="sda") for n in (1, 2)),
+        *(disk(f"loop{n}", f"7:{n}", kind="loop") for n in (0, 1)),
+        *more,
+    ]
+    host = Host(root, devices, links=[("/dev/disk/by-id/x", "/dev/sda")])
+    lay_loop(root, "loop0", on)
+    return host
+
+
+@pytest.mark.parametrize("on", ["/dev/sda", "/dev/disk/by-id/x", "/dev/sda (deleted)"])
+def test_a_device_under_a_loop_device_is_in_use_mounted_or_not(tmp_path, on):
+    host = looped_host(tmp_path, on)
+    for permission in ({}, {"allow_data_loss": True}):
+        objections = host.judge("/dev/sda", **permission)
+        assert kinds(objections) == {"in_use"}
+        assert texts(objections) == "/dev/sda is part of /dev/loop0"
+    assert texts(host.judge("/dev/sda1")) == "/dev/sda (below it) is part of /dev/loop0"
+    assert host.judge("/dev/sda", writing=False) == []
+    assert host.judge("/dev/loop0") == [], "a loop device is no objection to itself"
+    assert host.judge("/dev/loop1") == [], "nor to one that lies nowhere"
+
+
+def test_a_loop_device_over_a_partition_forbids_its_disk_and_not_its_sister(tmp_path):
+    host = looped_host(tmp_path, "/dev/sda1")
+    assert texts(host.judge("/dev/sda1")) == "/dev/sda1 is part of /dev/loop0"
+    assert texts(host.judge("/dev/sda")) == "/dev/sda1 (partition of it) is part of /dev/loop0"
+    assert host.judge("/dev/sda2") == []
+
+
+def test_what_is_built_on_loop_devices_is_found_however_far_above(tmp_path):
+    mapping = disk("dm-0", "253:0", kind="dm", slaves=("loop1",), mountpoints=("/far",))
+    host = looped_host(tmp_path, "/dev/sda1", mapping)
+    lay_loop(tmp_path, "loop1", "/dev/loop0")
+    host.devices = Devices([dataclasses.replace(one, holders=("dm-0",)) if one.name == "loop1" else one for one in host.devices], tmp_path)
+    for target in ("/dev/sda", "/dev/sda1"):
+        assert "/dev/dm-0 (built on it) is mounted on /far" in texts(host.judge(target))
+    assert texts(host.judge("/dev/dm-0")) == "/dev/dm-0 is mounted on /far", "its own stack is no objection"
+
+
+def test_a_loop_device_under_a_logical_volume(tmp_path):
+    host = lvm_host(tmp_path)
+    host.devices = Devices([*host.devices, disk("loop0", "7:0", kind="loop")], tmp_path)
+    lay_loop(tmp_path, "loop0", "/dev/sdb1")
+    assert texts(host.judge("/dev/dm-0")) == "/dev/sdb1 (below it) is part of /dev/loop0"
+
+
+def configured(root, **values):
+    for place, content in values.items():
+        path = root / "sys/kernel/config" / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+NVMET = "nvmet/subsystems/nqn.a/namespaces/1"
+
+
+@pytest.mark.parametrize("named", ["/dev/sda", "/dev/disk/by-id/x"])
+@pytest.mark.parametrize(
+    ("place", "more", "exporter"),
+    [
+        (f"{NVMET}/device_path", {f"{NVMET}/enable": "1\n"}, "nvmet subsystem nqn.a"),
+        ("target/core/iblock_0/disk1/udev_path", {"target/core/alua/lu_gps": ""}, "LIO backstore iblock_0/disk1"),
+    ],
+)
+def test_a_device_that_the_kernel_exports_is_in_use(tmp_path, named, place, more, exporter):
+    host = looped_host(tmp_path, "/images/one.img")
+    configured(tmp_path, **{place: f"{named}\n", **more})
+    objections = host.judge("/dev/sda", allow_data_loss=True)
+    assert kinds(objections) == {"in_use"}
+    assert texts(objections) == f"/dev/sda is exported by {exporter}"
+    assert texts(host.judge("/dev/sda2")) == f"/dev/sda (below it) is exported by {exporter}"
+    assert host.judge("/dev/sda", writing=False) == []
+
+
+def test_an_exported_partition_forbids_its_disk_and_not_its_sister(tmp_path):
+    host = looped_host(tmp_path, "/images/one.img")
+    configured(tmp_path, **{f"{NVMET}/device_path": "/dev/sda1\n", f"{NVMET}/enable": "1\n"})
+    assert texts(host.judge("/dev/sda")) == "/dev/sda1 (partition of it) is exported by nvmet subsystem nqn.a"
+    assert host.judge("/dev/sda2") == []
+
+
+def test_an_export_of_what_is_built_on_it_is_found(tmp_path):
+    host = lvm_host(tmp_path)
+    configured(tmp_path, **{"target/core/iblock_0/d/udev_path": "/dev/dm-1\n"})
+    assert "/dev/dm-1 (built on it) is exported by LIO backstore iblock_0/d" in texts(host.judge("/dev/sdb"))
+
+
+def test_what_is_not_enabled_or_not_this_device_is_not_exported(tmp_path):
+    host = looped_host(tmp_path, "/images/one.img")
+    configured(tmp_path, **{f"{NVMET}/device_path": "/dev/sda\n", f"{NVMET}/enable": "0\n", "target/core/fileio_0/f/udev_path": "\n"})
+    configured(tmp_path, **{"nvmet/subsystems/nqn.b/namespaces/2/device_path": "/dev/gone\n", "nvmet/subsystems/nqn.b/namespaces/2/enable": "1\n"})
+    assert host.judge("/dev/sda") == []
+
+
+def test_a_file_that_the_kernel_exports_is_in_use(tmp_path):
+    host = Host(tmp_path, [])
+    (tmp_path / "image").write_bytes(b"x" * 4096)
+    configured(tmp_path, **{"target/core/fileio_0/f/udev_path": "/image\n"})
+    assert texts(host.judge("/image", kind="file", allow_data_loss=True)) == "/image is exported by LIO backstore fileio_0/f"
+
+
+# --- claimed: holding a device ----------------------------------------------------------------------------------------
+
+
+def test_a_device_is_held_and_given_back(tmp_path, monkeypatch):
+    facts = Host(tmp_path, [disk("sda", "8:0")]).examine("/dev/sda")
+    seen = []
+    really = os.open
+    monkeypatch.setattr(os, "open", lambda path, flags, *rest, **more: seen.append(flags) or really(path, flags, *rest, **more))
+    with guard.claimed(facts, tmp_path):
+        assert open_here(tmp_path / "dev/sda")
+    assert not open_here(tmp_path / "dev/sda")
+    assert seen[0] & os.O_EXCL and seen[0] & os.O_CLOEXEC and not seen[0] & (os.O_CREAT | os.O_ACCMODE)
+
+
+def open_here(path):
+    return any(os.path.realpath(f"/proc/self/fd/{name}") == str(path) for name in os.listdir("/proc/self/fd"))
+
+
+def test_a_device_that_is_taken_by_now_is_refused_after_some_attempts(tmp_path, monkeypatch):
+    facts = Host(tmp_path, [disk("sda", "8:0")]).examine("/dev/sda")
+    pauses = []
+
+    def busy(path, flags, *rest, **more):
+        raise OSError(errno.EBUSY, "busy")
+
+    monkeypatch.setattr(os, "open", busy)
+    with pytest.raises(Refused, match="cannot be opened exclusively now: Device or resource busy"), guard.claimed(facts, tmp_path, pause=pauses.append):
+        pytest.fail("fio would have run")
+    assert len(pauses) == 2
+
+
+@pytest.mark.parametrize("mode", [stat.S_IFBLK, stat.S_IFREG])
+def test_a_name_that_belongs_to_another_device_by_now_is_refused(tmp_path, monkeypatch, mode):
+    host = Host(tmp_path, [disk("sda", "8:0")])
+    facts = dataclasses.replace(host.examine("/dev/sda"), path=str(tmp_path / "dev/sda"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstat", lambda descriptor: types.SimpleNamespace(st_mode=mode, st_rdev=os.makedev(8, 16)))
+        held = guard.claimed(facts)
+        refused = None
+        try:
+            held.__enter__()
+        except Refused as error:
+            refused = error
+    assert "has become another device since it was examined (8:0)" in refused.message
+    assert not open_here(tmp_path / "dev/sda")
+
+
+def test_a_plain_file_is_not_held(tmp_path):
+    facts = TargetFacts(target=Target("/data/f", kind="file"), path="/data/f")
+    with guard.claimed(facts, tmp_path):
+        pass
 
 
 def test_two_paths_to_one_unit(tmp_path):

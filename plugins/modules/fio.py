@@ -16,8 +16,9 @@ description:
   - Runs fio jobs one after the other and keeps of each what was sent, what fio wrote, byte for byte, the counters of the
     devices, the cache layers before and after, and what became of it.
   - A guard decides whether a job may touch its target. Nothing is ever written to a device that is mounted, used as swap, part
-    of another device, under a loop device, exported to other hosts by the kernel, or open for writing in a process. A device that contains data, itself, in a partition or below, is written
-    only with O(cells[].target.allow_data_loss) and the matching O(cells[].target.identity).
+    of another device, under a loop device, exported to other hosts by the kernel, or open for writing in a process. A device
+    that contains data, itself, in a partition or below, is written only with O(cells[].target.allow_data_loss) and the matching
+    O(cells[].target.identity).
   - All targets are examined before the first cell runs. If one is refused, nothing runs. Each is examined again right before its
     cell, and a device that is written is held exclusively meanwhile, so that nobody can mount it or build on it.
   - Every finished cell is a folder in the spool, whatever its state. C(cachefleet.storage.collect) brings them to the controller.

@@ -325,7 +325,7 @@ def hold(proof: Proof, device: str) -> None:
         refusal = subprocess.run(["mount", device, str(point)], capture_output=True, text=True, check=False)
         proof.expect_true(f"{device}, held, is not mounted", refusal.returncode != 0 and not os.path.ismount(point), " ".join(refusal.stderr.split()))
         common = ("fio", "--name=held", f"--filename={facts.path}", "--bs=4k", "--size=8M", "--ioengine=psync")
-        for words in (("--rw=randwrite", "--verify=crc32c", "--direct=1"), ("--rw=randwrite",), ("--rw=randtrim",)):
+        for words in (("--rw=randwrite", "--verify=crc32c", "--verify_state_save=0", "--direct=1"), ("--rw=randwrite",), ("--rw=randtrim",)):
             run(*common, *words)
             proof.expect_true(f"{device}, held, is used by fio {words[0]}", True)
         try:

@@ -509,6 +509,13 @@ def test_no_write_cache_below_flashcache(rack: Machine) -> None:
     assert attributes(rack.converge(DriveWish(HDD, "disabled"))) == ["write_cache", "boot_rule"]
 
 
+def test_no_write_cache_below_a_mapping_that_nobody_can_ask_about(rack: Machine) -> None:
+    below_flashcache(rack)
+    (rack.host.root / "dev/mapper/control").unlink()
+    refuse(rack, Refused, "mapping cached, whose target dmsetup does not tell, perhaps passes no flushes.*allow_swallowed_flushes", DriveWish(HDD, "enabled"))
+    assert attributes(rack.converge(DriveWish(HDD, "disabled"))) == ["write_cache", "boot_rule"]
+
+
 def test_a_write_cache_below_flashcache_when_allowed_for_that_drive(rack: Machine) -> None:
     below_flashcache(rack)
     assert rack.converge(DriveWish(HDD, "enabled", allow_swallowed_flushes=True)).changed

@@ -1,0 +1,129 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the simulators of proprietary RAID tools have in common: a state in a file, faults on demand, a list of calls.
+
+A simulator is a class from a state (plain data) and an argument list to what the real tool would print. The state outlives
+the process in a JSON file, as a controller outlives a command. Faults of the state (a failed battery) belong to each
+simulator; faults of the process (it hangs, its output is cut) are the same for all and are here.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import fcntl
+import json
+import os
+import sys
+import time
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+State = dict[str, t.Any]
+
+#: Where the states are, unless the environment variable says otherwise: ``<folder>/<tool>.json`` and ``<tool>.calls``.
+STATES = Path("/var/lib/cachefleet-simulators")
+FOLDER_VARIABLE = "CACHEFLEET_SIMULATORS"
+
+#: Faults of the process. ``hang``: never ends. ``truncated``: the second half of the output is missing.
+#: ``garbage``: bytes that belong to no text in the middle. ``empty``: nothing is printed.
+PROCESS_FAULTS = ("hang", "truncated", "garbage", "empty")
+_GARBAGE = b"\x00\xff\xfe\x1b[31m\x07\x80\xc3\x28"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a tool prints, and its exit status."""
+
+    stdout: str
+    rc: int = 0
+    stderr: str = ""
+
+
+class Simulator(abc.ABC):
+    """One tool with its controllers.
+
+    :param state: plain data, ``{"faults": {name: true or details}, "controllers": […], …}``; changed in place.
+    """
+
+    #: The name under which the state is kept, for example ``storcli``.
+    name: t.ClassVar[str]
+    #: The commands it stands in for, with the paths at which vendors install them, most usual first.
+    paths: t.ClassVar[tuple[str, ...]]
+    #: Faults that this simulator understands besides :data:`PROCESS_FAULTS`, each with a sentence about what it does.
+    faults: t.ClassVar[t.Mapping[str, str]]
+    #: Controllers one can ask for: the model, and a function that makes its state (keyword arguments: volumes, drives, …).
+    models: t.ClassVar[t.Mapping[str, t.Callable[..., State]]]
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+    @abc.abstractmethod
+    def answer(self, words: t.Sequence[str], stdin: str) -> Answer:
+        """What the tool prints when it is called with these words (without its own name); may change the state."""
+
+    def has_fault(self, name: str) -> bool:
+        """Whether somebody asked for this fault."""
+        return bool(self.state.get("faults", {}).get(name))
+
+
+def folder() -> Path:
+    """Where the states of this host are."""
+    return Path(os.environ.get(FOLDER_VARIABLE, STATES))
+
+
+@contextlib.contextmanager
+def opened(name: str) -> t.Iterator[State]:
+    """The state of one tool, locked while it is used, and written back if it was changed."""
+    place = folder() / f"{name}.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with (place.parent / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        text = place.read_text(encoding="utf-8") if place.exists() else '{"faults": {}, "controllers": []}'
+        state = json.loads(text)
+        yield state
+        changed = json.dumps(state, indent=1)
+        if changed != text:
+            temporary = place.with_suffix(".new")
+            temporary.write_text(changed, encoding="utf-8")
+            temporary.replace(place)
+
+
+def calls(name: str) -> list[list[str]]:
+    """Every argument list with which a tool was called on this host, oldest first."""
+    place = folder() / f"{name}.calls"
+    return [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()] if place.exists() else []
+
+
+def run(kind: type[Simulator], words: t.Sequence[str]) -> int:
+    """The body of a simulated command: answers on standard output, returns the exit status."""
+    with opened(kind.name) as state:
+        with (folder() / f"{kind.name}.calls").open("a", encoding="utf-8") as journal:
+            journal.write(json.dumps(list(words)) + "\n")
+        faults = dict(state.get("faults", {}))
+        if not faults.get("hang"):
+            stdin = "" if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty() else sys.stdin.read()
+            given = kind(state).answer(words, stdin)
+    if faults.get("hang"):
+        while True:
+            time.sleep(3600)
+    sys.stderr.write(given.stderr)
+    sys.stdout.buffer.write(spoiled(given.stdout.encode(), faults))
+    sys.stdout.buffer.flush()
+    return given.rc
+
+
+def spoiled(output: bytes, faults: t.Mapping[str, t.Any]) -> bytes:
+    """The output of a tool with the faults of its process."""
+    if faults.get("empty"):
+        return b""
+    if faults.get("truncated"):
+        output = output[: len(output) // 2]
+    if faults.get("garbage"):
+        middle = len(output) // 2
+        output = output[:middle] + _GARBAGE + output[middle:]
+    return output

@@ -91,6 +91,15 @@ class Layer(abc.ABC, t.Generic[State, Wanted]):
         """Further return values of the module about the state it leaves behind; plain data."""
         return {}
 
+    def concerns(self, present: State, wanted: Wanted) -> list[str]:  # noqa: ARG002
+        """What a person should know although everything is set as wanted, one sentence each; they become warnings.
+
+        Asked in every run that leaves a settled state behind, so also where nothing had to be done.
+
+        :raises NotEffective: if what is set is not in force, and that shall count as a failure.
+        """
+        return []
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -98,6 +107,7 @@ class Outcome:
 
     steps: tuple[Step, ...]
     present: t.Any
+    concerns: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -127,7 +137,9 @@ def converge(layer: Layer[State, Wanted], wanted: Wanted, *, check_mode: bool) -
     """
     present = layer.read()
     steps = tuple(layer.plan(present, wanted))
-    if not steps or check_mode:
+    if not steps:
+        return Outcome(steps, present, tuple(layer.concerns(present, wanted)))
+    if check_mode:
         return Outcome(steps, present)
     done: list[Step] = []
     current: Step | None = None
@@ -138,6 +150,7 @@ def converge(layer: Layer[State, Wanted], wanted: Wanted, *, check_mode: bool) -
         current = None
         present = layer.read()
         differences = layer.verify(present, wanted)
+        concerns = [] if differences else layer.concerns(present, wanted)
     except StorageError as error:
         # A step that was refused did nothing; one that broke off may have done a part of its work.
         begun = current is not None and not isinstance(error, (Refused, ToolMissing))
@@ -154,7 +167,7 @@ def converge(layer: Layer[State, Wanted], wanted: Wanted, *, check_mode: bool) -
             actions=[step.action for step in steps],
             differences=[vars(difference) for difference in differences],
         )
-    return Outcome(steps, present)
+    return Outcome(steps, present, tuple(concerns))
 
 
 def run_layer(module: AnsibleModule, layer: Layer[State, Wanted], wanted: Wanted) -> t.NoReturn:
@@ -163,4 +176,6 @@ def run_layer(module: AnsibleModule, layer: Layer[State, Wanted], wanted: Wanted
         outcome = converge(layer, wanted, check_mode=module.check_mode)
     except StorageError as error:
         module.fail_json(**error.as_result())
+    for concern in outcome.concerns:
+        module.warn(concern)
     module.exit_json(**layer.facts(outcome.present), **outcome.as_result())

@@ -1,0 +1,147 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""The layer of RAID controller caches: one read of each tool, one command per difference, one read back."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Step, run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan, registry
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host, Source
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import AUTO, ControllerWish, parse_controllers
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+
+
+class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
+    """The caches of the RAID controllers of one host."""
+
+    name = plan.LAYER
+
+    def __init__(self, runner: Runner, providers: t.Sequence[Provider]) -> None:
+        self.runner = runner
+        self.providers = {(provider.name, provider.tool): provider for provider in providers}
+        self.problems: list[str] = []
+        self._sent: dict[tuple[str, ...], Completed] = {}
+        self._by_item: dict[str, Completed] = {}
+
+    def read(self) -> Host:
+        """Every controller that one of the tools sees."""
+        host = registry.read_host(self.providers.values())
+        self.problems = problems_of(host.sources)
+        return host
+
+    def plan(self, present: Host, wanted: t.Sequence[ControllerWish]) -> list[Step]:
+        steps, left_out = plan.plan(present, wanted)
+        self.problems += [problem for problem in left_out if problem not in self.problems]
+        return steps
+
+    def apply(self, step: Step) -> None:
+        """Send the command of one step; two steps that share a command (one switch for reading and writing) send it once."""
+        provider = self.providers[step.arguments["provider"], step.arguments["tool"]]
+        words = tuple(step.arguments["words"])
+        key = (provider.tool, *words)
+        if key not in self._sent:
+            self._sent[key] = provider.send(words, step.item)
+        self._by_item[step.item] = self._sent[key]
+
+    def verify(self, present: Host, wanted: t.Sequence[ControllerWish]) -> list[Difference]:
+        """As planned again, with the command that claimed to have done it as evidence.
+
+        :raises NotEffective: if a controller did not take what it was told.
+        """
+        differences = super().verify(present, wanted)
+        for difference in differences:
+            if difference.item in self._by_item:
+                completed = self._by_item[difference.item]
+                raise NotEffective(
+                    f"{self.name}: {difference}, although {completed.command_line} ended with exit status {completed.rc}. "
+                    "The controller or its tool ignores the setting.",
+                    item=difference.item,
+                    completed=completed,
+                    differences=[vars(one) for one in differences],
+                )
+        return differences
+
+    def concerns(self, present: Host, wanted: t.Sequence[ControllerWish]) -> list[str]:
+        """Settings that are stored and not in force.
+
+        :raises NotEffective: for those of an entry with ``require_effective``.
+        """
+        found = plan.not_in_force(present, wanted)
+        failing = [one for one in found if one.must]
+        if failing:
+            more = f" (and {len(failing) - 1} more)" if len(failing) > 1 else ""
+            raise NotEffective(
+                f"{failing[0]}{more}. With require_effective: false this is a warning.",
+                item=failing[0].item,
+                not_in_force=[dataclasses.asdict(one) for one in found],
+                controllers=[one.controller.as_result() for one in present.controllers],
+            )
+        return [f"{one}." for one in found] + self.problems
+
+    def facts(self, present: Host) -> dict[str, t.Any]:
+        return {"controllers": [one.controller.as_result() for one in present.controllers], "problems": list(self.problems)}
+
+
+def problems_of(sources: t.Iterable[Source]) -> list[str]:
+    """What of the tools' outputs was not understood, one sentence each."""
+    return [f"{source.provider.name}: not understood: {text}" for source in sources for text in source.reading.not_understood]
+
+
+def providers_for(runner: Runner, wanted: t.Sequence[ControllerWish]) -> list[Provider]:
+    """The tools that the wishes need: those they name, and every one that is there if one of them says ``auto``.
+
+    :raises ToolMissing: if a named tool is not there.
+    """
+    found: dict[tuple[str, str], Provider] = {}
+    if any(wish.provider == AUTO for wish in wanted):
+        found = {(provider.name, provider.tool): provider for provider in registry.find_tools(runner)}
+    for wish in wanted:
+        if wish.provider != AUTO:
+            provider = registry.find_tool(runner, wish.provider, wish.tool_path)
+            found.setdefault((provider.name, provider.tool), provider)
+    return list(found.values())
+
+
+def run_module(module: AnsibleModule) -> t.NoReturn:
+    """The body of the module ``raid_cache``."""
+    try:
+        runner = Runner()
+        wanted = parse_controllers(module.params["controllers"])
+        layer = RaidCacheLayer(runner, providers_for(runner, wanted))
+    except StorageError as error:
+        module.fail_json(**error.as_result())
+    run_layer(module, layer, wanted)
+
+
+def run_info_module(module: AnsibleModule) -> t.NoReturn:
+    """The body of the module ``raid_cache_info``."""
+    name, path = module.params["provider"], module.params["tool_path"]
+    try:
+        runner = Runner()
+        providers = registry.find_tools(runner) if name == AUTO else [registry.find_tool(runner, name, path)]
+        host = registry.read_host(providers)
+    except StorageError as error:
+        module.fail_json(**error.as_result())
+    problems = problems_of(host.sources)
+    for problem in problems:
+        module.warn(problem)
+    module.exit_json(
+        changed=False,
+        controllers=[one.controller.as_result() for one in host.controllers],
+        tools=[{"provider": provider.name, "path": provider.tool} for provider in providers],
+        problems=problems,
+    )

@@ -1,0 +1,116 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Which tools there are, which of them are on this host, and which controllers they see."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import ArcConf
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import SsaCli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import PercCli, StorCli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli2 import PercCli2, StorCli2
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+
+#: Every provider by the name users write. Of two tools that see the same controller, ``auto`` takes the one that comes first.
+PROVIDERS: t.Mapping[str, type[Provider]] = {kind.name: kind for kind in (StorCli2, PercCli2, StorCli, PercCli, ArcConf, SsaCli)}
+
+#: Tools for the same controllers: a host that has two of them shows each controller twice.
+_TWINS = ({"storcli2", "perccli2"}, {"storcli", "perccli"}, {"arcconf", "ssacli"})
+
+#: Which tools speak to the controllers of a kernel driver.
+TOOLS_OF_DRIVER: t.Mapping[str, tuple[str, ...]] = {
+    "megaraid_sas": ("storcli", "perccli"),
+    "mpi3mr": ("storcli2", "perccli2"),
+    "mpt3sas": ("storcli",),
+    "aacraid": ("arcconf",),
+    "smartpqi": ("arcconf", "ssacli"),
+    "hpsa": ("ssacli",),
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One tool and what it told."""
+
+    provider: Provider
+    reading: Reading
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A controller and the tool through which it is spoken to."""
+
+    controller: Controller
+    source: Source
+
+
+@dataclass(frozen=True)
+class Host:
+    """What all tools of one host told; ``controllers`` has each controller once."""
+
+    sources: tuple[Source, ...] = ()
+    controllers: tuple[Seen, ...] = ()
+
+
+def find_tool(runner: Runner, name: str, tool_path: str | None = None) -> Provider:
+    """The provider of one tool.
+
+    :raises ToolMissing: naming the places where it was looked for.
+    """
+    kind = PROVIDERS[name]
+    if tool_path:
+        return kind(runner, runner.find(tool_path))
+    for place in _places(runner, kind):
+        return kind(runner, place)
+    raise ToolMissing(
+        f"The tool {kind.commands[0]} is missing on this host: it is proprietary and comes from the vendor of the controller. "
+        f"It was looked for in PATH and in {', '.join(kind.folders)}; set tool_path if it is elsewhere.",
+        item=name,
+    )
+
+
+def find_tools(runner: Runner) -> list[Provider]:
+    """Every tool that is on this host."""
+    return [kind(runner, place) for kind in PROVIDERS.values() for place in _places(runner, kind)[:1]]
+
+
+def _places(runner: Runner, kind: type[Provider]) -> list[str]:
+    """Where a tool is: PATH first, since a tool that was put there on purpose must win, then the folders of vendors."""
+    found = [runner.find(command) for command in kind.commands if runner.has(command)]
+    inside = (os.path.join(folder, command) for folder in kind.folders for command in kind.commands)
+    return found + [path for path in inside if runner.has(path)]
+
+
+def read_host(providers: t.Iterable[Provider]) -> Host:
+    """What every tool tells, each asked once; a controller that two tools see counts for the first."""
+    sources = tuple(Source(provider, provider.read()) for provider in providers)
+    seen: list[Seen] = []
+    for source in sources:
+        for controller in source.reading.controllers:
+            if not any(_same(controller, other.controller) for other in seen):
+                seen.append(Seen(controller, source))
+    return Host(sources, tuple(seen))
+
+
+def _same(one: Controller, other: Controller) -> bool:
+    if one.provider == other.provider or not any({one.provider, other.provider} <= twins for twins in _TWINS):
+        return False
+    if one.serial and other.serial:
+        return one.serial == other.serial
+    if one.pci_address and other.pci_address:
+        return one.pci_address == other.pci_address
+    # Rebranded tools number controllers alike; arcconf counts from 1 and ssacli by slot.
+    return one.id == other.id and one.provider.rstrip("2") in ("storcli", "perccli")

@@ -1,0 +1,375 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The simulators of storcli2 and perccli2, held to captures of the real tools and to what is known of their errors."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pathlib
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.tests.simulators import storcli2_models
+from ansible_collections.cachefleet.storage.tests.simulators.simulator import Answer, State
+from ansible_collections.cachefleet.storage.tests.simulators.storcli2 import PercCli2, StorCli2
+from ansible_collections.cachefleet.storage.tests.simulators.storcli2_models import size_text
+from ansible_collections.cachefleet.storage.tests.simulators.storcli2_text import rendered
+
+#: Values that name one piece of hardware, one host or one moment, or are measured: they differ, all else must be the same.
+IDENTITIES = {
+    "Operating system",
+    "Operating System ",
+    "Host Name",
+    "SASAddress",
+    "SAS Address",
+    "Board Tracer Number",
+    "Serial Number",
+    "SerialNumber",
+    "SCSI NAA Id",
+    "OS Drive Name",
+    "WWN",
+    "Inquiry Data",
+    "Description@Key Information",
+    "Temperature(C)@Drive Detailed Information",
+    "Voltage(mV)",
+    "Sequence Number",
+    "Controller Time(LocalTime yyyy/mm/dd hh:mm:sec)",
+    "System Time(LocalTime yyyy/mm/dd hh:mm:sec)",
+    "Board Mfg Date(yyyy/mm/dd)",
+    "Creation Time(LocalTime yyyy/mm/dd hh:mm:sec)",
+    "Model",  # the drives of the captured rack are of several models
+}
+
+
+def state(model: str = "MegaRAID 9660-16i", faults: State | None = None, **options: t.Any) -> State:
+    return {"faults": faults or {}, "controllers": [StorCli2.models[model](**options)]}
+
+
+def ask(given_state: State, *words: str) -> Answer:
+    return StorCli2(given_state).answer(words, "")
+
+
+def only(answer: Answer) -> dict[str, t.Any]:
+    (controller,) = json.loads(answer.stdout)["Controllers"]
+    return controller
+
+
+def cache(given_state: State, volume: int = 1) -> tuple[str, str]:
+    """(configured, effective)"""
+    info = only(ask(given_state, f"/c0/v{volume}", "show", "all", "J"))["Response Data"]["Virtual Drives"][0]["VD Info"]
+    return info["DefaultCache"], info["CurrentCache"]
+
+
+def differences(real: t.Any, ours: t.Any, place: str = "", label: str = "") -> list[str]:
+    """Where our answer is not the real one: keys, their order, types, lengths, and values that are not identities."""
+    if type(real) is not type(ours):
+        return [f"{place}: {type(ours).__name__} instead of {type(real).__name__}"]
+    if isinstance(real, dict):
+        if list(real) != list(ours):
+            return [f"{place}: keys {sorted(set(real) ^ set(ours))} or their order"]
+        return [line for key in real for line in differences(real[key], ours[key], f"{place}/{key}", key)]
+    if isinstance(real, list):
+        if len(real) != len(ours):
+            return [f"{place}: {len(ours)} rows instead of {len(real)}"]
+        return [line for number, row in enumerate(real) for line in differences(row, ours[number], f"{place}[{number}]", label)]
+    section = next((part.partition("[")[0] for part in reversed(place.split("/")[:-1])), "")
+    if label in IDENTITIES or f"{label}@{section}" in IDENTITIES:
+        if isinstance(real, str) and (real.rstrip() != real) != (ours.rstrip() != ours) and label != "Model":
+            return [f"{place}: filled with blanks or not"]
+        return []
+    return [] if real == ours else [f"{place}: {ours!r} instead of {real!r}"]
+
+
+def rack() -> State:
+    """The state of the captured 9660: 24 drives in two shelves, each a volume of its own."""
+    return state(volumes=24, drives=24)
+
+
+def rack_with_a_free_drive() -> State:
+    made = rack()
+    ask(made, "/c0/v24", "delete", "J")
+    return made
+
+
+def cisco() -> State:
+    return state("Cisco Tri-Mode 24G", volumes=1, drives=1)
+
+
+def renumbered(numbers: dict[int, int]) -> State:
+    made = rack()
+    for volume in made["controllers"][0]["volumes"]:
+        volume["id"] = numbers.get(volume["id"], volume["id"])
+    return made
+
+
+CAPTURES: list[tuple[str, t.Callable[[], State], tuple[str, ...]]] = [
+    ("show_9660-16i.json", rack, ("show", "J")),
+    ("show_zero-controllers.json", lambda: {"controllers": []}, ("show", "J")),
+    ("show_cisco-24g-4gb.json", cisco, ("show", "nolog", "J")),
+    ("c0-show_cisco-24g_energy-pack.json", cisco, ("/c0", "show", "nolog", "J")),
+    ("c0-show-all_9660-16i.json", rack, ("/c0", "show", "all", "J")),
+    ("c0-show-all_9660-16i_ugood.json", rack_with_a_free_drive, ("/c0", "show", "all", "J")),
+    ("c0-show-aso.json", rack, ("/c0", "show", "aso", "J")),
+    ("c0-show-autoconfig.json", rack, ("/c0", "show", "autoconfig", "J")),
+    ("c5-show_controller-not-found.json", rack, ("/c5", "show", "J")),
+    ("c0-vall-show-all_24vd.json", rack, ("/c0/vall", "show", "all", "J")),
+    ("c0-v1-show-all.json", rack, ("/c0/v1", "show", "all", "J")),
+    ("c0-v999-show_invalid-vd.json", rack, ("/c0/v999", "show", "all", "J")),
+    ("c0-eall-sall-show-all_24pd.json", rack, ("/c0/eall/sall", "show", "all", "J")),
+    ("c0-e306-s0-show-all.json", rack, ("/c0/e306/s0", "show", "all", "J")),
+    ("c0-e320-s11-show-all_ugood.json", rack_with_a_free_drive, ("/c0/e320/s11", "show", "all", "J")),
+    ("c0-e306-s99-show_invalid.json", rack, ("/c0/e306/s99", "show", "all", "J")),
+    ("c0-v25-set-wrcache-wt_success.json", lambda: renumbered({1: 25}), ("/c0/v25", "set", "wrcache=WT", "J")),
+    ("c0-v25-set-rdcache-ra_success.json", lambda: renumbered({1: 25}), ("/c0/v25", "set", "rdcache=RA", "J")),
+    ("c0-add-vd_fail.json", rack, ("/c0", "add", "vd", "r0", "drives=306:0", "J")),
+    ("c0-v-delete_vd-not-exist.json", rack, ("/c0/v999", "delete", "J")),
+]
+
+
+def capture(corpus: pathlib.Path, name: str) -> str:
+    return (corpus / "storcli2" / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "make", "words"), CAPTURES, ids=[name for name, _make, _words in CAPTURES])
+def test_prints_what_was_captured(shared_corpus: pathlib.Path, name: str, make: t.Callable[[], State], words: tuple[str, ...]) -> None:
+    real = capture(shared_corpus, name)
+    ours = ask(make(), *words).stdout
+    assert differences(json.loads(real), json.loads(ours)) == []
+    if "cisco" not in name:  # those two were reformatted by who published them
+        assert ours[-4:] == real[-4:]
+
+
+def test_every_capture_is_used(shared_corpus: pathlib.Path) -> None:
+    known = {name for name, _make, _words in CAPTURES} | {"set-jbod_fail.txt"}
+    assert {path.name for path in (shared_corpus / "storcli2").iterdir()} == known
+
+
+@pytest.mark.parametrize("name", [name for name, _make, _words in CAPTURES if "cisco" not in name])
+def test_writes_json_to_the_byte_as_the_tool(shared_corpus: pathlib.Path, name: str) -> None:
+    real = capture(shared_corpus, name)
+    assert rendered(json.loads(real)["Controllers"], blank=real.endswith("\n\n")) == real
+
+
+def test_a_renamed_label_would_be_noticed(shared_corpus: pathlib.Path) -> None:
+    real = json.loads(capture(shared_corpus, "c0-v1-show-all.json"))
+    ours = json.loads(ask(rack(), "/c0/v1", "show", "all", "J").stdout)
+    changed = copy.deepcopy(ours)
+    info = changed["Controllers"][0]["Response Data"]["Virtual Drives"][0]["VD Info"]
+    info["Currentcache"] = info.pop("CurrentCache")
+    assert differences(real, ours) == []
+    assert differences(real, changed) != []
+
+
+def test_a_syntax_error_is_plain_text_as_captured(shared_corpus: pathlib.Path) -> None:
+    real = capture(shared_corpus, "set-jbod_fail.txt")
+    made = rack()
+    made["operating_system"] = real.splitlines()[1].removeprefix("Operating system = ")
+    assert ask(made, "/c0/e306/s0", "delete", "jbod", "J").stdout == real
+
+
+def test_a_combined_set_is_a_plain_text_syntax_error_and_changes_nothing() -> None:
+    made = state()
+    before = copy.deepcopy(made)
+    answer = ask(made, "/c0/v1", "set", "rdcache=RA", "wrcache=WT", "J")
+    assert answer.stdout.endswith("Status = Failure\nDescription = syntax error, unexpected TOKEN_WRITE_CACHE, expecting $end\n\n")
+    assert answer.rc != 0
+    assert made == before
+
+
+@pytest.mark.parametrize("word", ["wrcache=FAST", "rdcache=ADRA", "iopolicy=Direct", "pdcache=", "ssdcaching=on", "wrcache"])
+def test_unknown_words_are_syntax_errors(word: str) -> None:
+    made = state()
+    before = copy.deepcopy(made)
+    assert "Description = syntax error, unexpected" in ask(made, "/c0/v1", "set", word, "J").stdout
+    assert made == before
+
+
+@pytest.mark.parametrize(
+    ("word", "title", "value", "configured"),
+    [
+        ("wrcache=WT", "Write Cache Policy", "WT", "NR,WT"),
+        ("wrcache=awb", "Write Cache Policy", "AWB", "NR,AWB"),
+        ("wrcache=wb", "Write Cache Policy", "WB", "NR,WB"),
+        ("rdcache=ra", "Read Cache Policy", "RA", "RA,WB"),
+        ("rdcache=nora", "Read Cache Policy", "NoRA", "NR,WB"),
+    ],
+)
+def test_a_policy_is_set_and_read_back(word: str, title: str, value: str, configured: str) -> None:
+    made = state()
+    answer = ask(made, "/c0/v1", "set", word, "nolog", "J")
+    status = only(answer)["Command Status"]
+    assert answer.rc == 0
+    assert (status["Status"], status["Description"]) == ("Success", "None")
+    assert status["Detailed Status"] == [{"VD": 1, "Property": title, "Value": value, "Status": "Success", "ErrType": "-", "ErrCd": "-", "ErrMsg": "-"}]
+    assert cache(made) == (configured, configured)
+    assert cache(made, 2) == ("NR,WB", "NR,WB")
+
+
+@pytest.mark.parametrize(
+    ("word", "policy", "short", "drive"), [("On", "Enabled", "enbl", "On"), ("Off", "Disabled", "dsbl", "Off"), ("Default", "Default", "dflt", "On")]
+)
+def test_the_drive_cache_is_seen_in_three_places(word: str, policy: str, short: str, drive: str) -> None:
+    made = state(volumes=1, drives=2)
+    ask(made, "/c0/v1", "set", f"pdcache={word}", "J")
+    properties = only(ask(made, "/c0/v1", "show", "all", "J"))["Response Data"]["Virtual Drives"][0]["VD Properties"]
+    assert properties["Drive Write Cache Policy"] == policy
+    assert {row["PDC"] for row in only(ask(made, "/c0", "show", "J"))["Response Data"]["TOPOLOGY"]} == {short}
+    drives = only(ask(made, "/c0/eall/sall", "show", "all", "J"))["Response Data"]["Drives List"]
+    assert {entry["Drive Detailed Information"]["LU/NS Properties"]["Current Write Cache"] for entry in drives} == {drive}
+
+
+def test_all_volumes_and_lists_of_volumes_are_set_at_once() -> None:
+    made = state(volumes=4)
+    rows = only(ask(made, "/call/vall", "set", "wrcache=WT", "J"))["Command Status"]["Detailed Status"]
+    assert [row["VD"] for row in rows] == [1, 2, 3, 4]
+    ask(made, "/c0", "/v1,3-4", "set", "wrcache=AWB", "J")
+    assert [cache(made, number)[0] for number in (1, 2, 3, 4)] == ["NR,AWB", "NR,WT", "NR,AWB", "NR,AWB"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "word"), [("battery_failed", "Critical"), ("capacitor_charging", "Charging"), ("learn_cycle", "Learning"), ("pack_missing", "Missing")]
+)
+def test_without_a_good_energy_pack_write_back_falls_to_write_through(fault: str, word: str) -> None:
+    made = state(volumes=3, faults={fault: True})
+    ask(made, "/c0/v2", "set", "wrcache=AWB", "J")
+    assert cache(made, 1) == ("NR,WB", "NR,WT")
+    assert cache(made, 2) == ("NR,AWB", "NR,AWB")
+    shown = only(ask(made, "/c0", "show", "all", "J"))["Response Data"]
+    packs = [row["Status"] for row in shown.get("Energy Pack Info", [])]
+    assert packs == ([] if fault == "pack_missing" else [word])
+    assert shown["HwCfg"]["Energy Pack"] == ("Absent" if fault == "pack_missing" else "Present")
+    assert shown["Status"]["Controller Status"] == "Need Attention"
+    assert only(ask(made, "show", "J"))["Response Data"]["System Overview"][0]["EPack"] == word
+    del made["faults"][fault]
+    assert cache(made, 1) == ("NR,WB", "NR,WB")
+    assert only(ask(made, "/c0", "show", "J"))["Response Data"]["Energy Pack Info"][0]["Status"] == "Optimal"
+
+
+@pytest.mark.parametrize("fault", [True, ["wrcache"], "wrcache"])
+def test_a_refused_policy_exits_zero_and_fails_in_the_json(fault: object) -> None:
+    made = state(faults={"refused_policy": fault})
+    answer = ask(made, "/c0/v1", "set", "wrcache=WT", "J")
+    status = only(answer)["Command Status"]
+    assert answer.rc == 0
+    assert status["Status"] == "Failure"
+    assert status["Detailed Status"][0]["Status"] == "Failed"
+    assert isinstance(status["Detailed Status"][0]["ErrCd"], int)
+    assert cache(made) == ("NR,WB", "NR,WB")
+    ask(made, "/c0/v1", "set", "rdcache=RA", "J")
+    assert cache(made)[0] == ("NR,WB" if fault is True else "RA,WB")
+
+
+def test_an_ignored_policy_succeeds_and_changes_nothing() -> None:
+    made = state(faults={"ignored_policy": True})
+    assert only(ask(made, "/c0/v1", "set", "wrcache=WT", "J"))["Command Status"]["Status"] == "Success"
+    assert cache(made) == ("NR,WB", "NR,WB")
+
+
+def test_the_fault_of_an_old_grammar_is_plain_text_in_spite_of_j() -> None:
+    made = state(faults={"plain_text_error": True})
+    answer = ask(made, "/c0/v1", "set", "wrcache=WT", "J")
+    assert answer.stdout.startswith("CLI Version = 008.")
+    assert "syntax error" in answer.stdout
+    assert cache(made) == ("NR,WB", "NR,WB")
+
+
+def test_hba_mode_hides_the_volumes_until_it_ends() -> None:
+    made = state(faults={"hba_mode": True})
+    shown = only(ask(made, "/c0", "show", "all", "J"))["Response Data"]
+    assert "VD LIST" not in shown
+    assert shown["Status"]["Controller Personality"] == "HBA"
+    assert {row["State"] for row in shown["PD LIST"]} == {"JBOD"}
+    status = only(ask(made, "/c0/vall", "show", "all", "J"))["Command Status"]
+    assert (status["Status"], status["Description"]) == ("Success", "No VD's have been configured.")
+    assert only(ask(made, "/c0/v1", "set", "wrcache=WT", "J"))["Command Status"]["Status"] == "Failure"
+    made["faults"].clear()
+    assert cache(made) == ("NR,WB", "NR,WB")
+
+
+def test_the_overview_of_a_newer_tool_exits_six_and_that_of_an_older_one_on_demand() -> None:
+    assert ask(cisco(), "show", "J").rc == 6
+    assert ask(cisco(), "/c0", "show", "J").rc == 0
+    assert ask(state(), "show", "J").rc == 0
+    assert ask(state(faults={"show_exits_6": True}), "show", "J").rc == 6
+
+
+def test_a_drive_that_is_not_there_exits_non_zero_with_json_and_a_volume_or_controller_does_not() -> None:
+    assert ask(state(), "/c0/e306/s99", "show", "all", "J").rc != 0
+    assert ask(state(), "/c0/v999", "show", "all", "J").rc == 0
+    assert ask(state(), "/c5", "show", "J").rc == 0
+
+
+def test_all_controllers_answer_in_one_list_and_none_is_a_failure() -> None:
+    made = state()
+    made["controllers"].append(StorCli2.models["PERC H965i"]())
+    answers = json.loads(ask(made, "/call", "show", "all", "J").stdout)["Controllers"]
+    assert [answer["Command Status"]["Controller"] for answer in answers] == ["0", "1"]
+    nothing = only(ask({"controllers": []}, "/call", "show", "J"))
+    assert nothing["Command Status"]["Description"] == "No Controller found"
+    assert "Response Data" not in nothing
+
+
+def test_a_volume_stands_for_a_disk_of_the_host() -> None:
+    disk = {"path": "/dev/sdb", "wwn": "6000c500000000000000000000000042", "size": 2**30}
+    made = state(volumes=1, os_devices=[disk])
+    volume = only(ask(made, "/c0/v1", "show", "all", "J"))["Response Data"]["Virtual Drives"][0]
+    assert volume["VD Properties"]["OS Drive Name"] == "/dev/sdb"
+    assert volume["VD Properties"]["SCSI NAA Id"] == disk["wwn"]
+    assert volume["VD Info"]["Size"] == "1.000 GiB"
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(10000294477824, "9.094 TiB"), (958999298048, "893.137 GiB"), (2**30, "1.000 GiB"), (1536, "1.500 KiB"), (7, "7 B")]
+)
+def test_sizes_are_cut_as_the_tool_cuts_them(size: int, text: str) -> None:
+    assert size_text(size) == text
+
+
+@pytest.mark.parametrize("model", list(StorCli2.models))
+@pytest.mark.parametrize(("volumes", "drives"), [(0, 0), (0, 3), (1, None), (2, 5), (64, 64)])
+def test_every_model_can_be_made_and_shown(model: str, volumes: int, drives: int | None) -> None:
+    made = json.loads(json.dumps(state(model, volumes=volumes, drives=drives)))
+    shown = only(PercCli2(made).answer(["/c0", "show", "all", "J"], ""))["Response Data"]
+    assert shown["Status"]["VD Count"] == volumes
+    assert len(shown.get("VD LIST", [])) == volumes
+    assert len(shown.get("PD LIST", [])) == (drives or volumes)
+    assert made == json.loads(json.dumps(state(model, volumes=volumes, drives=drives)))
+
+
+def test_without_j_it_is_text() -> None:
+    text = ask(state(), "/c0/v1", "set", "wrcache=WT").stdout
+    assert text.startswith("CLI Version = 008.0005")
+    assert "Status = Success\nDescription = None\n" in text
+
+
+def test_perccli2_is_the_same_language_under_another_name() -> None:
+    assert PercCli2.name == "perccli2"
+    assert PercCli2.paths[0].endswith("/perccli2")
+    made = {"controllers": [storcli2_models.perc_h965i()]}
+    assert only(PercCli2(made).answer(["show", "J"], ""))["Response Data"]["System Overview"][0]["Product Name"] == "PERC H965i Front"
+
+
+WORDS = st.one_of(
+    st.sampled_from(
+        ["show", "all", "/c0", "/c0/v1", "/c0/vall", "/call", "/c0/eall/sall", "/v1", "set", "wrcache=WT", "rdcache=RA", "pdcache=On", "J", "nolog"]
+    ),
+    st.sampled_from(["delete", "/c1-0", "/c0/v1-", "/c0/s0", "add", "vd", "jbod", "aso", "", "=", "/", "/c99999999999999999999"]),
+    st.text(max_size=8),
+)
+
+
+@given(st.lists(WORDS, max_size=6), st.sets(st.sampled_from(sorted(StorCli2.faults))), st.integers(0, 2))
+def test_no_words_are_too_strange(words: list[str], faults: set[str], controllers: int) -> None:
+    made = {"faults": dict.fromkeys(faults, True), "controllers": [StorCli2.models[model]() for model in list(StorCli2.models)[:controllers]]}
+    answer = StorCli2(made).answer(words, "")
+    assert answer.stdout
+    assert answer.stdout.startswith("{") or "CLI Version = " in answer.stdout
+    if answer.stdout.startswith("{"):
+        assert json.loads(answer.stdout)["Controllers"]

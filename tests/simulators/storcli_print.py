@@ -93,17 +93,17 @@ def _json_value(value: t.Any, depth: int) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def as_text(blocks: t.Sequence[Block], announced: bool = False) -> str:
+def as_text(blocks: t.Sequence[Block], announced: t.Sequence[bool] = ()) -> str:
     """The answer as text.
 
-    :param announced: the line with which the summary of a MegaRAID card begins stands before every block.
+    :param announced: for each block, whether the line with which the summary of a MegaRAID card begins stands before it.
     """
     lines: list[str] = []
-    for block in blocks:
+    for index, block in enumerate(blocks):
         status = dict(block["Command Status"])
         details = status.pop("Detailed Status", None)
         response = block.get("Response Data", {})
-        if announced:
+        if announced and announced[index]:
             lines += ["Generating detailed summary of the adapter, it may take a while to complete.", ""]
         lines += [f"{label} = {value}" for label, value in status.items()]
         lines.append("")

@@ -1,0 +1,406 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Simulators of Broadcom's storcli64 and Dell's perccli64, generation 7.x: the same grammar and the same answers under two names.
+
+Stand-ins for proprietary tools, for tests. The truth is in the answer, not in the exit status: a refused policy is told in
+"Detailed Status", and some refusals exit 0. Words that the grammar does not know are a syntax error in plain text even where JSON
+was asked for.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from . import storcli_protection as protection
+from . import storcli_views as views
+from .simulator import Answer, Simulator, State
+from .storcli_grammar import Command, SyntaxRefusal, parse
+from .storcli_models import BROADCOM, DELL
+from .storcli_print import Block, as_json, as_text
+from .storcli_views import View
+
+#: Exit status of a syntax error, as it was seen; of a failure without a code of its own.
+_SYNTAX_STATUS = 255
+_FAILURE_STATUS = 1
+_UNSUPPORTED = "Un-supported command"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one controller answers.
+
+    :param details: rows of "Detailed Status".
+    :param quiet: the exit status is 0 in spite of a failure.
+    :param announced: the text form begins with the line about a detailed summary.
+    """
+
+    response: views.Response | None = None
+    success: bool = True
+    description: str = "None"
+    details: t.Sequence[views.Response] = ()
+    quiet: bool = False
+    announced: bool = False
+
+    @property
+    def exit_status(self) -> int:
+        if self.success or self.quiet:
+            return 0
+        return next((int(row["ErrCd"]) for row in self.details if row["ErrCd"]), _FAILURE_STATUS)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a policy of a volume is not changed."""
+
+    code: int
+    message: str
+    quiet: bool = False
+    silent: bool = False
+
+
+#: Property of a volume on the command line: its name in the answer, its place in the state, and its words (lower case to printed).
+@dataclass(frozen=True)
+class _VolumeProperty:
+    printed: str
+    key: str
+    words: t.Mapping[str, str]
+
+
+_SWITCH = {"on": "On", "off": "Off"}
+_VOLUME_PROPERTIES = {
+    "wrcache": _VolumeProperty("wrCache", "write", {"wt": "WT", "wb": "WB", "awb": "AWB"}),
+    "rdcache": _VolumeProperty("rdCache", "read", {"ra": "RA", "nora": "NoRA", "adra": "ADRA"}),
+    "iopolicy": _VolumeProperty("IoPolicy", "io", {"cached": "Cached", "direct": "Direct"}),
+    "pdcache": _VolumeProperty("PdCac", "disk_cache", {**_SWITCH, "default": "Default"}),
+    "ssdcaching": _VolumeProperty("ssdCaching", "ssd_caching", _SWITCH),
+}
+#: Property of a controller on the command line: its name in the answer.
+_CONTROLLER_PROPERTIES = {
+    "jbodwritecache": "JBOD Write Cache",
+    "batterywarning": "Battery Warning",
+    "bootwithpinnedcache": "Boot With Pinned Cache",
+    "cacheflushint": "Cache Flush Interval",
+}
+
+
+class StorCli(Simulator):
+    """storcli64 7.x. State: ``{"faults": {…}, "controllers": [see storcli_models], "cli_version": …, "operating_system": …}``.
+
+    Details of a fault are ``True`` or ``{"controllers": [numbers], "volumes": [ids], …}`` to limit it; without them it concerns all.
+    """
+
+    name: t.ClassVar[str] = "storcli"
+    paths: t.ClassVar[tuple[str, ...]] = ("/opt/MegaRAID/storcli/storcli64", "/opt/hpe/storcli/storcli64")
+    models: t.ClassVar[t.Mapping[str, t.Callable[..., State]]] = BROADCOM
+    faults: t.ClassVar[t.Mapping[str, str]] = {
+        "battery_failed": "The battery or CacheVault failed: write-back becomes write-through, the configured policy stays.",
+        "battery_missing": "The battery or CacheVault was taken out: like failed, and /cx/bbu says that it is absent.",
+        "battery_degraded": "The battery needs attention and a learn cycle: write-through, controller status Needs Attention.",
+        "learn_cycle": "A learn cycle runs: write-through until it ends, the controller stays Optimal.",
+        "capacitor_charging": "The battery or CacheVault is charging: write-through until it is charged.",
+        "hba_mode": "The card is in HBA mode: its drives are JBOD and there are no volumes (they come back with the mode).",
+        "refused_policy": "Policies of volumes are refused and the exit status is 0; details: properties, volumes, code, message, "
+        "silent (claims success and changes nothing).",
+        "plain_text_error": "A syntax error in plain text in spite of J; details: verb (only commands with this verb, such as set).",
+        "pinned_cache": "The cache keeps data of volumes that are offline: nothing of theirs can be set until it is deleted.",
+        "vd_offline": "Volumes are offline: nothing of theirs can be set.",
+        "no_controller": "The tool is there, a card is not.",
+        "incomplete_foreign": "A summary is a failure with data, because of drives with an incomplete foreign configuration.",
+    }
+    #: Name of the tool in its banner, in its help, and its version unless the state tells one.
+    banner: t.ClassVar[str] = "StorCli SAS Customization Utility"
+    version: t.ClassVar[str] = "007.2707.0000.0000 Dec 18, 2023"
+
+    def answer(self, words: t.Sequence[str], stdin: str) -> Answer:
+        """What the tool prints for these words; changes the state where they say so."""
+        try:
+            command = parse(words)
+            limit = self.state.get("faults", {}).get("plain_text_error")
+            if limit and command.json and (not isinstance(limit, dict) or command.verb == limit.get("verb", command.verb)):
+                raise SyntaxRefusal("TOKEN_UNKNOWN")
+            return self._answer(command)
+        except SyntaxRefusal as refusal:
+            expected = "" if refusal.token == "$end" else ", expecting $end"
+            return Answer(f"syntax error, unexpected {refusal.token}{expected}\n{self._help()}", _SYNTAX_STATUS)
+
+    def _answer(self, command: Command) -> Answer:
+        if command.verb == "help":
+            return Answer(self._help())
+        if command.verb == "version":
+            return Answer(self._banner())
+        if command.controllers is None:
+            return self._printed([self._overview_block(command)], command, [False], 0)
+        blocks, announced, statuses = [], [], []
+        chosen = command.controllers.among(range(len(self._controllers())))
+        if not chosen:
+            return self._printed([self._block({"Status": "Failure", "Description": "No Controller found"})], command, [False], _FAILURE_STATUS)
+        for number in chosen:
+            outcome = self._outcome(number, command)
+            status: Block = {"Controller": number, "Status": "Success" if outcome.success else "Failure", "Description": outcome.description}
+            if outcome.details:
+                status["Detailed Status"] = list(outcome.details)
+            blocks.append(self._block(status, outcome.response))
+            announced.append(outcome.announced)
+            statuses.append(outcome.exit_status)
+        return self._printed(blocks, command, announced, next((status for status in statuses if status), 0))
+
+    def _printed(self, blocks: list[Block], command: Command, announced: list[bool], status: int) -> Answer:
+        return Answer(as_json(blocks) if command.json else as_text(blocks, announced), status & 0xFF)
+
+    def _controllers(self) -> list[State]:
+        return [] if self.has_fault("no_controller") else self.state.get("controllers", [])
+
+    def _system(self) -> str:
+        return self.state.get("operating_system", "Linux 6.12.0-simulated")
+
+    def _version(self) -> str:
+        return self.state.get("cli_version", self.version)
+
+    def _banner(self) -> str:
+        return f"\n      {self.banner} Ver {self._version()}\n\n    (c)Copyright {self._version()[-4:]}, Broadcom Inc. All Rights Reserved.\n\n"
+
+    def _help(self) -> str:
+        """The banner and the first lines of the help; the real one goes on with a list of commands."""
+        return f"{self._banner()}\nhelp - lists all the commands with their usage. E.g. {self.name} help\n"
+
+    def _block(self, status: Block, response: views.Response | None = None) -> Block:
+        head = {"CLI Version": self._version(), "Operating system": self._system()}
+        return {"Command Status": {**head, **status}, **({"Response Data": response} if response else {})}
+
+    def _view(self, number: int) -> View:
+        faults = {}
+        for name, details in self.state.get("faults", {}).items():
+            if details and (not isinstance(details, dict) or number in details.get("controllers", [number])):
+                faults[name] = details
+        return View(number, self._controllers()[number], faults)
+
+    def _overview_block(self, command: Command) -> Block:
+        """The answer to ``show``, which is about the host and always a success."""
+        every = [self._view(number) for number in range(len(self._controllers()))]
+        raid, plain = [view for view in every if not view.state["hba"]], [view for view in every if view.state["hba"]]
+        status = {"Status Code": 0, "Status": "Success", "Description": "None"}
+        if command.rest == ("ctrlcount",):
+            return self._block(status, {"Controller Count": len(every)})
+        host = self.state.get("host_name", "simulated")
+        response: views.Response = {"Number of Controllers": len(every), "Host Name": host, "Operating System ": self._system()}
+        if plain:
+            response.update({"StoreLib IT Version": "07.2700.0200.0300", "StoreLib IR3 Version": "16.14-0"})
+        if raid:
+            response["System Overview"] = [views.overview_row(view) for view in raid]
+        if plain:
+            response["IT System Overview"] = [views.hba_overview_row(view) for view in plain]
+        return self._block(status, response)
+
+    def _outcome(self, number: int, command: Command) -> Outcome:
+        if number >= len(self._controllers()):
+            return Outcome(success=False, description=f"Controller {number} not found")
+        view = self._view(number)
+        handlers: dict[str, t.Callable[[View, Command], Outcome]] = {
+            "controller": self._controller,
+            "volumes": self._volumes,
+            "drives": self._drives,
+            "bbu": self._protection,
+            "cv": self._protection,
+            "foreign": self._foreign,
+        }
+        return handlers[command.target](view, command)
+
+    def _controller(self, view: View, command: Command) -> Outcome:
+        if command.verb == "show" and command.rest in ((), ("all",)):
+            return self._summary(view, full=bool(command.rest))
+        if command.verb == "show":
+            return self._show_property(view, command.rest[0])
+        if view.state["hba"]:
+            return Outcome(success=False, description=_UNSUPPORTED)
+        if command.verb == "set":
+            return self._set_properties(view, command.assignments)
+        if command.verb == "add":
+            message = "disk doesn't have enough capacity"
+            row = {"VD": "0 KB", "ErrCd": 13, "Status": "Failed", "Description": message}
+            return Outcome(success=False, description=message, details=[row])
+        if any(view.pinned(volume) for volume in view.volumes):
+            return Outcome(success=False, details=[self._controller_row(view, "LD cache pinned", 84)])
+        return Outcome(description="Cache flush operation succeeded")
+
+    def _summary(self, view: View, full: bool) -> Outcome:
+        response = views.controller_full(view) if full else views.controller_brief(view)
+        announced = not view.state["hba"]
+        if view.faults.get("incomplete_foreign") and announced:
+            row = {"Ctrl": view.number, "Status": "Failed", "ErrCd": 59, "ErrMsg": "Incomplete foreign configuration"}
+            return Outcome(response, success=False, details=[row], announced=announced)
+        return Outcome(response, announced=announced)
+
+    def _controller_row(self, view: View, message: str, code: int) -> views.Response:
+        return {"Ctrl": view.number, "Status": "Failed", "Property": "-", "ErrMsg": message, "ErrCd": code}
+
+    def _show_property(self, view: View, word: str) -> Outcome:
+        if word == "temperature":
+            section = view.state["hba"] or view.layout != "sas2108"
+            full = views.controller_full(view)["HwCfg"]
+            label = "ROC temperature(Degree Celsius)"
+            return self._property_rows({label: str(full[label])}) if section else Outcome(success=False, description="Un-supported Command")
+        if view.state["hba"] or (word == "jbodwritecache" and not view.state["abilities"]["jbod_write_cache"]):
+            return Outcome(success=False, description="Un-supported Command")
+        if word == "preservedcache":
+            kept = [{"VD": volume["id"], "State": "Offline"} for volume in view.volumes if view.pinned(volume)]
+            return Outcome({"Preserved Cache": kept}) if kept else Outcome(description="No Virtual Drive has Preserved Cache Data.")
+        if word == "wbsupport":
+            return self._property_rows({"Write Back Support": "Yes" if view.state["abilities"]["write_back"] else "No"})
+        return self._property_rows({_CONTROLLER_PROPERTIES[word]: _setting_text(word, view.state["settings"][word])})
+
+    def _property_rows(self, rows: t.Mapping[str, str]) -> Outcome:
+        return Outcome({"Controller Properties": [{"Ctrl_Prop": label, "Value": value} for label, value in rows.items()]})
+
+    def _set_properties(self, view: View, assignments: t.Sequence[tuple[str, str]]) -> Outcome:
+        if any(word == "jbodwritecache" for word, _value in assignments) and not view.state["abilities"]["jbod_write_cache"]:
+            return Outcome(success=False, description=_UNSUPPORTED)
+        rows = {}
+        for word, value in assignments:
+            setting = int(value) if word == "cacheflushint" else "Default" if value == "default" else value.upper()
+            view.state["settings"][word] = setting
+            rows[_CONTROLLER_PROPERTIES[word]] = _setting_text(word, setting)
+        return self._property_rows(rows)
+
+    def _volumes(self, view: View, command: Command) -> Outcome:
+        if view.state["hba"]:
+            return Outcome(success=False, description=_UNSUPPORTED)
+        if not view.volumes and command.objects.everything:
+            return Outcome(success=command.verb == "show", description="No VD's have been configured.")
+        known = {volume["id"]: volume for volume in view.volumes}
+        wanted = command.objects.among(known)
+        volumes = [known[number] for number in wanted if number in known]
+        missing = [number for number in wanted if number not in known]
+        if command.verb == "delete" and command.rest == () and missing:
+            return Outcome(success=False, description="Some of the specified VDs does not exist")
+        rows = [{"VD": number, "Status": "Failed", "ErrCd": 255, "ErrMsg": "Invalid VD number"} for number in missing]
+        if command.verb == "show":
+            response = views.volumes_full(view, volumes) if command.rest else views.volumes_brief(view, volumes)
+            return Outcome(response if volumes else None, success=not rows, details=rows)
+        if command.verb == "set":
+            return self._set_volumes(view, volumes, command.assignments, rows)
+        return self._delete(view, volumes, command, rows)
+
+    def _set_volumes(self, view: View, volumes: list[State], assignments: t.Sequence[tuple[str, str]], rows: list[views.Response]) -> Outcome:
+        refusals = []
+        for volume in volumes:
+            for word, text in assignments:
+                prop = _VOLUME_PROPERTIES[word]
+                value = prop.words[text]
+                refusal = self._refusal(view, volume, word, value)
+                refusals += [refusal] if refusal and not refusal.silent else []
+                if not refusal:
+                    volume[prop.key] = _stored(word, value)
+                told = refusal if refusal and not refusal.silent else None
+                row = {"VD": volume["id"], "Property": prop.printed, "Value": value, "Status": "Failed" if told else "Success"}
+                rows.append({**row, "ErrCd": told.code if told else 0, "ErrMsg": told.message if told else "-"})
+        failed = bool(refusals) or any(row["Status"] == "Failed" for row in rows)
+        return Outcome(success=not failed, details=rows, quiet=bool(refusals) and all(refusal.quiet for refusal in refusals))
+
+    def _refusal(self, view: View, volume: State, word: str, value: str) -> Refusal | None:
+        """Why this card does not change this policy of this volume, or ``None`` when it does."""
+        abilities = view.state["abilities"]
+        details = view.faults.get("refused_policy")
+        if details and view.named("refused_policy", volume):
+            limits = details if isinstance(details, dict) else {}
+            if word in limits.get("properties", [word]):
+                code, message = limits.get("code", 151), limits.get("message", "Policy not supported")
+                return Refusal(code, message, quiet=True, silent=bool(limits.get("silent")))
+        if view.pinned(volume):
+            return Refusal(84, "LD cache pinned")
+        if view.volume_state(volume) != "Optl":
+            return Refusal(50, "device state doesn't support requested command")
+        if word == "pdcache" and not abilities["change_ssd_cache"] and view.has_ssd(volume):
+            return Refusal(255, "SSD Pd is present", quiet=True)
+        if (word == "wrcache" and value != "WT" and not abilities["write_back"]) or (value == "Cached" and not abilities["cached_io"]):
+            return Refusal(151, "Policy not supported")
+        if word == "ssdcaching" and not abilities["ssd_association"]:
+            return Refusal(61, "unsupported hardware")
+        return None
+
+    def _delete(self, view: View, volumes: list[State], command: Command, rows: list[views.Response]) -> Outcome:
+        """``delete preservedcache`` drops what the cache keeps of a volume; ``del`` drops the volume."""
+        if rows:
+            return Outcome(success=False, details=rows)
+        if command.rest:
+            for volume in volumes:
+                volume["discarded"] = True
+            return Outcome(description="Virtual Drive preserved Cache Data Cleared.")
+        gone = [volume["id"] for volume in volumes]
+        view.state["volumes"] = [volume for volume in view.state["volumes"] if volume["id"] not in gone]
+        used = {volume["group"] for volume in view.state["volumes"]}
+        for drive in view.state["drives"]:
+            if drive["group"] not in used:
+                drive.update({"group": None, "row": None})
+        return Outcome(description="Delete VD succeeded")
+
+    def _drives(self, view: View, command: Command) -> Outcome:
+        here = view.state["enclosure"] in command.enclosures.among([view.state["enclosure"]]) if command.enclosures else True
+        known = {drive["slot"]: drive for drive in view.state["drives"]} if here else {}
+        wanted = command.objects.among(known)
+        drives = [known[slot] for slot in wanted if slot in known]
+        if command.verb == "set":
+            return self._set_drives(view, drives, command)
+        path = f"/c{view.number}/e{command.enclosures.first if command.enclosures else view.state['enclosure']}"
+        missing = [slot for slot in wanted if slot not in known]
+        if missing or not drives:
+            rows = [{"Drive": f"{path}/s{slot}", "Status": "Failure", "ErrCd": 255, "ErrMsg": "Drive not found"} for slot in missing]
+            return Outcome(success=False, description="Show Drive Information Failed." if rows else "No drive found!", details=rows)
+        response = views.drives_full(view, drives) if command.rest else views.drives_brief(view, drives)
+        return Outcome(response, description="Show Drive Information Succeeded.")
+
+    def _set_drives(self, view: View, drives: list[State], command: Command) -> Outcome:
+        """``set good`` and ``set jbod`` are known, and refused for the drives that there are."""
+        word = command.rest[0]
+        code, message = (50, "device state doesn't support requested command") if word == "jbod" else (255, "Operation not allowed.")
+        path = f"/c{view.number}/e{view.state['enclosure']}"
+        rows = [{"Drive": f"{path}/s{drive['slot']}", "Status": "Failure", "ErrCd": code, "ErrMsg": message} for drive in drives]
+        return Outcome(success=False, description=f"Set Drive {'JBOD' if word == 'jbod' else 'Good'} Failed.", details=rows)
+
+    def _protection(self, view: View, command: Command) -> Outcome:
+        unit, told = view.state["protection"], view.protection
+        if view.state["hba"]:
+            return Outcome(success=False, description=_UNSUPPORTED)
+        if not unit or not told or told.fault == "battery_missing":
+            message = "Battery is absent!" if command.target == "bbu" else "Cachevault is absent!"
+            return Outcome(success=False, details=[self._controller_row(view, message, 34)])
+        other = {"battery": "bbu", "cachevault": "cv"}[unit["kind"]]
+        if other != command.target:
+            return Outcome(success=False, details=[self._controller_row(view, f"use /cx/{other}", 255)])
+        if command.rest == ():
+            return Outcome(protection.summary(unit, told))
+        every = protection.battery(unit, told, view.number) if other == "bbu" else protection.cachevault(unit, told, view.number)
+        if command.rest == ("status",):
+            every = {
+                title: rows for title, rows in every.items() if title.endswith(("_Info", "Status")) and not title.startswith(("Design", "BBU_Cap", "BBU_Des"))
+            }
+        return Outcome(every)
+
+    def _foreign(self, view: View, command: Command) -> Outcome:
+        if view.faults.get("incomplete_foreign"):
+            counts = {"Total Foreign PDs": len(view.state["drives"]), "Total Locked Foreign PDs": 0}
+            return Outcome(counts, success=False, description="Incomplete foreign configuration")
+        return Outcome(description="Couldn't find any foreign Configuration")
+
+
+def _setting_text(word: str, value: t.Any) -> str:
+    return f"{value} sec" if word == "cacheflushint" else str(value)
+
+
+def _stored(word: str, value: str) -> t.Any:
+    if word == "ssdcaching":
+        return value == "On"
+    return "RA" if value == "ADRA" else value
+
+
+class PercCli(StorCli):
+    """perccli64 7.x, Dell's name for the same tool."""
+
+    name: t.ClassVar[str] = "perccli"
+    paths: t.ClassVar[tuple[str, ...]] = ("/opt/MegaRAID/perccli/perccli64",)
+    models: t.ClassVar[t.Mapping[str, t.Callable[..., State]]] = DELL
+    banner: t.ClassVar[str] = "PercCli SAS Customization Utility"
+    version: t.ClassVar[str] = "007.2616.0000.0000 Dec 06, 2023"

@@ -1,0 +1,187 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The command language of storcli and perccli 7.x, as far as the simulators know it.
+
+``[/cx[/vx | /ex/sx | /sx | /bbu | /cv | /fall]] verb [words] [nolog] [J]``; an ``x`` is a number, ``all``, or a list such as
+``0,2-4``. Case does not matter, and a path may be given in several words (``/c0 /v1``). What is not known is a syntax error.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass
+
+#: More numbers than any card has: a list such as ``0-99999999`` is not spelled out.
+_HIGHEST = 4096
+_NUMBERS = r"all|\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*"
+_PATH = re.compile(
+    rf"/c(?P<c>{_NUMBERS})(?:/v(?P<v>{_NUMBERS})|/e(?P<e>{_NUMBERS})/s(?P<es>{_NUMBERS})|/s(?P<s>{_NUMBERS})|/(?P<unit>bbu|cv)|/(?P<fall>fall))?",
+)
+
+_SWITCH = ("on", "off")
+#: ``set`` of volumes: property to the words that it takes.
+VOLUME_WORDS: t.Mapping[str, tuple[str, ...]] = {
+    "wrcache": ("wt", "wb", "awb"),
+    "rdcache": ("ra", "nora", "adra"),
+    "iopolicy": ("cached", "direct"),
+    "pdcache": (*_SWITCH, "default"),
+    "ssdcaching": _SWITCH,
+}
+#: ``set`` of a controller: property to the words that it takes; no words stand for a number.
+CONTROLLER_WORDS: t.Mapping[str, tuple[str, ...]] = {
+    "jbodwritecache": (*_SWITCH, "default"),
+    "batterywarning": _SWITCH,
+    "bootwithpinnedcache": _SWITCH,
+    "cacheflushint": (),
+}
+#: ``show`` of a controller.
+CONTROLLER_SHOWS = (*CONTROLLER_WORDS, "wbsupport", "preservedcache", "temperature")
+
+
+class SyntaxRefusal(Exception):
+    """The parser of the tool met a word that it did not expect."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__(token)
+        self.token = token
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """An ``x`` of a path: everything, or the numbers named, in their order."""
+
+    everything: bool
+    named: tuple[int, ...] = ()
+
+    @property
+    def first(self) -> t.Any:
+        return "all" if self.everything else self.named[0]
+
+    def among(self, known: t.Iterable[int]) -> list[int]:
+        """The numbers that are meant when these are there: with ``all`` those, otherwise the named ones, there or not."""
+        return list(known) if self.everything else list(self.named)
+
+
+@dataclass(frozen=True)
+class Command:
+    """What was asked: which controllers (``None``: the host), what of them, and the verb with its words in lower case.
+
+    :param assignments: for ``set``: property and value, in the order given.
+    :param rest: the words after the verb, as far as they matter.
+    """
+
+    verb: str
+    json: bool = False
+    target: str = "host"
+    controllers: Numbers | None = None
+    objects: Numbers = Numbers(True)
+    enclosures: Numbers | None = None
+    rest: tuple[str, ...] = ()
+    assignments: tuple[tuple[str, str], ...] = ()
+
+
+def _numbers(text: str) -> Numbers:
+    if text == "all":
+        return Numbers(True)
+    named: list[int] = []
+    for part in text.split(","):
+        low, _dash, high = part.partition("-")
+        first, last = int(low), int(high or low)
+        if max(first, last) > _HIGHEST and first != last:
+            raise SyntaxRefusal("TOKEN_UNKNOWN")
+        named += range(first, last + 1)
+    if not named:
+        raise SyntaxRefusal("TOKEN_UNKNOWN")
+    return Numbers(False, tuple(dict.fromkeys(named)))
+
+
+def parse(given: t.Sequence[str]) -> Command:
+    """The command in these words.
+
+    :raises SyntaxRefusal: the tool would answer with a syntax error.
+    """
+    words = [word.lower() for word in given if word.lower() != "nolog"]
+    json = bool(words) and words[-1] == "j"
+    if json:
+        words.pop()
+    path = ""
+    while words and words[0].startswith("/"):
+        path += words.pop(0)
+    if not path:
+        return _host(words, json)
+    match = _PATH.fullmatch(path)
+    if not match:
+        raise SyntaxRefusal("TOKEN_UNKNOWN")
+    if not words:
+        raise SyntaxRefusal("$end")
+    controllers = _numbers(match["c"])
+    verb, rest = words[0], tuple(words[1:])
+    if match["v"]:
+        return _volumes(verb, rest, json, controllers, _numbers(match["v"]))
+    if match["es"] or match["s"]:
+        enclosures = _numbers(match["e"]) if match["e"] else None
+        return _drives(verb, rest, json, controllers, enclosures, _numbers(match["es"] or match["s"]))
+    if match["unit"] or match["fall"]:
+        allowed = ((), ("all",), ("status",)) if match["unit"] else ((), ("all",))
+        _require(verb == "show" and rest in allowed)
+        return Command(verb, json, match["unit"] or "foreign", controllers, rest=rest)
+    return _controller(verb, rest, json, controllers)
+
+
+def _require(known: bool) -> None:
+    if not known:
+        raise SyntaxRefusal("TOKEN_UNKNOWN")
+
+
+def _host(words: list[str], json: bool) -> Command:
+    if not words or words[0] in ("help", "-h", "-help", "?"):
+        return Command("help")
+    if words == ["-v"]:
+        return Command("version")
+    _require(words[0] == "show" and words[1:] in ([], ["all"], ["ctrlcount"]))
+    return Command("show", json, rest=tuple(words[1:]))
+
+
+def _assignments(words: tuple[str, ...], known: t.Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, str], ...]:
+    if not words:
+        raise SyntaxRefusal("$end")
+    pairs = []
+    for word in words:
+        name, _equals, value = word.partition("=")
+        _require(name in known and (value in known[name] or (not known[name] and value.isascii() and value.isdigit() and len(value) < 6)))
+        pairs.append((name, value))
+    return tuple(pairs)
+
+
+def _controller(verb: str, rest: tuple[str, ...], json: bool, controllers: Numbers) -> Command:
+    command = Command(verb, json, "controller", controllers, rest=rest)
+    if verb == "set":
+        return Command(verb, json, "controller", controllers, assignments=_assignments(rest, CONTROLLER_WORDS))
+    if verb in ("flush", "flushcache"):
+        _require(rest in ((), ("cachecade",)))
+        return command
+    if verb == "add":
+        _require(rest[:1] == ("vd",))
+        return command
+    _require(verb == "show" and (rest in ((), ("all",)) or (len(rest) == 1 and rest[0] in CONTROLLER_SHOWS)))
+    return command
+
+
+def _volumes(verb: str, rest: tuple[str, ...], json: bool, controllers: Numbers, volumes: Numbers) -> Command:
+    if verb == "set":
+        return Command(verb, json, "volumes", controllers, volumes, assignments=_assignments(rest, VOLUME_WORDS))
+    if verb in ("delete", "del"):
+        words = tuple(word for word in rest if word != "force")
+        _require(words in ((), ("preservedcache",)) and rest.count("force") <= 1)
+        return Command("delete", json, "volumes", controllers, volumes, rest=words)
+    _require(verb == "show" and rest in ((), ("all",)))
+    return Command(verb, json, "volumes", controllers, volumes, rest=rest)
+
+
+def _drives(verb: str, rest: tuple[str, ...], json: bool, controllers: Numbers, enclosures: Numbers | None, slots: Numbers) -> Command:
+    _require((verb == "show" and rest in ((), ("all",))) or (verb == "set" and rest in (("good",), ("jbod",))))
+    return Command(verb, json, "drives", controllers, slots, enclosures, rest)

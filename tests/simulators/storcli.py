@@ -191,6 +191,8 @@ class StorCli(Simulator):
             response.update({"StoreLib IT Version": "07.2700.0200.0300", "StoreLib IR3 Version": "16.14-0"})
         if raid:
             response["System Overview"] = [views.overview_row(view) for view in raid]
+            if command.rest == ("all",):
+                response["ASO"] = [views.options_row(view) for view in raid]
         if plain:
             response["IT System Overview"] = [views.hba_overview_row(view) for view in plain]
         return self._block(status, response)
@@ -238,12 +240,11 @@ class StorCli(Simulator):
         return {"Ctrl": view.number, "Status": "Failed", "Property": "-", "ErrMsg": message, "ErrCd": code}
 
     def _show_property(self, view: View, word: str) -> Outcome:
-        if word == "temperature":
-            section = view.state["hba"] or view.layout != "sas2108"
-            full = views.controller_full(view)["HwCfg"]
-            label = "ROC temperature(Degree Celsius)"
-            return self._property_rows({label: str(full[label])}) if section else Outcome(success=False, description="Un-supported Command")
-        if view.state["hba"] or (word == "jbodwritecache" and not view.state["abilities"]["jbod_write_cache"]):
+        label = "ROC temperature(Degree Celsius)"
+        hardware = views.controller_full(view)["HwCfg"] if word == "temperature" else {}
+        if label in hardware:
+            return self._property_rows({label: str(hardware[label])})
+        if view.state["hba"] or word == "temperature" or (word == "jbodwritecache" and not view.state["abilities"]["jbod_write_cache"]):
             return Outcome(success=False, description="Un-supported Command")
         if word == "preservedcache":
             kept = [{"VD": volume["id"], "State": "Offline"} for volume in view.volumes if view.pinned(volume)]
@@ -373,11 +374,8 @@ class StorCli(Simulator):
         if command.rest == ():
             return Outcome(protection.summary(unit, told))
         every = protection.battery(unit, told, view.number) if other == "bbu" else protection.cachevault(unit, told, view.number)
-        if command.rest == ("status",):
-            every = {
-                title: rows for title, rows in every.items() if title.endswith(("_Info", "Status")) and not title.startswith(("Design", "BBU_Cap", "BBU_Des"))
-            }
-        return Outcome(every)
+        current = ("BBU_Info", "BBU_Firmware_Status", "Cachevault_Info", "Firmware_Status", "GasGaugeStatus")
+        return Outcome({title: rows for title, rows in every.items() if command.rest == ("all",) or title in current})
 
     def _foreign(self, view: View, command: Command) -> Outcome:
         if view.faults.get("incomplete_foreign"):

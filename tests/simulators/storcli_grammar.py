@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 #: More numbers than any card has: a list such as ``0-99999999`` is not spelled out.
 _HIGHEST = 4096
-_NUMBERS = r"all|\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*"
+_NUMBER = "[0-9]{1,6}"
+_NUMBERS = f"all|{_NUMBER}(?:-{_NUMBER})?(?:,{_NUMBER}(?:-{_NUMBER})?)*"
 _PATH = re.compile(
     rf"/c(?P<c>{_NUMBERS})(?:/v(?P<v>{_NUMBERS})|/e(?P<e>{_NUMBERS})/s(?P<es>{_NUMBERS})|/s(?P<s>{_NUMBERS})|/(?P<unit>bbu|cv)|/(?P<fall>fall))?",
 )

@@ -15,6 +15,7 @@ State of a controller (plain data)::
     abilities                   {"write_back", "cached_io", "ssd_association", "jbod_write_cache", "change_ssd_cache"}
     settings                    {"cacheflushint": seconds, "jbodwritecache": "Default", "batterywarning": "ON", ...}
     enclosure, slots            number of the enclosure and of its slots
+    absent_labels               labels of volumes that this card does not print
     drives                      [{"slot", "id", "group", "row", "size", "interface", "media", "model", "serial", "wwn", ...}]
     volumes                     [{"id", "group", "level", "size", "name", "read", "write", "io", "disk_cache", "os_path", "wwn", ...}]
 
@@ -138,6 +139,7 @@ def _megaraid(
     first_slot: int = 0,
     counting_down: bool = False,
     dimmer: str = "dflt",
+    absent_labels: t.Sequence[str] = (),
     policy: t.Mapping[str, t.Any] | None = None,
     overview: t.Mapping[str, t.Any] | None = None,
 ) -> State:
@@ -184,6 +186,7 @@ def _megaraid(
         "settings": {"cacheflushint": 4, "jbodwritecache": "Default", "batterywarning": "ON", "bootwithpinnedcache": "OFF"},
         "enclosure": enclosure,
         "slots": max(8, len(made_drives) + first_slot),
+        "absent_labels": list(absent_labels),
         "drives": made_drives,
         "volumes": made_volumes,
     }
@@ -237,6 +240,7 @@ def perc_h740p(**options: t.Any) -> State:
 def perc_h755(**options: t.Any) -> State:
     """PERC H755 Front: SAS3916, 8 GiB, battery; volumes count down from 239, no cached I/O."""
     settings = {"abilities": {"cached_io": False}, "counting_down": True, "overview": {"Ports": 16, "DS": "3", "EHS": "N", "ASOs": 0}}
+    settings["absent_labels"] = ["VD has Emulated PD"]
     return _megaraid("PERC H755", "PERC H755 Front", "perc", _perc_battery(), **settings, **options)
 
 

@@ -161,7 +161,7 @@ def volume_properties(view: View, volume: State) -> Response:
     old = view.layout == "sas2108"
     properties: Response = {
         "Strip Size": volume["strip"],
-        "Number of Blocks": volume["size"] // _SECTOR,
+        "Number of Blocks": volume["size"] // volume.get("block", _SECTOR),
         "VD has Emulated PD": "No",
         "Span Depth": spans,
         "Number of Drives Per Span": members // spans,
@@ -181,7 +181,7 @@ def volume_properties(view: View, volume: State) -> Response:
         "SCSI NAA Id": volume["wwn"],
         "Unmap Enabled": "N/A" if old or view.layout == "perc" else "No",
     }
-    absent = ("Cachebypass size", "Cachebypass Mode") if old else ("VD has Emulated PD",) if view.layout == "perc" else ()
+    absent = [*(("Cachebypass size", "Cachebypass Mode") if old else ()), *view.state["absent_labels"]]
     return {label: value for label, value in properties.items() if label not in absent}
 
 
@@ -467,7 +467,9 @@ def _drive_settings(view: View, drive: State) -> Response:
         settings.update({"Cryptographic Erase Capable": "No", "Sanitize Support": "Not supported", "Locked": "No"})
     settings.update({"Needs EKM Attention": unknown, "PI Eligible": unknown})
     if view.layout == "perc":
-        settings.update({"Drive is formatted for PI": "No", "PI type": "No PI", "Number of bytes of user data in LBA": "0 KB"})
+        formatted = drive["interface"] == "SAS"
+        settings.update({"Drive is formatted for PI": "Yes" if formatted else "No", "PI type": 2 if formatted else "No PI"})
+        settings["Number of bytes of user data in LBA"] = "0 KB"
     elif view.layout == "sas2108":
         settings.update({"Drive is formatted for PI": "No", "PI type": "No PI", "Number of bytes of user data in LBA": "512B"})
     settings.update({"Certified": unknown, "Wide Port Capable": unknown})
@@ -502,6 +504,12 @@ def overview_row(view: View) -> Response:
         "ASOs": extra["ASOs"],
         "Hlth": {"Optimal": "Opt", "Degraded": "Dgd"}.get(view.health, "NdAtn"),
     }
+
+
+def options_row(view: View) -> Response:
+    """Row of a card with RAID in "ASO", the licences for advanced options: U unlimited, X not there."""
+    options = ("Cl", "SAS", "MD", "R6", "WC", "R5", "SS", "FP", "Re", "CR", "RF", "CO", "CW", "HA", "SSHA")
+    return {"Ctl": view.number, **{option: "U" if option in ("SAS", "R6", "WC", "R5", "SS", "FP") else "X" for option in options}}
 
 
 def hba_overview_row(view: View) -> Response:

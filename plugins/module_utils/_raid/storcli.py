@@ -1,0 +1,252 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""storcli and perccli 7.x (MegaRAID and PERC controllers of SAS2 and SAS3, tri-mode 94xx and 95xx, HBAs): reading and setting.
+
+A read takes three commands for the whole host, whatever the number of controllers, volumes and drives, and up to four more
+in cases that are known after the first: drives without enclosure, a drive cache policy for JBODs, a unit that is not well.
+The exit status means nothing with these tools; the command status and the row of each property count.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+    CACHED,
+    DEFAULT,
+    DIRECT,
+    DISABLED,
+    ENABLED,
+    HEALTHY,
+    MISSING,
+    NONE,
+    READ_AHEAD,
+    UNKNOWN,
+    WRITEBACK,
+    WRITEBACK_ALWAYS,
+    WRITES_BACK,
+    WRITETHROUGH,
+    Controller,
+    Drive,
+    Reading,
+    Volume,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Judgement, Provider, Subject, configured
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_facts import (
+    ADAPTER_FLAGS,
+    NOTHING_THERE,
+    VOLUME_FLAGS,
+    join,
+    parse,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_output import Output, read_output
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
+
+__all__ = ["PercCli", "StorCli", "join", "parse"]
+
+#: Our words as arguments of ``set``. There is none for adaptive reading: the tool knows ``RA`` and ``NoRA`` only.
+READ_WORDS = {NONE: "NoRA", READ_AHEAD: "RA"}
+WRITE_WORDS = {WRITETHROUGH: "WT", WRITEBACK: "WB", WRITEBACK_ALWAYS: "AWB"}
+IO_WORDS = {DIRECT: "Direct", CACHED: "Cached"}
+DRIVE_CACHE_WORDS = {ENABLED: "On", DISABLED: "Off", DEFAULT: "Default"}
+JBOD_WORDS = {ENABLED: "on", DISABLED: "off", DEFAULT: "default"}
+
+#: Each attribute of a volume: the property of ``set`` and its words.
+Settings = t.Mapping[str, t.Tuple[str, t.Mapping[str, str]]]
+
+#: ``nolog`` keeps the tool from leaving a storcli.log where it runs; ``J`` has to be the last word.
+LAST_WORDS = ("nolog", "J")
+
+
+class StorCli(Provider):
+    """storcli 7.x."""
+
+    name = "storcli"
+    commands = ("storcli64", "storcli")
+    folders = ("/opt/MegaRAID/storcli", "/opt/lsi/storcli", "/usr/local/MegaRAID/storcli")
+    #: Cached I/O puts writes into the cache whatever the write policy says, so it goes first.
+    order = ("drive_cache.jbod", "io", "read", "write", "drive_cache")
+
+    settings: t.ClassVar[Settings] = {
+        "io": ("iopolicy", IO_WORDS),
+        "read": ("rdcache", READ_WORDS),
+        "write": ("wrcache", WRITE_WORDS),
+        "drive_cache": ("pdcache", DRIVE_CACHE_WORDS),
+    }
+    #: Labels of the flags with which a controller says what cannot be set.
+    labels: t.ClassVar[t.Mapping[str, str]] = {**ADAPTER_FLAGS, **VOLUME_FLAGS}
+    jbod_property: t.ClassVar[t.Optional[str]] = "jbodwritecache"
+    memory_label: t.ClassVar[str] = "On Board Memory Size"
+    #: The value of the flag for drive caches of volumes on SSDs that means that they cannot be changed.
+    blocked_word: t.ClassVar[str] = "Yes"
+    #: Whether batteries and CacheVaults can be asked for more than the summary tells of them.
+    asks_for_units: t.ClassVar[bool] = True
+
+    # Reading
+
+    @classmethod
+    def parse(cls, text: str) -> Reading:
+        """Any output of this tool."""
+        return parse(text, cls.name)
+
+    def read(self) -> Reading:
+        summary, output = self._show("/call", "show", "all")
+        readings = [summary]
+        if summary.controllers:
+            readings.append(self._show("/call/vall", "show", "all")[0])
+            readings.append(self._show("/call/eall/sall", "show", "all")[0])
+            readings.extend(self._show(*words)[0] for words in self._further(join(readings)))
+        elif output.complete and not any(NOTHING_THERE.search(reason) for answer in output.answers for reason in answer.reasons):
+            # Some builds count no controller here that their overview still names.
+            readings.append(self._show("show")[0])
+        return join(readings)
+
+    def _further(self, reading: Reading) -> t.Iterator[t.Sequence[str]]:
+        """What is worth asking after the first three answers."""
+        controllers = reading.controllers
+        if any(drive.address.startswith(":") and drive.serial is None for controller in controllers for drive in controller.drives):
+            yield ("/call/sall", "show", "all")
+        if self.jbod_property and any(controller.drive_cache.get("jbod") == UNKNOWN for controller in controllers):
+            yield ("/call", "show", self.jbod_property)
+        ill = [
+            controller.protection for controller in controllers if controller.protection.health not in (HEALTHY, MISSING) and controller.protection.kind != NONE
+        ]
+        if any(unit.kind == "capacitor" for unit in ill):
+            yield ("/call/cv", "show", "all")
+        if any(unit.kind == "battery" for unit in ill):
+            yield ("/call/bbu", "show", "all")
+
+    def _show(self, *words: str) -> tuple[Reading, Output]:
+        completed = self.runner.run([self.tool, *words, *LAST_WORDS], ok=None, timeout=self.timeout)
+        if not completed.stdout.strip() and completed.rc != 0:
+            raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", completed=completed)
+        reading = self.parse(completed.stdout)
+        output = read_output(completed.stdout)
+        problems = [f"{' '.join(words)}: {problem}" for problem in (*reading.not_understood, *_failures(output))]
+        return Reading(reading.controllers, tuple(dict.fromkeys(problems)), reading.complete), output
+
+    # What cannot be done
+
+    def objection(
+        self,
+        controller: Controller,
+        subject: Subject,
+        wishes: t.Mapping[str, t.Any],
+        controller_wishes: t.Mapping[str, t.Any],  # noqa: ARG002
+    ) -> str | None:
+        for attribute, value in wishes.items():
+            if value is None or self.agrees(controller, subject, attribute, value):
+                continue
+            if isinstance(subject, Volume):
+                reason = self._volume_objection(controller, subject, attribute, value)
+            elif isinstance(subject, Drive):
+                reason = self._drive_objection(controller, subject)
+            else:
+                reason = self._controller_objection(controller, attribute)
+            if reason is not None:
+                return f"cannot have {attribute}: {value}, since {reason}"
+        return None
+
+    def _volume_objection(self, controller: Controller, volume: Volume, attribute: str, value: t.Any) -> str | None:
+        if attribute not in self.settings:
+            return f"{self.name} has no such setting for a volume"
+        if value not in self.settings[attribute][1]:
+            known = " and ".join(self.settings[attribute][1].values())
+            return f"{self.name} sets {self.settings[attribute][0]} to {known} only"
+        if controller.mode == "hba":
+            return "the controller is an HBA and has no volumes"
+        if attribute == "write" and value in WRITES_BACK and controller.cache.memory == 0:
+            return f"the controller has no cache memory ({self.memory_label}: 0 MB)"
+        trait = f"can_set_{attribute}"
+        if controller.traits.get(trait) is False:
+            return f"the controller does not support it ({self.labels[trait]}: No)"
+        if attribute == "drive_cache" and controller.traits.get("ssd_drive_cache_blocked") and _on_ssd(controller, volume):
+            return f"the controller does not let the drive cache of volumes on SSDs be changed ({self.labels['ssd_drive_cache_blocked']}: {self.blocked_word})"
+        return None
+
+    def _drive_objection(self, controller: Controller, drive: Drive) -> str:
+        if drive.usage == "jbod":
+            if self.jbod_property is None:
+                return f"{self.name} has no setting for the cache of a JBOD drive"
+            return f"{self.name} sets the cache of JBOD drives for the whole controller only (drive_cache.jbod)"
+        owners = [volume.id for volume in controller.volumes if drive.address in volume.members]
+        where = f"drive_cache of volume {', '.join(owners)}" if owners else "drive_cache of its volume"
+        return f"{self.name} has no setting for a single drive, only for all drives of a volume ({where})"
+
+    def _controller_objection(self, controller: Controller, attribute: str) -> str | None:
+        if attribute == "drive_cache.jbod" and self.jbod_property:
+            supported = controller.traits.get("jbod_write_cache")
+            if supported:
+                return None
+            label = self.labels["jbod_write_cache"]
+            return (
+                f"the controller does not support it ({label}: No)"
+                if supported is False
+                else f"the controller does not say that it can ({label} is not printed)"
+            )
+        if attribute.startswith("drive_cache."):
+            jbod = " and for all JBOD drives (drive_cache.jbod)" if self.jbod_property else ""
+            return f"{self.name} sets drive caches per volume{jbod}"
+        if attribute == "no_battery_write_cache":
+            return f"{self.name} allows that per volume (write: writeback_always)"
+        return f"{self.name} has no such setting"
+
+    # Setting
+
+    def agrees(self, controller: Controller, subject: Subject, attribute: str, value: t.Any) -> bool:
+        known = configured(subject, attribute)
+        if known != UNKNOWN or attribute != "write" or not isinstance(subject, Volume):
+            return known == value
+        # Old firmware prints no initial setting. What is in force tells it, unless write-back may have fallen to write-through.
+        if subject.io.effective != DIRECT or subject.write.effective != value:
+            return False
+        return (
+            value != WRITETHROUGH or controller.protection.protects is True or controller.cache.memory == 0 or controller.traits.get("can_set_write") is False
+        )
+
+    def command(self, controller: Controller, subject: Subject, attribute: str, value: t.Any) -> list[str]:
+        if isinstance(subject, Volume):
+            label, words = self.settings[attribute]
+            return [f"/c{controller.id}/v{subject.id}", "set", f"{label}={words[value]}", *LAST_WORDS]
+        return [f"/c{controller.id}", "set", f"{self.jbod_property}={JBOD_WORDS[value]}", *LAST_WORDS]
+
+    def judge(self, completed: Completed) -> Judgement:
+        output = read_output(completed.stdout)
+        reasons = [reason for answer in output.answers for reason in answer.reasons]
+        if any(answer.refused for answer in output.answers):
+            return Judgement(False, "; ".join(dict.fromkeys(reasons)))
+        if not output.answers:
+            return Judgement(False, "" if not completed.stdout.strip() else "; ".join(output.not_understood))
+        if not output.complete:
+            return Judgement(False, "; ".join(output.not_understood) or "its answer is cut")
+        return Judgement(True)
+
+
+class PercCli(StorCli):
+    """perccli 7.x: storcli under Dell's name."""
+
+    name = "perccli"
+    commands = ("perccli64", "perccli")
+    folders = ("/opt/MegaRAID/perccli",)
+
+
+def _on_ssd(controller: Controller, volume: Volume) -> bool:
+    media = {drive.address: drive.media for drive in controller.drives}
+    return any(media.get(address) == "ssd" for address in volume.members)
+
+
+def _failures(output: Output) -> t.Iterator[str]:
+    """What an answer says that failed, unless it only means that there is nothing of the kind."""
+    for answer in output.answers:
+        if answer.refused and not answer.data:
+            for reason in answer.reasons or ["the command failed without a reason"]:
+                if not NOTHING_THERE.search(reason):
+                    yield reason

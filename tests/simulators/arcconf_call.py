@@ -1,0 +1,114 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One call of the simulated arcconf that names a controller: its words, what it printed so far, and how it can end."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+from . import arcconf_state as now
+from . import arcconf_text as text
+from .arcconf_usage import SETCACHE
+from .simulator import State
+
+ABORTED = "Command aborted."
+PROMPT = "Press y, then ENTER to continue or press ENTER to abort: "
+NOT_SUPPORTED = "The requested feature is not supported on this controller."
+
+#: Exit codes, as the tool writes them to its own log.
+SUCCEEDED, FAILED, WAS_ABORTED, INVALID_ARGUMENTS, UNSUPPORTED, INVALID_CONTROLLER = 0, 1, 2, 3, 4, 6
+
+
+class InvalidArgumentsError(Exception):
+    """The usage of the command is printed, exit code 3."""
+
+
+class AbortedError(Exception):
+    """Validation failed, or everything is already as asked: the sentences, then ``Command aborted.``, exit code 2."""
+
+    def __init__(self, *sentences: str) -> None:
+        super().__init__(*sentences)
+        self.sentences = sentences
+
+
+@dataclass
+class Call:
+    """A command to one controller.
+
+    :param words: what follows the controller number, as typed, without ``nologs`` and ``noprompt``.
+    :param noprompt: whether ``noprompt`` was among the last words.
+    :param typed: the lines that standard input holds.
+    :param printed: the lines so far.
+    """
+
+    controller: State
+    number: int
+    words: list[str]
+    noprompt: bool
+    typed: list[str]
+    faults: now.Faults
+    old: bool
+    printed: list[str] = field(default_factory=list)
+
+    @property
+    def grammar(self) -> str:
+        return text.layout_of(self.controller).grammar
+
+    def knows(self, form: str) -> bool:
+        """Whether this card has a form of SETCACHE."""
+        return form in SETCACHE[self.grammar] and not (self.old and form == "DEVICEALL")
+
+    def lower(self) -> list[str]:
+        return [word.lower() for word in self.words]
+
+    def confirm(self, *warning: str) -> None:
+        """Asks, unless ``noprompt`` was given; anything but a y aborts, so does the end of standard input."""
+        if self.noprompt:
+            return
+        answer = self.typed.pop(0) if self.typed else ""
+        self.printed += [*warning, PROMPT]
+        if not answer.strip().lower().startswith("y"):
+            raise AbortedError
+
+    def volume(self, word: str) -> State:
+        """The volume with this number."""
+        found = now.volume_numbered(self.controller, number(word), self.faults)
+        if found is None:
+            raise AbortedError(f"Logical device {word} does not exist.")
+        if found["status"] in ("Failed", "Offline"):
+            raise AbortedError(f"logical device {found['id']} is in failed state. Cache settings cannot be changed for offline/failed array.")
+        return found
+
+    def drives(self, words: t.Sequence[str]) -> list[State]:
+        """The drives that pairs of channel and device name."""
+        if not words or len(words) % 2:
+            raise InvalidArgumentsError
+        found = []
+        for channel, device in zip(words[::2], words[1::2], strict=True):
+            drive = now.drive_at(self.controller, number(channel), number(device))
+            if drive is None:
+                raise AbortedError(f"Device {channel},{device} does not exist.")
+            found.append(drive)
+        return found
+
+    def needs_raid_mode(self) -> None:
+        if now.in_hba_mode(self.controller, self.faults):
+            raise AbortedError(NOT_SUPPORTED)
+
+
+def number(word: str, low: int = 0, high: int = 1 << 31) -> int:
+    """A number within bounds; everything else is an invalid argument."""
+    if not (word.isascii() and word.isdigit() and len(word) < 11) or not low <= int(word) <= high:
+        raise InvalidArgumentsError
+    return int(word)
+
+
+def switch(word: str) -> bool:
+    """``enable`` or ``disable``."""
+    if word.lower() not in ("enable", "disable"):
+        raise InvalidArgumentsError
+    return word.lower() == "enable"

@@ -1,0 +1,171 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Physical devices of arcconf, and which of them are the members of a volume.
+
+A drive is addressed by the pair in ``Reported Channel,Device(T:L) : 0,31(31:0)``, never by the number in ``Device #13``. Members are
+listed by serial number, by the place of the drive or (old builds) by the pair, depending on the build.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf_words as words
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_lines import Block, problem
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_values import Values, hexadecimal
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import UNKNOWN, Drive
+
+#: A place as both the list of drives and the list of members tell it: ``(("enclosure", "0"), ("slot", "22"))``.
+Place = t.Tuple[t.Tuple[str, str], ...]
+
+_NO_DRIVE = re.compile(r"enclosure|expander|tape|cd.?rom|dvd|processor|storage processor|backplane|controller|scanner|changer", re.IGNORECASE)
+_PLACES = (("enclosure", "slot"), ("backplane", "slot"), ("connector", "device"))
+
+
+@dataclass(frozen=True)
+class Located:
+    """A drive, its number in the list, and its place."""
+
+    drive: Drive
+    number: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A member as a volume lists it; what the build does not print is ``None``."""
+
+    serial: str | None
+    place: Place
+    address: str | None
+    number: str | None
+
+
+def drive_of(block: Block, mode: str, values: Values) -> Located | None:
+    """A drive of its block; ``None`` for enclosures and the like, and for a drive that cannot be addressed.
+
+    :param mode: of the controller: raw drives of one in HBA mode are passed to the system.
+    """
+    kind = next((text for unused, text in block.free if text.startswith("device is ")), "")
+    if _NO_DRIVE.search(kind):
+        return None
+    reported = block.find("reported channel,device(t:l)", "reported channel,device", "channel,device(t:l)")
+    match = re.match(r"(\d+) ?, ?(\d+)(?:\(|$)", reported.value) if reported is not None else None
+    if match is None:
+        where = (reported.number, reported.text) if reported is not None else (block.line, f"Device #{block.number}")
+        values.problems.append(f"{problem(*where)}: a drive without its channel and device")
+        return None
+    solid = block.find("ssd")
+    firmware, serial = block.value("firmware"), block.value("serial number")
+    drive = Drive(
+        address=f"{int(match.group(1))},{int(match.group(2))}",
+        write_cache=values.word(block.find("write cache"), words.DRIVE_WRITE_CACHE),
+        model=block.value("model"),
+        serial=serial,
+        firmware=firmware,
+        wwn=hexadecimal(block.value("world-wide name", "world wide name")),
+        size=values.size(block.find("total size", "size")),
+        media=values.look(solid, {"yes": "ssd", "no": "hdd"}) or UNKNOWN,
+        interface=_interface(block.value("transfer speed", "interface type")),
+        usage=_usage(block, mode, values),
+        state=(block.value("state") or UNKNOWN).lower(),
+        maxcache_capable=values.look(block.find("maxcache capable", "maxiq cache capable"), {"yes": True, "no": False}),
+    )
+    return Located(drive, block.number or UNKNOWN, _place(block.value("reported location") or ""))
+
+
+def _interface(text: str | None) -> str:
+    lower = (text or "").lower()
+    for word, interface in (("nvme", "nvme"), ("pcie", "nvme"), ("sata", "sata"), ("serial ata", "sata"), ("sas", "sas"), ("ultra", "scsi"), ("scsi", "scsi")):
+        if lower.startswith(word):
+            return interface
+    return UNKNOWN
+
+
+def _usage(block: Block, mode: str, values: Values) -> str:
+    assigned = block.find("maxcache assigned", "maxiq cache assigned")
+    if assigned is not None and assigned.value.lower() == "yes":
+        return "cache"
+    configuration = block.find("drive configuration type")
+    if configuration is not None:
+        if "spare" in configuration.value.lower():
+            return "spare"
+        return values.word(configuration, words.CONFIGURATION)
+    state = (block.value("state") or "").lower()
+    if "jbod" in state:
+        return "jbod"
+    if "spare" in state:
+        return "spare"
+    if state.startswith(("online", "rebuilding", "optimal")):
+        return "configured"
+    if state.startswith("raw"):
+        # In the modes that expose raw drives, the system sees them as they are.
+        return "hba"
+    if state.startswith(("ready", "available")):
+        return "unconfigured"
+    return "hba" if mode == "hba" and state.startswith("ok") else UNKNOWN
+
+
+def _place(text: str) -> Place:
+    """``Enclosure 0, Slot 22``, ``Connector 0, Device 3``, ``Enclosure 1, Slot 0(Connector 0:CN0)``."""
+    found = {
+        name.lower(): value.strip()
+        for name, value in re.findall(r"(enclosure|backplane|slot|connector|device)[ :]+([^,(:]+)", text.split("(")[0], re.IGNORECASE)
+    }
+    return _ordered(found)
+
+
+def _ordered(found: t.Mapping[str, str]) -> Place:
+    for first, second in _PLACES:
+        if first in found and second in found:
+            return ((first, found[first].lower()), (second, found[second].lower()))
+    return ()
+
+
+def segments_of(block: Block) -> list[Segment]:
+    """The members that a volume lists as present; missing ones have no drive."""
+    pairs = re.findall(r"(\d+),(\d+)", block.value("drive(s) (channel,device)") or "")
+    segments = [Segment(None, (), f"{channel},{device}", None) for channel, device in pairs]
+    for line in block.lines:
+        if line.part != "segments" or not re.fullmatch(r"(?:group \d+, ?)?(?:segment|device) (\d+)", line.label):
+            continue
+        match = re.match(r"([A-Za-z][A-Za-z -]*?) *\(([^()]*)\) *(\S+)?", line.value)
+        if match is None or match.group(1).lower() == "missing":
+            continue
+        inside = match.group(2)
+        pair = re.fullmatch(r" *(\d+) ?, ?(\d+) *", inside)
+        named = {piece.split(":", 1)[0].strip().lower(): piece.split(":", 1)[1].strip() for piece in inside.split(",") if ":" in piece}
+        number = line.label.split()[1] if line.label.startswith("device") else None
+        segment = Segment(match.group(3), _ordered(named), f"{pair.group(1)},{pair.group(2)}" if pair else None, number)
+        if segment not in segments:
+            # Some builds print the list twice.
+            segments.append(segment)
+    return segments
+
+
+def members_of(segments: t.Sequence[Segment], drives: t.Sequence[Located]) -> tuple[str, ...]:
+    """The addresses of the members; those that cannot be told for certain are left out."""
+    addresses = []
+    for segment in segments:
+        address = _address(segment, drives)
+        if address is not None and address not in addresses:
+            addresses.append(address)
+    return tuple(addresses)
+
+
+def _address(segment: Segment, drives: t.Sequence[Located]) -> str | None:
+    chosen = (
+        [one for one in drives if segment.serial and one.drive.serial == segment.serial],
+        [one for one in drives if segment.place and one.place == segment.place],
+        [one for one in drives if segment.number is not None and one.number == segment.number],
+    )
+    if segment.address is not None:
+        return segment.address
+    return next((found[0].drive.address for found in chosen if len(found) == 1), None)

@@ -1,0 +1,272 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""The structure of what arcconf prints: sections, the objects in them, and their labels; pure, and never raises.
+
+The text is made for people: a section is a line between two lines of dashes, an object begins with a line like
+``Logical device number 0`` or ``Device #3``, everything else is ``label : value``. A label means nothing without its section
+(``Status`` occurs in five), so a line keeps the section, the part of the section and the object it was found in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_words import VERDICTS
+
+#: Sections with a meaning, by their heading in lower case.
+SECTIONS = {
+    "controller information": "controller",
+    "array information": "array",
+    "logical device information": "volume",
+    "logical drive information": "volume",
+    "physical device information": "drive",
+    "maxcache 3.0 information": "maxcache3",
+    "maxcache information": "maxcache",
+    "maxcache array information": "maxcache",
+    "maxcache device information": "maxcache",
+    "maxcache logical device information": "maxcache",
+    "connector information": "connector",
+    "controller battery information": "battery",
+    "controller zmm information": "zmm",
+    "controller cache backup unit information": "backup",
+    "green backup information": "green",
+    "cache properties": "cache",
+    "physical drive write cache policy information": "policy",
+    "raid properties": "raid",
+    "controller version information": "version",
+    "supercap information": "backup",
+    "logical device segment information": "segments",
+    "logical drive segment information": "segments",
+    "array physical device information": "segments",
+    "maxcache device segment information": "segments",
+    "maxcache properties": "raid",
+}
+_TOP = frozenset({"controller", "array", "volume", "drive", "maxcache3", "maxcache", "connector"})
+
+_DASHES = re.compile(r"-{10,}|={10,}")
+#: The first colon with a blank or nothing after it: ``Reported Channel,Device(T:L) : 0,8(8:0)`` has one within its label.
+_LABEL = re.compile(r"(.*?\S)\s*:(?:\s+(.*))?")
+_OBJECTS = (
+    ("volume", re.compile(r"logical (?:device|drive) number (\d+)", re.IGNORECASE)),
+    ("array", re.compile(r"(?:maxcache )?array number (\d+)", re.IGNORECASE)),
+    ("drive", re.compile(r"device #(\d+)", re.IGNORECASE)),
+    ("maxcache", re.compile(r"maxcache (?:logical )?(?:device|drive|ld) number (\d+)", re.IGNORECASE)),
+    ("controller", re.compile(r"controller #(\d+)", re.IGNORECASE)),
+)
+_FOUND = re.compile(r"controllers found\s*:\s*(\d+)", re.IGNORECASE)
+_MENU = re.compile(r"\|?\s*\|\s*(?:ARCCONF|UCLI)\s*\||usage:\s|\s*(?:arcconf\s+)?[A-Z]{4,}\s+<controller#>", re.IGNORECASE)
+_LOG = re.compile(r"status: .*, returncode: 0x", re.IGNORECASE)
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]")
+#: Lines without a label that are part of the format.
+_FREE = re.compile(
+    r"(?:no |device is |status of |initiator |lane #|phy #|connector #|channel #|life-time |segment |group |device \d|warning|note|task"
+    r"|(?:logical|physical) (?:device|drive) task|\(min/max\)|sensor |slot |raw )",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One ``label : value``. ``label`` is in lower case."""
+
+    number: int
+    text: str
+    part: str
+    label: str
+    value: str
+
+
+@dataclass
+class Block:
+    """One object (a volume, a drive, …), or what a section says before its first object.
+
+    :param kind: the section it is in: ``controller``, ``array``, ``volume``, ``drive``, ``maxcache``, ``maxcache3``, ``connector``, ``other``.
+    :param number: the number in its heading; ``None`` for the section itself.
+    :param free: lines without a label, with their numbers, in lower case.
+    :param headings: its parts, the empty ones too.
+    """
+
+    kind: str
+    number: str | None
+    line: int
+    lines: list[Line] = field(default_factory=list)
+    free: list[tuple[int, str]] = field(default_factory=list)
+    headings: set[str] = field(default_factory=set)
+
+    def find(self, *labels: str, part: str = "") -> Line | None:
+        """The first line with one of these labels, in the order of the labels."""
+        for label in labels:
+            for line in self.lines:
+                if line.label == label and line.part == part:
+                    return line
+        return None
+
+    def value(self, *labels: str, part: str = "") -> str | None:
+        """The value of :meth:`find`; ``None`` if there is no such line or it is empty."""
+        line = self.find(*labels, part=part)
+        return line.value if line is not None and line.value else None
+
+
+@dataclass
+class Structure:
+    """What one output consists of.
+
+    :param found: the number of controllers the tool says it found.
+    :param known: whether anything in the text is arcconf's.
+    :param verdict: the last line in lower case if it is one of the tool's verdicts.
+    :param menu: whether this is a list of commands, a usage text or the tool's own log: no verdict is to be expected.
+    :param problems: lines that cannot be part of such an output.
+    """
+
+    blocks: list[Block] = field(default_factory=list)
+    found: int | None = None
+    known: bool = False
+    verdict: str | None = None
+    menu: bool = False
+    problems: list[str] = field(default_factory=list)
+    sections: set[str] = field(default_factory=set)
+
+
+def problem(number: int, text: str) -> str:
+    """How a line that was not understood is named."""
+    return f"line {number}: {text.strip()[:120]!r}"
+
+
+def structure(text: str) -> Structure:
+    """Take an output apart."""
+    return _Reader(text).result
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.result = Structure()
+        self.block: Block | None = None
+        self.part = ""
+        self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self.dashed = [bool(_DASHES.fullmatch(line.strip())) for line in self.lines]
+        self.has_end = any(_bare(line) in VERDICTS or _MENU.match(line) or _LOG.search(line) for line in self.lines)
+        for index, line in enumerate(self.lines):
+            if line.strip() and not self.dashed[index]:
+                self._take(index, line)
+        self._end()
+
+    def _take(self, index: int, line: str) -> None:
+        text = line.strip()
+        if self._is_frame(index, text):
+            return
+        if _CONTROL.search(text):
+            self.result.problems.append(problem(index + 1, text))
+            return
+        if self._is_heading(index, text):
+            self._open_section(index, text)
+            return
+        for kind, pattern in _OBJECTS:
+            match = pattern.fullmatch(text)
+            if match:
+                self._open_object(kind, match.group(1), index)
+                return
+        match = _LABEL.fullmatch(text)
+        if match is None:
+            self._free(index, line)
+        elif self.block is not None:
+            self.block.lines.append(Line(index + 1, text, self.part, match.group(1).lower(), (match.group(2) or "").strip()))
+        elif not self._is_answer():
+            self.result.problems.append(problem(index + 1, text))
+
+    def _is_frame(self, index: int, text: str) -> bool:
+        """What stands around the content: the count of controllers, verdicts, menus, the command line that somebody pasted above."""
+        lower = _bare(text)
+        match = _FOUND.fullmatch(text)
+        if match:
+            self.result.known = True
+            if self.result.found is not None:
+                self.result.problems.append(f"{problem(index + 1, text)}, a second output in the same text")
+            self.result.found = int(match.group(1))
+            self.block, self.part = None, ""
+            return True
+        if lower in VERDICTS:
+            self.result.known = True
+            self.result.verdict = lower
+            self.block, self.part = None, ""
+            return True
+        if _MENU.match(text) or _LOG.search(text):
+            self.result.known = self.result.menu = True
+            self.block = None
+            return True
+        return text.startswith("#")
+
+    def _is_heading(self, index: int, text: str) -> bool:
+        if text.lower() in SECTIONS:
+            return True
+        above = self._beside(index, -1)
+        below = self._beside(index, 1)
+        return above and below and _LABEL.fullmatch(text) is None and not any(pattern.fullmatch(text) for unused, pattern in _OBJECTS)
+
+    def _beside(self, index: int, step: int) -> bool:
+        """Whether the next line that is not empty is a line of dashes."""
+        index += step
+        while 0 <= index < len(self.lines) and not self.lines[index].strip():
+            index += step
+        return 0 <= index < len(self.lines) and self.dashed[index]
+
+    def _open_section(self, index: int, text: str) -> None:
+        name = SECTIONS.get(text.lower(), text.lower())
+        if self.block is not None and self.block.kind == "controller" and self.lines[index][:1].isspace() and name in _TOP:
+            # Indented: a part of what is said of the controller.
+            name = {"connector": "connector part"}.get(name, "raid")
+        if name in _TOP:
+            self.result.known = True
+            self.result.sections.add(name)
+            self.block = Block(name, None, index + 1)
+            self.result.blocks.append(self.block)
+            self.part = ""
+            return
+        if self.block is None:
+            self.block = Block("other", None, index + 1)
+            self.result.blocks.append(self.block)
+        self.part = name
+        self.block.headings.add(name)
+
+    def _open_object(self, kind: str, number: str, index: int) -> None:
+        within = self.block.kind if self.block is not None else kind
+        if kind == "maxcache" and within == "maxcache3":
+            kind = "maxcache3"
+        self.result.known = True
+        self.block = Block(kind, number, index + 1)
+        self.result.blocks.append(self.block)
+        self.part = ""
+
+    def _free(self, index: int, line: str) -> None:
+        text = line.strip()
+        if self.block is not None:
+            self.block.free.append((index + 1, text.lower()))
+            indented = line[:1] in (" ", "\t")
+            if not (indented and _looks_like_words(text)) and not _FREE.match(text):
+                self.result.problems.append(problem(index + 1, text))
+        elif not self._is_answer():
+            self.result.problems.append(problem(index + 1, text))
+
+    def _is_answer(self) -> bool:
+        """Whether the text is the answer to a command that prints no sections: sentences of any kind, and at the end a verdict."""
+        return self.result.menu or (not self.result.blocks and self.has_end)
+
+    def _end(self) -> None:
+        """Whether the last line is a verdict."""
+        last = [_bare(line) for index, line in enumerate(self.lines) if line.strip() and not self.dashed[index]][-1:]
+        if last and last[0] not in VERDICTS:
+            self.result.verdict = None
+
+
+def _bare(line: str) -> str:
+    """A line as verdicts are compared: lower case, without the full stop."""
+    return line.strip().lower().rstrip(".! ")
+
+
+def _looks_like_words(text: str) -> bool:
+    return bool(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 ,.;()#/+*'&_\-]*", text)) and len(text) < 120

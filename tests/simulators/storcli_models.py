@@ -61,6 +61,7 @@ def _storage(
     *,
     volumes: int,
     drives: int | None,
+    unconfigured: int,
     os_devices: t.Sequence[State] | None,
     media: str,
     disk: State,
@@ -74,8 +75,9 @@ def _storage(
     With fewer drives than volumes several volumes are slices of one drive group.
     """
     drives = 2 * volumes if drives is None else drives
-    groups = min(volumes, drives)
-    members = drives // groups if groups else 0
+    configured = max(drives - unconfigured, 0)
+    groups = min(volumes, configured)
+    members = configured // groups if groups else 0
     kinds = [ssd if media == "SSD" or (media == "mixed" and group == 0) else disk for group in range(groups)] or [disk]
     made_drives, made_volumes = [], []
     for index in range(drives):
@@ -128,6 +130,7 @@ def _megaraid(
     *,
     volumes: int = 2,
     drives: int | None = None,
+    unconfigured: int = 0,
     os_devices: t.Sequence[State] | None = None,
     media: str = "HDD",
     index: int = 0,
@@ -147,6 +150,7 @@ def _megaraid(
 
     :param volumes: how many volumes; 64 on the older cards, 240 on the newer ones at most.
     :param drives: how many drives; two per volume unless told.
+    :param unconfigured: how many of the drives belong to no volume.
     :param os_devices: per volume the disk of the operating system that it stands for: path, wwn, size, and name if wanted.
     :param media: what the drives are: HDD, SSD, or mixed (the first drive group of SSDs).
     :param index: makes the identifiers of several controllers of one host differ.
@@ -156,6 +160,7 @@ def _megaraid(
     made_drives, made_volumes = _storage(
         volumes=min(volumes, 240 if counting_down else 64),
         drives=drives,
+        unconfigured=unconfigured,
         os_devices=os_devices,
         media=media,
         disk=disk,

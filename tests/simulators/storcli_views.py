@@ -92,10 +92,12 @@ class View:
 
 
 def size_text(size: int, decimal: bool = False) -> str:
-    """A size as the tool writes it; the units are powers of two whatever they are called, except HPE's drives."""
+    """A size as the tool writes it: whole MiB in GB and whole GiB in TB, cut and not rounded after three places; HPE's drives are decimal."""
     if decimal:
-        return f"{size / 10**9:.2f} GB" if size < 10**12 else f"{size / 10**12:.2f} TB"
-    return f"{size / _GIB:.3f} GB" if size < _TIB else f"{size / _TIB:.3f} TB"
+        unit, word = (10**9, "GB") if size < 10**12 else (10**12, "TB")
+        return f"{size * 100 // unit / 100:.2f} {word}"
+    whole, word = (size >> 20, "GB") if size < _TIB else (size >> 30, "TB")
+    return f"{whole * 1000 // 1024 / 1000:.3f} {word}"
 
 
 def _volume_size(view: View, size: int) -> str:

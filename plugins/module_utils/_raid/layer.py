@@ -12,7 +12,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Step, run_layer
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host, Source
@@ -131,6 +131,8 @@ def run_info_module(module: AnsibleModule) -> t.NoReturn:
     """The body of the module ``raid_cache_info``."""
     name, path = module.params["provider"], module.params["tool_path"]
     try:
+        if name == AUTO and path:
+            raise BadInput(f"tool_path {path} needs the provider whose language it speaks: write provider: storcli, arcconf, … beside it.")
         runner = Runner()
         providers = registry.find_tools(runner) if name == AUTO else [registry.find_tool(runner, name, path)]
         host = registry.read_host(providers)

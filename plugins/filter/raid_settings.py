@@ -1,0 +1,63 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filter that divides what users write about RAID controllers among the modules that set it."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+PARTS = ("policies", "ssd_cache", "removed_ssd_cache")
+_WHO = ("provider", "tool_path", "id", "serial")
+_WHICH = ("id", "name", "wwn", "allow_unprotected")
+
+
+def raid_settings(controllers: t.Any, part: str) -> list[dict[str, t.Any]]:
+    """See ``raid_settings.yml``."""
+    if part not in PARTS:
+        raise AnsibleFilterError(f"raid_settings: there is no part {part}: write {', '.join(PARTS)}.")
+    if not isinstance(controllers, t.Sequence) or isinstance(controllers, (str, bytes)) or not all(isinstance(one, t.Mapping) for one in controllers):
+        raise AnsibleFilterError("raid_settings: the controllers must be a list of dictionaries.")
+    if part == "policies":
+        return [_policies(one) for one in controllers]
+    with_ssd_cache = [entry for one in controllers for entry in [_ssd_cache(one)] if entry]
+    if part == "ssd_cache":
+        return with_ssd_cache
+    return [entry for one in with_ssd_cache for entry in [_removed(one)] if entry]
+
+
+def _policies(controller: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    volumes = [{name: value for name, value in volume.items() if name != "maxcache"} for volume in controller.get("volumes") or []]
+    return {**{name: value for name, value in controller.items() if name != "maxcache"}, **({"volumes": volumes} if volumes else {})}
+
+
+def _ssd_cache(controller: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
+    """The entry for ``raid_maxcache``; ``None`` if the entry says nothing of an SSD cache."""
+    volumes = [
+        {**{name: volume[name] for name in _WHICH if name in volume}, **volume["maxcache"]}
+        for volume in controller.get("volumes") or []
+        if volume.get("maxcache")
+    ]
+    own = dict(controller.get("maxcache") or {})
+    if not volumes and not own:
+        return None
+    return {**{name: controller[name] for name in _WHO if controller.get(name) is not None}, **own, "volumes": volumes}
+
+
+def _removed(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
+    """Only what takes an SSD cache away: that has to come before controller caching can be switched on for its volumes."""
+    absent = [one for one in entry.get("cache_volumes") or [] if one.get("state") == "absent"]
+    if not absent:
+        return None
+    return {**{name: entry[name] for name in (*_WHO, "flush_timeout") if name in entry}, "cache_volumes": absent}
+
+
+class FilterModule:
+    """Filters of this collection."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {"raid_settings": raid_settings}

@@ -1,0 +1,135 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Puts simulators of RAID tools on a machine, gives them controllers, breaks them and mends them.
+
+python3 -m simulators install [--root /]             every tool at its vendor's place, said to be a simulator
+python3 -m simulators add storcli "MegaRAID 9361-8i" [--option volumes=2] [--option 'os_devices=[{"path": "/dev/sda"}]']
+python3 -m simulators fault storcli battery_failed   (again with --end to mend it)
+python3 -m simulators clear storcli                  no controllers, no faults, no calls
+python3 -m simulators calls storcli                  how the tool was called, one JSON list in a line
+python3 -m simulators list                           tools, models, faults
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import typing as t
+from pathlib import Path
+
+from . import simulator
+from .arcconf import ArcConf
+from .ssacli import SsaCli
+from .storcli import PercCli, StorCli
+from .storcli2 import PercCli2, StorCli2
+
+KINDS: dict[str, type[simulator.Simulator]] = {kind.name: kind for kind in (StorCli, PercCli, StorCli2, PercCli2, ArcConf, SsaCli)}
+
+_LAUNCHER = """#!/bin/sh
+# This is NOT the vendor's {command}. It is a simulator of cachefleet.storage for tests: it speaks the language of the real tool
+# and has no controller behind it. See SIMULATORS.txt beside it.
+PYTHONPATH={place} exec python3 -m simulators call {name} "$@"
+"""
+_NOTICE = """The commands in this folder that say so in their first lines are simulators of proprietary RAID tools, made for
+the tests of the Ansible collection cachefleet.storage. They print what the real tools print and keep a state in
+{states}; there is no controller behind them, and nothing they say is true of this machine.
+"""
+
+
+def install(root: Path) -> list[Path]:
+    """Every simulated tool at the places where vendors install the real one; ``root`` is the machine's.
+
+    :raises FileExistsError: if something that is no simulator is there already: a real tool is never replaced.
+    """
+    written = []
+    place = Path(__file__).resolve().parent.parent
+    for kind in KINDS.values():
+        for name in kind.paths:
+            path = root / name.lstrip("/")
+            if path.exists() and b"simulator of cachefleet.storage" not in path.read_bytes()[:400]:
+                raise FileExistsError(f"{path} is there and is no simulator: nothing was replaced.")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(_LAUNCHER.format(command=path.name, place=place, name=kind.name), encoding="utf-8")
+            path.chmod(0o755)
+            (path.parent / "SIMULATORS.txt").write_text(_NOTICE.format(states=simulator.STATES), encoding="utf-8")
+            written.append(path)
+    return written
+
+
+def add(name: str, model: str, options: t.Mapping[str, t.Any]) -> None:
+    """One more controller for a tool.
+
+    :raises KeyError: if the tool does not have that model.
+    """
+    with simulator.opened(name) as state:
+        state["controllers"].append(KINDS[name].models[model](**options))
+
+
+def set_fault(name: str, fault: str, value: t.Any) -> None:
+    """Begin or (with a false value) end a fault.
+
+    :raises KeyError: if the tool does not know that fault.
+    """
+    if fault not in (*simulator.PROCESS_FAULTS, *KINDS[name].faults):
+        raise KeyError(fault)
+    with simulator.opened(name) as state:
+        if value:
+            state["faults"][fault] = value
+        else:
+            state["faults"].pop(fault, None)
+
+
+def clear(name: str) -> None:
+    """A tool without controllers, faults and calls."""
+    for suffix in ("json", "calls"):
+        (simulator.folder() / f"{name}.{suffix}").unlink(missing_ok=True)
+
+
+def main(words: t.Sequence[str]) -> int:
+    if words[:1] == ["call"]:
+        return simulator.run(KINDS[words[1]], words[2:])
+    given = _arguments(words)
+    if given.verb == "install":
+        print("\n".join(map(str, install(given.root))))
+    elif given.verb == "add":
+        add(given.tool, given.model, dict(map(_option, given.option)))
+    elif given.verb == "fault":
+        set_fault(given.tool, given.fault, not given.end)
+    elif given.verb == "clear":
+        clear(given.tool)
+    elif given.verb == "calls":
+        print("\n".join(json.dumps(call) for call in simulator.calls(given.tool)))
+    else:
+        for kind in KINDS.values():
+            print(f"{kind.name}\n  models: {', '.join(kind.models)}\n  faults: {', '.join((*simulator.PROCESS_FAULTS, *kind.faults))}")
+    return 0
+
+
+def _arguments(words: t.Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="simulators", description="Simulators of proprietary RAID tools, for tests.")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("install").add_argument("--root", type=Path, default=Path("/"))
+    verbs.add_parser("list")
+    for verb in ("add", "fault", "clear", "calls"):
+        one = verbs.add_parser(verb)
+        one.add_argument("tool", choices=sorted(KINDS))
+        if verb == "add":
+            one.add_argument("model")
+            one.add_argument("--option", action="append", default=[], metavar="NAME=JSON")
+        if verb == "fault":
+            one.add_argument("fault")
+            one.add_argument("--end", action="store_true")
+    return parser.parse_args(words)
+
+
+def _option(text: str) -> tuple[str, t.Any]:
+    name, _equals, value = text.partition("=")
+    return name, json.loads(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

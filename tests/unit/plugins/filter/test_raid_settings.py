@@ -1,0 +1,65 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nothing that users write about a controller is lost between the two modules, and nothing reaches the wrong one."""
+
+from __future__ import annotations
+
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.cachefleet.storage.plugins.filter.raid_settings import FilterModule
+
+raid_settings = FilterModule().filters()["raid_settings"]
+CONTROLLER = {
+    "provider": "arcconf",
+    "id": 1,
+    "cache_ratio": 10,
+    "maxcache": {"flush_and_fetch_rate": 100, "cache_volumes": [{"state": "present", "drives": ["0,1"]}]},
+    "volumes": [
+        {"name": "archive", "write": "writeback", "allow_unprotected": True, "maxcache": {"read": True, "write": "instant_writeback"}},
+        {"name": "os", "write": "writethrough"},
+    ],
+}
+
+
+def test_policies_are_everything_but_the_ssd_cache():
+    assert raid_settings([CONTROLLER], "policies") == [
+        {
+            "provider": "arcconf",
+            "id": 1,
+            "cache_ratio": 10,
+            "volumes": [{"name": "archive", "write": "writeback", "allow_unprotected": True}, {"name": "os", "write": "writethrough"}],
+        }
+    ]
+
+
+def test_the_ssd_cache_has_its_own_settings_and_volumes():
+    assert raid_settings([CONTROLLER], "ssd_cache") == [
+        {
+            "provider": "arcconf",
+            "id": 1,
+            "flush_and_fetch_rate": 100,
+            "cache_volumes": [{"state": "present", "drives": ["0,1"]}],
+            "volumes": [{"name": "archive", "allow_unprotected": True, "read": True, "write": "instant_writeback"}],
+        }
+    ]
+
+
+def test_only_caches_that_go_are_removed_first():
+    assert raid_settings([CONTROLLER], "removed_ssd_cache") == []
+    gone = {"id": 1, "maxcache": {"dirty_page_threshold": 50, "flush_timeout": 60, "cache_volumes": [{"state": "absent", "data_volume": "a"}]}}
+    assert raid_settings([gone], "removed_ssd_cache") == [{"id": 1, "flush_timeout": 60, "cache_volumes": [{"state": "absent", "data_volume": "a"}]}]
+
+
+def test_a_controller_without_ssd_cache_has_no_part_in_it():
+    assert raid_settings([{"id": 0, "volumes": [{"id": "all", "write": "writeback", "maxcache": None}]}], "ssd_cache") == []
+    assert raid_settings([], "policies") == []
+
+
+@pytest.mark.parametrize(("controllers", "part"), [({"id": 0}, "policies"), ("x", "policies"), ([1], "policies"), ([], "everything")])
+def test_what_is_no_list_of_controllers_is_said(controllers, part):
+    with pytest.raises(AnsibleFilterError, match="raid_settings: "):
+        raid_settings(controllers, part)

@@ -38,14 +38,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     Volume,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Judgement, Provider, Subject, configured
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_facts import (
-    ADAPTER_FLAGS,
-    NOTHING_THERE,
-    VOLUME_FLAGS,
-    join,
-    parse,
-)
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_facts import interpret, parse
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_join import join
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_output import Output, read_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_words import ADAPTER_FLAGS, NOTHING_THERE, VOLUME_FLAGS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
@@ -93,9 +89,9 @@ class StorCli(Provider):
     # Reading
 
     @classmethod
-    def parse(cls, text: str) -> Reading:
-        """Any output of this tool."""
-        return parse(text, cls.name)
+    def interpret(cls, output: Output) -> Reading:
+        """What an output of this tool tells."""
+        return interpret(output, cls.name)
 
     def read(self) -> Reading:
         summary, output = self._show("/call", "show", "all")
@@ -103,9 +99,9 @@ class StorCli(Provider):
         if summary.controllers:
             readings.append(self._show("/call/vall", "show", "all")[0])
             readings.append(self._show("/call/eall/sall", "show", "all")[0])
-            readings.extend(self._show(*words)[0] for words in self._further(join(readings)))
-        elif output.complete and not any(NOTHING_THERE.search(reason) for answer in output.answers for reason in answer.reasons):
-            # Some builds count no controller here that their overview still names.
+            readings.extend(self._show(*words, needed=False)[0] for words in self._further(join(readings)))
+        elif output.complete and not any(answer.refused for answer in output.answers):
+            # An answer about no controller at all is settled by the overview.
             readings.append(self._show("show")[0])
         return join(readings)
 
@@ -116,22 +112,25 @@ class StorCli(Provider):
             yield ("/call/sall", "show", "all")
         if self.jbod_property and any(controller.drive_cache.get("jbod") == UNKNOWN for controller in controllers):
             yield ("/call", "show", self.jbod_property)
-        ill = [
-            controller.protection for controller in controllers if controller.protection.health not in (HEALTHY, MISSING) and controller.protection.kind != NONE
-        ]
-        if any(unit.kind == "capacitor" for unit in ill):
+        if not self.asks_for_units:
+            return
+        ill = {controller.protection.kind for controller in controllers if controller.protection.health not in (HEALTHY, MISSING)}
+        if "capacitor" in ill:
             yield ("/call/cv", "show", "all")
-        if any(unit.kind == "battery" for unit in ill):
+        if "battery" in ill:
             yield ("/call/bbu", "show", "all")
 
-    def _show(self, *words: str) -> tuple[Reading, Output]:
+    def _show(self, *words: str, needed: bool = True) -> tuple[Reading, Output]:
+        """One answer and what it tells; ``needed``: whether the reading is worth nothing if the tool refuses it as a whole."""
         completed = self.runner.run([self.tool, *words, *LAST_WORDS], ok=None, timeout=self.timeout)
         if not completed.stdout.strip() and completed.rc != 0:
             raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", completed=completed)
-        reading = self.parse(completed.stdout)
         output = read_output(completed.stdout)
-        problems = [f"{' '.join(words)}: {problem}" for problem in (*reading.not_understood, *_failures(output))]
-        return Reading(reading.controllers, tuple(dict.fromkeys(problems)), reading.complete), output
+        reading = self.interpret(output)
+        failures = list(_failures(output))
+        problems = [f"{' '.join(words)}: {problem}" for problem in (*reading.not_understood, *(reason for _of_the_whole, reason in failures))]
+        complete = reading.complete and not (needed and any(of_the_whole for of_the_whole, _reason in failures))
+        return Reading(reading.controllers, tuple(dict.fromkeys(problems)), complete), output
 
     # What cannot be done
 
@@ -243,10 +242,10 @@ def _on_ssd(controller: Controller, volume: Volume) -> bool:
     return any(media.get(address) == "ssd" for address in volume.members)
 
 
-def _failures(output: Output) -> t.Iterator[str]:
-    """What an answer says that failed, unless it only means that there is nothing of the kind."""
+def _failures(output: Output) -> t.Iterator[tuple[bool, str]]:
+    """What failed, unless it only means that there is nothing of the kind; and whether it is the tool that refuses, not a controller."""
     for answer in output.answers:
         if answer.refused and not answer.data:
             for reason in answer.reasons or ["the command failed without a reason"]:
                 if not NOTHING_THERE.search(reason):
-                    yield reason
+                    yield "Controller" not in answer.status, reason

@@ -35,26 +35,25 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     Volume,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import DRIVE_CACHE_WORDS, READ_WORDS, WRITE_WORDS, Settings, StorCli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_facts import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_facts import Reader, interpreted, major_version
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_join import join
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_output import Answer, Data, Output, read_output, rows, section, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_words import (
     CONTROLLER_STATES,
     DRIVE_WRITE_CACHE,
     PERSONALITIES,
     USAGES,
-    Reader,
     address_of,
     configured_and_effective,
     first,
     flag,
     flags,
     identifier,
-    interpreted,
-    join,
-    major_version,
+    learn_cycle_of,
     pci_address,
     squeezed,
     whole,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_output import Answer, Data, read_output, rows, section, word
 
 __all__ = ["PercCli2", "StorCli2", "join", "parse"]
 
@@ -74,7 +73,11 @@ SSD_DRIVE_CACHE = "Support SSD Ld Disk Cache Change"
 
 def parse(text: str, provider: str = "storcli2") -> Reading:
     """Any output of storcli2 or perccli2: JSON or plain text, of any of its commands."""
-    output = read_output(text)
+    return interpret(read_output(text), provider)
+
+
+def interpret(output: Output, provider: str) -> Reading:
+    """What an output of storcli2 or perccli2 tells."""
     if output.version and major_version(output.version) < 8:
         return Reading((), (f"CLI version {output.version} is of storcli or perccli, not of storcli2 or perccli2",), False)
     return interpreted(Reader(output, provider), _Generation8)
@@ -226,7 +229,8 @@ class _Generation8:
             kind = KINDS.get(squeezed(word(row.get("Type"))), UNKNOWN)
             state = first(row.get("Status"), row.get("State"))
             said = " ".join(part for part in (word(row.get("SubType")) or word(row.get("Type")), state) if part)
-            return Protection(kind=kind, health=self.reader.health(state), said=said)
+            health = self.reader.health(state)
+            return Protection(kind=kind, health=health, learn_cycle=learn_cycle_of(health), said=said)
         pack = word(self.hardware.get("Energy Pack"))
         if pack.lower() == "absent":
             supported = flag(section(self.data.get("Supported Controller operations")).get("Support Energy Pack"))
@@ -259,8 +263,8 @@ class StorCli2(StorCli):
     asks_for_units: t.ClassVar[bool] = False
 
     @classmethod
-    def parse(cls, text: str) -> Reading:
-        return parse(text, cls.name)
+    def interpret(cls, output: Output) -> Reading:
+        return interpret(output, cls.name)
 
     def _volume_objection(self, controller: Controller, volume: Volume, attribute: str, value: t.Any) -> str | None:
         if attribute == "io":

@@ -5,10 +5,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What the labels and words of storcli and perccli 7.x mean, and what they share with storcli2 and perccli2.
-
-Labels were taken from captured outputs of many builds; where a word was never seen, the table says so.
-"""
+"""What the labels of storcli and perccli 7.x mean, and what they share with storcli2 and perccli2."""
 
 from __future__ import annotations
 
@@ -17,37 +14,30 @@ import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
-    ADAPTIVE,
     CACHED,
     CHARGING,
-    DEFAULT,
     DEGRADED,
-    DIRECT,
-    DISABLED,
     ENABLED,
     FAILED,
     HEALTHY,
     LEARNING,
     MISSING,
     NONE,
-    READ_AHEAD,
     UNKNOWN,
     WRITEBACK,
-    WRITEBACK_ALWAYS,
-    WRITES_BACK,
     WRITETHROUGH,
     CacheModule,
     CacheVolume,
     Controller,
     Drive,
     MaxCache,
-    Policy,
     Protection,
     Reading,
     Volume,
     VolumeMaxCache,
     policy,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_join import filled, join
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_output import (
     Answer,
     Data,
@@ -58,130 +48,48 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_o
     section,
     word,
 )
-
-# Words of the tools and ours. Keys are compared in lower case without blanks.
-
-READ_COLUMN = {"NR": NONE, "R": READ_AHEAD, "Ra": ADAPTIVE, "A": ADAPTIVE}
-WRITE_COLUMN = {"WT": WRITETHROUGH, "WB": WRITEBACK, "AWB": WRITEBACK_ALWAYS, "FWB": WRITEBACK_ALWAYS}
-IO_COLUMN = {"D": DIRECT, "C": CACHED}
-#: ``Write Cache(initial setting)``. The word for always was never seen in a capture.
-INITIAL_WRITE = {
-    "writeback": WRITEBACK,
-    "writethrough": WRITETHROUGH,
-    "alwayswriteback": WRITEBACK_ALWAYS,
-    "writebackalways": WRITEBACK_ALWAYS,
-    "forcewriteback": WRITEBACK_ALWAYS,
-    "forcedwriteback": WRITEBACK_ALWAYS,
-}
-DRIVE_CACHE = {"disk'sdefault": DEFAULT, "default": DEFAULT, "enabled": ENABLED, "disabled": DISABLED, "on": ENABLED, "off": DISABLED}
-TOPOLOGY_DRIVE_CACHE = {"dflt": DEFAULT, "enbl": ENABLED, "dsbl": DISABLED}
-DRIVE_WRITE_CACHE = {"enabled": ENABLED, "disabled": DISABLED, "on": ENABLED, "off": DISABLED}
-VOLUME_STATES = {
-    "optl": "optimal",
-    "dgrd": "degraded",
-    "pdgd": "partially_degraded",
-    "ofln": "offline",
-    "rec": "recovery",
-    "rbld": "rebuilding",
-    "msng": "missing",
-    "fail": "failed",
-    "failed": "failed",
-}
-CONTROLLER_STATES = {
-    "optimal": "optimal",
-    "opt": "optimal",
-    "ok": "optimal",
-    "needsattention": "needs_attention",
-    "needattention": "needs_attention",
-    "ndatn": "needs_attention",
-    "degraded": "degraded",
-    "dgd": "degraded",
-    "failed": "failed",
-    "fail": "failed",
-    "unknown": UNKNOWN,
-    "unkwn": UNKNOWN,
-}
-PERSONALITIES = {"raid": "raid", "raid-mode": "raid", "hba": "hba", "hba-mode": "hba", "jbod": "jbod", "jbod-mode": "jbod"}
-HEALTH = {
-    "optimal": HEALTHY,
-    "opt": HEALTHY,
-    "dgd": DEGRADED,
-    "ndatn": DEGRADED,
-    "needattention": DEGRADED,
-    "needsattention": DEGRADED,
-    "failed": FAILED,
-    "fail": FAILED,
-    "missing": MISSING,
-    "msng": MISSING,
-    "absent": MISSING,
-    "notpresent": MISSING,
-    "learning": LEARNING,
-    "charging": CHARGING,
-    "discharging": DEGRADED,
-    "unknown": UNKNOWN,
-    "unkwn": UNKNOWN,
-    "n/a": UNKNOWN,
-    "na": UNKNOWN,
-    "-": UNKNOWN,
-}
-USAGES = {
-    "onln": "configured",
-    "ofln": "configured",
-    "offln": "configured",
-    "rbld": "configured",
-    "cpybck": "configured",
-    "cfshld": "configured",
-    "cbshld": "configured",
-    "fail": "configured",
-    "failed": "configured",
-    "msng": "configured",
-    "missing": "configured",
-    "conf": "configured",
-    "ugood": "unconfigured",
-    "ubad": "unconfigured",
-    "ugunsp": "unconfigured",
-    "ubunsp": "unconfigured",
-    "ugshld": "unconfigured",
-    "ubshld": "unconfigured",
-    "frgn": "unconfigured",
-    "uconf": "unconfigured",
-    "ghs": "spare",
-    "dhs": "spare",
-    "hspshld": "spare",
-    "jbod": "jbod",
-    "non-raid": "jbod",
-    "nonraid": "jbod",
-    "systempd": "jbod",
-    "syspd": "jbod",
-}
-MEDIA = {"hdd": "hdd", "ssd": "ssd"}
-INTERFACES = {"sata": "sata", "sas": "sas", "scsi": "scsi", "nvme": "nvme", "nvme-of": "nvme"}
-#: Answers that mean: there is none of it.
-NOTHING_THERE = re.compile(r"No Controller|Controller \S+ not found|un-?supported command|No VD|No (?:PD|drive)|No Enclosure", re.IGNORECASE)
-
-#: Bits of ``BBU Status`` (MFI firmware), used only where the unit has no row of its own.
-BBU_BITS: t.Sequence[tuple[int, str]] = (
-    (0x001, MISSING),
-    (0x080 | 0x100 | 0x200 | 0x400, FAILED),
-    (0x040, LEARNING),
-    (0x002 | 0x004 | 0x010 | 0x020 | 0x800, DEGRADED),
-    (0x008, CHARGING),
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_words import (
+    ADAPTER_FLAGS,
+    BBU_BITS,
+    BBU_LEARN_ACTIVE,
+    BBU_LEARN_REQUESTED,
+    BINARY_UNITS,
+    CONTROLLER_STATES,
+    DRIVE_CACHE,
+    DRIVE_WRITE_CACHE,
+    HEALTH,
+    INITIAL_WRITE,
+    INTERFACES,
+    IO_COLUMN,
+    MEDIA,
+    PERSONALITIES,
+    POWERS,
+    READ_COLUMN,
+    SIZE,
+    TOPOLOGY_DRIVE_CACHE,
+    USAGES,
+    VOLUME_FLAGS,
+    VOLUME_STATES,
+    WHOLE,
+    WRITE_COLUMN,
+    address_of,
+    configured_and_effective,
+    first,
+    flag,
+    flags,
+    identifier,
+    learn_cycle_of,
+    pci_address,
+    percent,
+    squeezed,
+    whole,
 )
-BBU_LEARN_REQUESTED = 0x020
-BBU_LEARN_ACTIVE = 0x040
 
 _COLUMN = re.compile(r"(?P<read>NR|Ra|R|A)(?P<write>AWB|FWB|WB|WT)(?P<io>[DC])?\Z")
 _VOLUME_KEY = re.compile(r"/c(?P<controller>[0-9]+)/v(?P<volume>[0-9]+)\Z")
 _DRIVE_KEY = re.compile(
     r"Drive /c(?P<controller>[0-9]+)(?:/e(?P<enclosure>[0-9]+))?/s(?P<slot>[0-9]+)(?P<part>\Z| Device attributes\Z| - Detailed Information\Z)"
 )
-_SIZE = re.compile(r"(?P<amount>[0-9]+(?:\.[0-9]+)?) ?(?P<unit>[KMGTP]?i?B)\b", re.IGNORECASE)
-_BINARY_UNITS = re.compile(r"[0-9] ?[KMGTP]iB\b")
-_HEX = re.compile(r"(?:0x)?(?P<digits>[0-9a-f]{8,})\Z", re.IGNORECASE)
-_PCI = re.compile(r"(?P<domain>[0-9a-f]{1,4}):(?P<bus>[0-9a-f]{1,2}):(?P<device>[0-9a-f]{1,2}):(?P<function>[0-9a-f]{1,2})\Z", re.IGNORECASE)
-_PERCENT = re.compile(r"(?P<number>[0-9]{1,3}) ?%?\Z")
-_WHOLE = re.compile(r"[0-9]{1,18}\Z")
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
 
 class Reader:
@@ -195,7 +103,7 @@ class Reader:
         self.provider = provider
         self.problems: list[str] = list(output.not_understood)
         #: Builds that print GiB mean powers of ten by GB; all others mean powers of two.
-        self.decimal_gb = bool(_BINARY_UNITS.search(output.text))
+        self.decimal_gb = bool(BINARY_UNITS.search(output.text))
 
     def not_understood(self, label: str, value: str) -> None:
         """A known label with an unknown value."""
@@ -219,12 +127,12 @@ class Reader:
 
     def size(self, value: t.Any, decimal: t.Optional[bool] = None) -> t.Optional[int]:
         """Bytes."""
-        found = _SIZE.match(word(value))
+        found = SIZE.match(word(value))
         if not found:
             return None
         unit = found["unit"].lower()
         base = 1000 if (self.decimal_gb if decimal is None else decimal) and "i" not in unit else 1024
-        return int(float(found["amount"]) * base ** _POWERS[unit[0] if unit[0] in "kmgtp" else ""])
+        return int(float(found["amount"]) * base ** POWERS[unit[0] if unit[0] in "kmgtp" else ""])
 
     def health(self, value: t.Any) -> str:
         """Health of a battery or a capacitor. ``Degraded(Need Attention)`` comes in several spellings."""
@@ -256,7 +164,7 @@ class Reader:
     def volume(self, row: Data) -> t.Optional[Volume]:
         """What the row of a volume tells besides its cache policy."""
         group, slash, number = word(row.get("DG/VD")).partition("/")
-        if not slash or not _WHOLE.match(number):
+        if not slash or not WHOLE.match(number):
             if word(row.get("DG/VD")):
                 self.not_understood("DG/VD", word(row.get("DG/VD")))
             return None
@@ -268,7 +176,7 @@ class Reader:
             raid_level=level[4:] if level.upper().startswith("RAID") and level[4:] else UNKNOWN,
             status=VOLUME_STATES.get(squeezed(state), state.lower() or UNKNOWN),
             size=self.size(row.get("Size")),
-            array=group if _WHOLE.match(group) else None,
+            array=group if WHOLE.match(group) else None,
         )
 
     def with_properties(self, volume: Volume, properties: Data, drive_cache_label: str) -> Volume:
@@ -299,155 +207,16 @@ class Reader:
         return policies, members
 
 
-def squeezed(text: str) -> str:
-    return "".join(text.lower().split())
-
-
-def address_of(value: t.Any) -> t.Optional[str]:
-    """``252:3``; ``:25`` for a drive without enclosure."""
-    enclosure, colon, slot = word(value).partition(":")
-    enclosure, slot = enclosure.strip(), slot.strip()
-    if not colon or not _WHOLE.match(slot) or (enclosure and not _WHOLE.match(enclosure)):
-        return None
-    return f"{enclosure}:{slot}"
-
-
-def identifier(value: t.Any) -> t.Optional[str]:
-    """A world wide name in lower case without ``0x``; ``None`` for what is none (``N/A``, redacted)."""
-    found = _HEX.match(word(value))
-    return found["digits"].lower() if found else None
-
-
-def pci_address(value: t.Any) -> t.Optional[str]:
-    """``00:c1:00:00`` (domain, bus, device, function) as sysfs writes it."""
-    found = _PCI.match(word(value))
-    if not found:
-        return None
-    domain, bus, device, function = (int(found[part], 16) for part in ("domain", "bus", "device", "function"))
-    return f"{domain:04x}:{bus:02x}:{device:02x}.{function:x}"
-
-
-def whole(value: t.Any) -> t.Optional[int]:
-    found = _WHOLE.match(word(value))
-    return int(found.group()) if found else None
-
-
-def percent(value: t.Any) -> t.Optional[int]:
-    found = _PERCENT.match(word(value))
-    return int(found["number"]) if found else None
-
-
-def flag(value: t.Any) -> t.Optional[bool]:
-    """``Yes`` or ``No`` (``NA``: the controller has no such thing); ``None`` if it is not told."""
-    said = word(value).lower().split(",")[0]
-    return {"yes": True, "on": True, "no": False, "off": False, "na": False, "n/a": False}.get(said)
-
-
-def flags(where: Data, labels: t.Mapping[str, str]) -> dict[str, bool]:
-    """Only the flags that are told."""
-    found = {name: flag(where.get(label)) for name, label in labels.items()}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def first(*values: t.Any) -> str:
-    """The first value that is printed."""
-    for value in values:
-        if word(value):
-            return word(value)
-    return ""
-
-
-def configured_and_effective(configured: str, effective: str) -> Policy:
-    """Both as the tool tells them; write-back in force is named as it is configured, if that writes back.
-
-    Always write-back cannot be in force unless it was asked for, although some builds print only ``WriteBack`` as the
-    initial setting.
-    """
-    if effective == WRITEBACK_ALWAYS and configured in WRITES_BACK:
-        return policy(WRITEBACK_ALWAYS)
-    if effective == WRITEBACK and configured in WRITES_BACK:
-        return policy(configured)
-    return Policy(configured, effective)
-
-
-def join(readings: t.Sequence[Reading]) -> Reading:
-    """Several outputs of one tool about the same host as one; what is told earlier wins, what is unknown is filled in."""
-    controllers: dict[t.Any, Controller] = {}
-    for reading in readings:
-        for number, controller in enumerate(reading.controllers):
-            key = controller.id if controller.id != UNKNOWN else (id(reading), number)
-            known = controllers.get(key)
-            controllers[key] = controller if known is None else merged(known, controller)
-    problems = dict.fromkeys(problem for reading in readings for problem in reading.not_understood)
-    return Reading(tuple(finished(controller) for controller in controllers.values()), tuple(problems), all(reading.complete for reading in readings))
-
-
-def merged(one: Controller, other: Controller) -> Controller:
-    """One controller from two outputs; nothing known is overwritten."""
-    protection = one.protection if one.protection.health != UNKNOWN or one.protection.kind != UNKNOWN else other.protection
-    if protection is one.protection and other.protection.health not in (UNKNOWN, HEALTHY):
-        # The show all of the unit itself knows a learn cycle or a charge that the row in the summary does not.
-        protection = _filled(other.protection, one.protection) if one.protection.health != HEALTHY else protection
-    protection = _filled(protection, other.protection)
-    return dataclasses.replace(
-        _filled(one, other),
-        protection=protection,
-        cache=_filled(one.cache, other.cache),
-        drive_cache={**other.drive_cache, **{name: value for name, value in one.drive_cache.items() if value != UNKNOWN or name not in other.drive_cache}},
-        traits={**other.traits, **one.traits},
-        volumes=_merged_by("id", one.volumes, other.volumes),
-        drives=_merged_by("address", one.drives, other.drives),
-    )
-
-
-def finished(controller: Controller) -> Controller:
-    """With what only the whole tells: SCSI addresses need the driver, drives of an SSD cache its volume."""
-    volumes = tuple(
-        dataclasses.replace(volume, scsi=scsi_address(volume.id)) if controller.driver == "megaraid_sas" and volume.scsi is None else volume
-        for volume in controller.volumes
-    )
-    return dataclasses.replace(controller, volumes=volumes)
-
-
-def scsi_address(number: str) -> t.Optional[tuple[int, int, int]]:
-    """Where megaraid_sas puts a volume: two channels of 128 targets each follow the two channels of drives."""
-    value = whole(number)
-    return None if value is None else (2 + value // 128, value % 128, 0)
-
-
-def _merged_by(key: str, ones: t.Sequence[t.Any], others: t.Sequence[t.Any]) -> tuple[t.Any, ...]:
-    found = {getattr(one, key): one for one in ones}
-    for other in others:
-        name = getattr(other, key)
-        found[name] = _filled(found[name], other) if name in found else other
-    return tuple(found.values())
-
-
-def _filled(one: t.Any, other: t.Any) -> t.Any:
-    """A record whose unknown fields are taken from another record of the same thing."""
-    changes = {}
-    for entry in dataclasses.fields(one):
-        mine, theirs = getattr(one, entry.name), getattr(other, entry.name)
-        if isinstance(mine, Policy) and isinstance(theirs, Policy):
-            if UNKNOWN in (mine.configured, mine.effective):
-                changes[entry.name] = Policy(
-                    mine.configured if mine.configured != UNKNOWN else theirs.configured, mine.effective if mine.effective != UNKNOWN else theirs.effective
-                )
-        elif _says_nothing(mine) and not _says_nothing(theirs):
-            changes[entry.name] = theirs
-    return dataclasses.replace(one, **changes) if changes else one
-
-
-def _says_nothing(value: t.Any) -> bool:
-    return value is None or value == UNKNOWN or value in ("", ())
-
-
 # storcli and perccli 7.x
 
 
 def parse(text: str, provider: str = "storcli") -> Reading:
     """Any output of storcli or perccli 7.x (or older): JSON or plain text, of any of its commands."""
-    output = read_output(text)
+    return interpret(read_output(text), provider)
+
+
+def interpret(output: Output, provider: str) -> Reading:
+    """What an output of storcli or perccli 7.x tells."""
     if major_version(output.version) >= 8:
         return Reading((), (f"CLI version {output.version} is of storcli2 or perccli2, not of storcli or perccli",), False)
     return interpreted(Reader(output, provider), _Generation7)
@@ -496,7 +265,7 @@ class _Generation7:
                 yield Controller(provider=self.reader.provider, id=self._id(), protection=unit)
 
     def _overview(self, row: Data) -> Controller:
-        unit = word(row.get("BBU"))
+        unit = first(row.get("BBU"), row.get("EPack"))
         health = self.reader.health(unit)
         return Controller(
             provider=self.reader.provider,
@@ -633,7 +402,7 @@ class _Generation7:
                         continue
                     if word(row.get("DG")) and word(row.get("DG")) in _texts(cache_groups):
                         drive = dataclasses.replace(drive, usage="cache")
-                    found[drive.address] = _filled(found[drive.address], drive) if drive.address in found else drive
+                    found[drive.address] = filled(found[drive.address], drive) if drive.address in found else drive
         for place in (self.data, inside):
             for address, attributes in _attributes(place):
                 drive = found.get(address, Drive(address=address))
@@ -665,7 +434,8 @@ class _Generation7:
         for row in rows(value):
             if "State" in row:
                 said = " ".join(part for part in (word(row.get("Model")), word(row.get("State"))) if part)
-                return Protection(kind=kind, health=self.reader.health(row.get("State")), said=said)
+                health = self.reader.health(row.get("State"))
+                return Protection(kind=kind, health=health, learn_cycle=learn_cycle_of(health), said=said)
         state = first(properties.get("State"), properties.get("Battery State"))
         if not state:
             return None
@@ -684,7 +454,7 @@ class _Generation7:
             kind=kind,
             health=health,
             charge=percent(capacity.get("Relative State of Charge")),
-            learn_cycle="active" if learning else "requested" if requested else "idle" if learning is False else UNKNOWN,
+            learn_cycle="requested" if requested and not learning else "idle" if learning is False and health != LEARNING else learn_cycle_of(health),
             said=" ".join(part for part in (word(properties.get("Type")), state) if part),
         )
 
@@ -730,17 +500,6 @@ class _Generation7:
             **flags(operations, VOLUME_FLAGS),
             **flags(section(self.data.get("Defaults")), {"cache_when_bbu_bad": "Cache When BBU Bad"}),
         }
-
-
-#: Flags of the controller that say what can be set, and their labels.
-ADAPTER_FLAGS = {"ssd_drive_cache_blocked": "Block SSD Write Disk Cache Change", "jbod_write_cache": "Support JBOD Write cache"}
-VOLUME_FLAGS = {
-    "can_set_read": "Read Policy",
-    "can_set_write": "Write Policy",
-    "can_set_io": "IO Policy",
-    "can_set_drive_cache": "Disk Cache Policy",
-    "ssd_cache_association": "Support SSC Association",
-}
 
 
 def _is_cache_volume(row: Data) -> bool:

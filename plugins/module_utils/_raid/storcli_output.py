@@ -27,6 +27,8 @@ Data = t.Mapping[str, t.Any]
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LINE_OF_OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
 _HELP = re.compile(r"^\s*(?:Storage Command Line Tool\b|(?:stor|perc)cli\S*\s+(?:/c|show|help|-h|-v))", re.MULTILINE | re.IGNORECASE)
+#: Some builds print it without a command status, and the help after it.
+_SYNTAX_ERROR = re.compile(r"^\s*syntax error\b.*$", re.MULTILINE | re.IGNORECASE)
 #: Printed before or after the answer proper.
 _NOTICE = re.compile(r"^(?:Generating detailed summary of the adapter|Expander may|WARNING\b|NOTE\b)", re.IGNORECASE)
 _PROMPT = re.compile(r"^\S.*[>#$]\s*\S*(?:stor|perc)cli", re.IGNORECASE)
@@ -369,6 +371,9 @@ def _read_text(text: str) -> Output:
         number += 1
     answers = tuple(block.answer() for block in blocks)
     if not any("Status" in answer.status for answer in answers):
+        refusal = _SYNTAX_ERROR.search(text)
+        if refusal:
+            return Output(text, (Answer({"Status": "Failure", "Description": refusal.group().strip()}),))
         if _HELP.search(text):
             return Output(text)
         first = len(text) - len(text.lstrip())

@@ -1,0 +1,94 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Several outputs of one tool about one host as one reading."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+    HEALTHY,
+    UNKNOWN,
+    Controller,
+    Policy,
+    Reading,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_words import whole
+
+
+def join(readings: t.Sequence[Reading]) -> Reading:
+    """Several outputs of one tool about the same host as one; what is told earlier wins, what is unknown is filled in."""
+    controllers: dict[t.Any, Controller] = {}
+    for reading in readings:
+        for number, controller in enumerate(reading.controllers):
+            key = controller.id if controller.id != UNKNOWN else (id(reading), number)
+            known = controllers.get(key)
+            controllers[key] = controller if known is None else merged(known, controller)
+    problems = dict.fromkeys(problem for reading in readings for problem in reading.not_understood)
+    return Reading(tuple(finished(controller) for controller in controllers.values()), tuple(problems), all(reading.complete for reading in readings))
+
+
+def merged(one: Controller, other: Controller) -> Controller:
+    """One controller from two outputs; nothing known is overwritten."""
+    protection = one.protection if one.protection.health != UNKNOWN or one.protection.kind != UNKNOWN else other.protection
+    if protection is one.protection and other.protection.health not in (UNKNOWN, HEALTHY):
+        # The show all of the unit itself knows a learn cycle or a charge that the row in the summary does not.
+        protection = filled(other.protection, one.protection) if one.protection.health != HEALTHY else protection
+    protection = filled(protection, other.protection)
+    return dataclasses.replace(
+        filled(one, other),
+        protection=protection,
+        cache=filled(one.cache, other.cache),
+        drive_cache={**other.drive_cache, **{name: value for name, value in one.drive_cache.items() if value != UNKNOWN or name not in other.drive_cache}},
+        traits={**other.traits, **one.traits},
+        volumes=_merged_by("id", one.volumes, other.volumes),
+        drives=_merged_by("address", one.drives, other.drives),
+    )
+
+
+def finished(controller: Controller) -> Controller:
+    """With what only the whole tells: SCSI addresses need the driver, drives of an SSD cache its volume."""
+    volumes = tuple(
+        dataclasses.replace(volume, scsi=scsi_address(volume.id)) if controller.driver == "megaraid_sas" and volume.scsi is None else volume
+        for volume in controller.volumes
+    )
+    return dataclasses.replace(controller, volumes=volumes)
+
+
+def scsi_address(number: str) -> t.Optional[tuple[int, int, int]]:
+    """Where megaraid_sas puts a volume: two channels of 128 targets each follow the two channels of drives."""
+    value = whole(number)
+    return None if value is None else (2 + value // 128, value % 128, 0)
+
+
+def _merged_by(key: str, ones: t.Sequence[t.Any], others: t.Sequence[t.Any]) -> tuple[t.Any, ...]:
+    found = {getattr(one, key): one for one in ones}
+    for other in others:
+        name = getattr(other, key)
+        found[name] = filled(found[name], other) if name in found else other
+    return tuple(found.values())
+
+
+def filled(one: t.Any, other: t.Any) -> t.Any:
+    """A record whose unknown fields are taken from another record of the same thing."""
+    changes = {}
+    for entry in dataclasses.fields(one):
+        mine, theirs = getattr(one, entry.name), getattr(other, entry.name)
+        if isinstance(mine, Policy) and isinstance(theirs, Policy):
+            if UNKNOWN in (mine.configured, mine.effective):
+                changes[entry.name] = Policy(
+                    mine.configured if mine.configured != UNKNOWN else theirs.configured, mine.effective if mine.effective != UNKNOWN else theirs.effective
+                )
+        elif _says_nothing(mine) and not _says_nothing(theirs):
+            changes[entry.name] = theirs
+    return dataclasses.replace(one, **changes) if changes else one
+
+
+def _says_nothing(value: t.Any) -> bool:
+    return value is None or value == UNKNOWN or value in ("", ())

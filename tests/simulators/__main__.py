@@ -22,12 +22,12 @@ import typing as t
 from pathlib import Path
 
 from . import simulator
-from .arcconf import ArcConf
+from .arcconf import Arcconf
 from .ssacli import SsaCli
 from .storcli import PercCli, StorCli
 from .storcli2 import PercCli2, StorCli2
 
-KINDS: dict[str, type[simulator.Simulator]] = {kind.name: kind for kind in (StorCli, PercCli, StorCli2, PercCli2, ArcConf, SsaCli)}
+KINDS: dict[str, type[simulator.Simulator]] = {kind.name: kind for kind in (StorCli, PercCli, StorCli2, PercCli2, Arcconf, SsaCli)}
 
 _LAUNCHER = """#!/bin/sh
 # This is NOT the vendor's {command}. It is a simulator of cachefleet.storage for tests: it speaks the language of the real tool

@@ -311,7 +311,7 @@ class AtaProvider(_ScsiDisk):
             states[drive.name] = error(
                 f"hdparm cannot read the write cache of {drive.path} ({reason}): "
                 "it is no ATA drive, or a controller stands in between. Use the provider scsi for a SAS or USB drive, "
-                "and the controller's own tool for a volume of a RAID controller.",
+                "and the role raid_cache for a volume of a RAID controller.",
                 item=drive.path,
                 completed=completed,
             )
@@ -450,7 +450,7 @@ def choose_provider(drive: BlockDevice) -> str:
     """
     if drive.transport == "raid":
         raise BadInput(
-            f"{drive.path} belongs to the RAID controller ({drive.driver}), whose drives are not reached from here: use the controller's own tool. "
+            f"{drive.path} belongs to the RAID controller ({drive.driver}), whose drives are not reached from here: describe them in raid_cache_controllers (role raid_cache). "
             "If the controller passes the drive through (JBOD, HBA mode), name the provider ata or scsi.",
             item=drive.path,
         )

@@ -190,7 +190,7 @@ def test_auto_takes_ata_for_a_usb_bridge_that_passes_ata_commands() -> None:
 
 
 def test_a_volume_of_a_raid_controller_belongs_to_the_controller() -> None:
-    with pytest.raises(BadInput, match=r"belongs to the RAID controller \(megaraid_sas\).*own tool"):
+    with pytest.raises(BadInput, match=r"belongs to the RAID controller \(megaraid_sas\).*raid_cache_controllers"):
         dc.choose_provider(drive("sda", "raid", driver="megaraid_sas"))
 
 

@@ -479,7 +479,7 @@ def test_what_is_no_drive_is_refused(rack: Machine, name: str, words: str) -> No
 
 
 def test_a_volume_of_a_raid_controller_is_refused(rack: Machine) -> None:
-    refuse(rack, BadInput, "own tool", DriveWish(HDD, "disabled"), DriveWish(RAID, "disabled"))
+    refuse(rack, BadInput, "raid_cache", DriveWish(HDD, "disabled"), DriveWish(RAID, "disabled"))
 
 
 def test_a_serial_with_characters_of_udev_gets_no_rule(machine: Machine) -> None:

@@ -45,6 +45,7 @@ SECTIONS = {
     "logical drive segment information": "segments",
     "array physical device information": "segments",
     "maxcache device segment information": "segments",
+    "maxcache array physical device information": "segments",
     "maxcache properties": "raid",
 }
 _TOP = frozenset({"controller", "array", "volume", "drive", "maxcache3", "maxcache", "connector"})

@@ -20,7 +20,6 @@ from .storcli_protection import Protection, summary, told_protection
 
 Response = t.Dict[str, t.Any]
 
-_GIB = 1 << 30
 _TIB = 1 << 40
 _SECTOR = 512
 #: The clock of the simulated host stands still, so that answers can be compared.

@@ -1,0 +1,461 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Simulated storcli and perccli by themselves: what is set, what is effective, what is refused, and how."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.tests.simulators import simulator
+from ansible_collections.cachefleet.storage.tests.simulators.storcli import PercCli, StorCli
+from ansible_collections.cachefleet.storage.tests.simulators.storcli_grammar import CONTROLLER_SHOWS, CONTROLLER_WORDS, VOLUME_WORDS
+
+RAID_MODELS = [(StorCli, name) for name in StorCli.models if not name.startswith("HBA")] + [(PercCli, name) for name in PercCli.models]
+HBA_MODELS = [(StorCli, name) for name in StorCli.models if name.startswith("HBA")]
+EVERY_MODEL = RAID_MODELS + HBA_MODELS
+
+
+def tool(kind: type[StorCli], *models: str, faults: dict[str, t.Any] | None = None, **options: t.Any) -> StorCli:
+    """A tool with these controllers."""
+    return kind({"faults": faults or {}, "controllers": [kind.models[model](index=index, **options) for index, model in enumerate(models)]})
+
+
+def ask(cli: StorCli, words: str) -> tuple[list[dict[str, t.Any]], int]:
+    """The blocks of a JSON answer, and the exit status."""
+    answer = cli.answer([*words.split(), "J"], "")
+    return json.loads(answer.stdout)["Controllers"], answer.rc
+
+
+def only(cli: StorCli, words: str) -> dict[str, t.Any]:
+    answered, _status = ask(cli, words)
+    assert len(answered) == 1
+    return answered[0]
+
+
+def policies(cli: StorCli, volume: int = 0) -> tuple[str, str, str]:
+    """Cache column, configured write policy and disk cache policy of a volume."""
+    response = only(cli, f"/c0/v{volume} show all")["Response Data"]
+    properties = response[f"VD{volume} Properties"]
+    return response[f"/c0/v{volume}"][0]["Cache"], properties["Write Cache(initial setting)"], properties["Disk Cache Policy"]
+
+
+def test_the_two_names_are_one_tool_with_own_paths_and_models() -> None:
+    assert (StorCli.name, PercCli.name) == ("storcli", "perccli")
+    assert StorCli.paths[0] == "/opt/MegaRAID/storcli/storcli64"
+    assert PercCli.paths[0] == "/opt/MegaRAID/perccli/perccli64"
+    assert set(StorCli.models).isdisjoint(PercCli.models)
+    assert "PercCli SAS Customization Utility" in tool(PercCli, "PERC H755").answer(["-v"], "").stdout
+
+
+@pytest.mark.parametrize(("kind", "model"), EVERY_MODEL)
+def test_states_are_plain_data_and_deterministic(kind: type[StorCli], model: str) -> None:
+    state = kind.models[model]()
+    assert state == json.loads(json.dumps(kind.models[model]()))
+
+
+@pytest.mark.parametrize("policy", ["WT", "WB", "AWB"])
+@pytest.mark.parametrize("read", ["RA", "NoRA"])
+@pytest.mark.parametrize("io", ["Cached", "Direct"])
+def test_policies_set_together_show_in_the_cache_column(policy: str, read: str, io: str) -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i")
+    status = only(cli, f"/c0/v0 set wrcache={policy} rdcache={read} iopolicy={io}")["Command Status"]
+    assert status["Status"] == "Success"
+    assert [row["Property"] for row in status["Detailed Status"]] == ["wrCache", "rdCache", "IoPolicy"]
+    assert policies(cli)[0] == ("R" if read == "RA" else "NR") + policy + io[0]
+    assert policies(cli, 1)[0] == "RWBD"
+
+
+@pytest.mark.parametrize(("word", "printed", "topology"), [("on", "Enabled", "enbl"), ("off", "Disabled", "dsbl"), ("default", "Disk's Default", "dflt")])
+def test_the_cache_of_the_drives_shows_in_all_places(word: str, printed: str, topology: str) -> None:
+    cli = tool(StorCli, "MegaRAID 9560-8i")
+    only(cli, f"/c0/v239 set pdcache={word}")
+    assert policies(cli, 239)[2] == printed
+    rows = only(cli, "/c0 show")["Response Data"]["TOPOLOGY"]
+    assert {row["PDC"] for row in rows if row["DG"] == 0} == {topology}
+    assert {row["PDC"] for row in rows if row["DG"] == 1} == {"dflt"}
+    drive = only(cli, "/c0/e251/s1 show all")["Response Data"]["Drive /c0/e251/s1 - Detailed Information"]["Drive /c0/e251/s1 Device attributes"]
+    assert drive["Write Cache"] == ("Disabled" if word == "default" else printed)
+
+
+@pytest.mark.parametrize(
+    ("target", "changed"),
+    [("v1", [1]), ("vall", [0, 1, 2, 3, 4]), ("v0,2-3", [0, 2, 3]), ("v4,4", [4])],
+)
+def test_lists_of_volumes(target: str, changed: list[int]) -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i", volumes=5)
+    rows = only(cli, f"/c0/{target} set wrcache=WT")["Command Status"]["Detailed Status"]
+    assert [row["VD"] for row in rows] == changed
+    caches = {row["DG/VD"]: row["Cache"] for row in only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"]}
+    assert [number for number in range(5) if caches[f"{number}/{number}"] == "RWTD"] == changed
+
+
+@pytest.mark.parametrize(("kind", "model"), [row for row in RAID_MODELS if row[1] != "HPE MR216i-a"])
+@pytest.mark.parametrize("fault", ["battery_failed", "battery_missing", "battery_degraded", "learn_cycle", "capacitor_charging"])
+def test_without_protection_write_back_is_configured_and_not_effective(kind: type[StorCli], model: str, fault: str) -> None:
+    cli = tool(kind, model)
+    volume = cli.state["controllers"][0]["volumes"][0]["id"]
+    healthy = policies(cli, volume)
+    assert healthy[:2] == ("RWBD", "WriteBack")
+    cli.state["faults"] = {fault: True}
+    assert policies(cli, volume)[:2] == ("RWTD", "WriteBack")
+    only(cli, f"/c0/v{volume} set wrcache=AWB")
+    assert policies(cli, volume)[:2] == ("RAWBD", "AlwaysWriteBack")
+    only(cli, f"/c0/v{volume} set wrcache=WB")
+    cli.state["faults"] = {}
+    assert policies(cli, volume) == healthy
+
+
+@pytest.mark.parametrize(
+    ("fault", "overview", "bits", "word"),
+    [
+        ("battery_failed", "Fld", 1024, "Failed"),
+        ("battery_degraded", "Dgd", 32, "Degraded(Need Attention)"),
+        ("learn_cycle", "Unkwn", 64, "Learning"),
+        ("capacitor_charging", "Chrg", 8, "Charging"),
+    ],
+)
+def test_a_cachevault_tells_its_state_in_every_place(fault: str, overview: str, bits: int, word: str) -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i", faults={fault: True})
+    assert only(cli, "show")["Response Data"]["System Overview"][0]["BBU"] == overview
+    full = only(cli, "/c0 show all")["Response Data"]
+    assert full["Status"]["BBU Status"] == bits
+    assert full["Cachevault_Info"][0]["State"] == word
+    told = {row["Property"]: row["Value"] for row in only(cli, "/c0/cv show all")["Response Data"]["Cachevault_Info"]}
+    assert told["State"] == word
+    attention = fault in ("battery_failed", "battery_degraded")
+    assert full["Status"]["Controller Status"] == ("Needs Attention" if attention else "Optimal")
+
+
+def test_a_battery_in_its_learn_cycle() -> None:
+    cli = tool(StorCli, "ServeRAID M5015", faults={"learn_cycle": True})
+    response = only(cli, "/c0/bbu show all")["Response Data"]
+    assert list(response) == ["BBU_Info", "BBU_Firmware_Status", "GasGaugeStatus", "BBU_Capacity_Info", "BBU_Design_Info", "BBU_Properties"]
+    firmware = {row["Property"]: row["Value"] for row in response["BBU_Firmware_Status"]}
+    assert (firmware["Learn Cycle Active"], firmware["Charging Status"]) == ("Yes", "Discharging")
+    assert only(cli, "/c0 show all")["Response Data"]["BBU_Info"][0]["State"] == "Unknown"
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "faults", "words", "message", "code"),
+    [
+        (StorCli, "MegaRAID 9361-8i", {}, "/c0/bbu show all", "use /cx/cv", 255),
+        (PercCli, "PERC H755", {}, "/c0/cv show all", "use /cx/bbu", 255),
+        (StorCli, "HPE MR216i-a", {}, "/c0/bbu show all", "Battery is absent!", 34),
+        (PercCli, "PERC H755", {"battery_missing": True}, "/c0/bbu show", "Battery is absent!", 34),
+    ],
+)
+def test_the_wrong_question_about_protection(kind: type[StorCli], model: str, faults: dict[str, t.Any], words: str, message: str, code: int) -> None:
+    answered, status = ask(tool(kind, model, faults=faults), words)
+    command = answered[0]["Command Status"]
+    assert (command["Status"], command["Description"]) == ("Failure", "None")
+    assert command["Detailed Status"] == [{"Ctrl": 0, "Status": "Failed", "Property": "-", "ErrMsg": message, "ErrCd": code}]
+    assert "Response Data" not in answered[0]
+    assert status == code
+
+
+def test_a_cacheless_card_is_no_failed_battery() -> None:
+    cli = tool(StorCli, "HPE MR216i-a")
+    full = only(cli, "/c0 show all")["Response Data"]
+    assert full["Status"]["Energy Pack Status"] == "NA"
+    assert full["HwCfg"]["Energy Pack"] == "Absent"
+    assert {row["Cache"] for row in full["VD LIST"]} == {"NRWTD"}
+    assert only(cli, "show")["Response Data"]["System Overview"][0]["BBU"] == "N/A"
+    rows = only(cli, "/c0/v239 set wrcache=WB")["Command Status"]["Detailed Status"]
+    assert [(row["Status"], row["ErrCd"]) for row in rows] == [("Failed", 151)]
+    assert only(cli, "/c0/v239 set wrcache=WT")["Command Status"]["Status"] == "Success"
+
+
+def test_the_drive_cache_of_ssds_is_refused_with_exit_status_zero() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i", media="mixed")
+    answered, status = ask(cli, "/c0/vall set pdcache=on wrcache=WT")
+    command = answered[0]["Command Status"]
+    assert (status, command["Status"]) == (0, "Failure")
+    failed = [row for row in command["Detailed Status"] if row["Status"] == "Failed"]
+    assert failed == [{"VD": 0, "Property": "PdCac", "Value": "On", "Status": "Failed", "ErrCd": 255, "ErrMsg": "SSD Pd is present"}]
+    assert policies(cli, 0) == ("RWTD", "WriteThrough", "Disk's Default")
+    assert policies(cli, 1) == ("RWTD", "WriteThrough", "Enabled")
+    assert only(cli, "/c0 show all")["Response Data"]["Supported Adapter Operations"]["Block SSD Write Disk Cache Change"] == "Yes"
+
+
+@pytest.mark.parametrize("model", ["MegaRAID 9560-8i", "ServeRAID M5015"])
+def test_other_cards_change_the_cache_of_ssds(model: str) -> None:
+    cli = tool(StorCli, model, media="SSD")
+    assert only(cli, "/c0/vall set pdcache=off")["Command Status"]["Status"] == "Success"
+
+
+def test_a_refused_policy_exits_zero_and_changes_nothing() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i", faults={"refused_policy": {"properties": ["wrcache"], "volumes": [1]}})
+    answered, status = ask(cli, "/c0/vall set wrcache=WT rdcache=NoRA")
+    command = answered[0]["Command Status"]
+    assert (status, command["Status"], command["Description"]) == (0, "Failure", "None")
+    assert [(row["VD"], row["Property"]) for row in command["Detailed Status"] if row["Status"] == "Failed"] == [(1, "wrCache")]
+    assert (policies(cli, 0)[0], policies(cli, 1)[0]) == ("NRWTD", "NRWBD")
+
+
+def test_a_silent_refusal_claims_success() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i", faults={"refused_policy": {"silent": True}})
+    answered, status = ask(cli, "/c0/v0 set wrcache=WT")
+    assert (status, answered[0]["Command Status"]["Status"]) == (0, "Success")
+    assert answered[0]["Command Status"]["Detailed Status"][0]["ErrMsg"] == "-"
+    assert policies(cli)[1] == "WriteBack"
+
+
+def test_a_plain_text_error_in_spite_of_j() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i", faults={"plain_text_error": {"verb": "set"}})
+    answer = cli.answer(["/c0/v0", "set", "wrcache=WT", "J"], "")
+    assert answer.stdout.startswith("syntax error, unexpected TOKEN_UNKNOWN")
+    assert answer.rc == 255
+    assert policies(cli)[1] == "WriteBack"
+    cli.state["faults"] = {"plain_text_error": True}
+    assert cli.answer(["show", "nolog", "J"], "").stdout.startswith("syntax error")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["bogus", "/c0", "/c0/v0", "/cx show", "/c0/v show", "/c0 show bogus", "/c0/v0 set", "/c0/v0 set wrcache=fast", "/c0/v0 set wrcache", "/c0/v0 set pd=on",
+     "/c0 set jbodwritecache=auto", "/c0 set cacheflushint=x", "show J all", "/c0/v0 show J all", "/c0/v0/v1 show", "/c0/eall show", "/c0 flush all"],
+)  # fmt: skip
+@pytest.mark.parametrize("suffix", [[], ["J"], ["nolog", "J"]])
+def test_unknown_words_are_a_syntax_error_in_plain_text(words: str, suffix: list[str]) -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i")
+    before = json.dumps(cli.state)
+    answer = cli.answer([*words.split(), *suffix], "")
+    assert answer.stdout.startswith("syntax error, unexpected ")
+    assert answer.rc == 255
+    assert "StorCli SAS Customization Utility" in answer.stdout
+    assert json.dumps(cli.state) == before
+
+
+@pytest.mark.parametrize("words", ["nolog show J", "show nolog J", "SHOW J", "show j"])
+def test_nolog_and_the_case_of_words_do_not_matter(words: str) -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i")
+    assert cli.answer(words.split(), "").stdout == cli.answer(["show", "J"], "").stdout
+
+
+def test_a_path_may_come_in_pieces() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i")
+    assert cli.answer(["/c0", "/eall", "/sall", "show", "J"], "") == cli.answer(["/c0/eall/sall", "show", "J"], "")
+    assert cli.answer(["/cALL/vALL", "show", "J"], "") == cli.answer(["/c0/vall", "show", "J"], "")
+
+
+def test_call_answers_with_one_element_per_controller() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i", "HBA 9400-16i", "MegaRAID 9560-8i")
+    answered, status = ask(cli, "/call/vall show all")
+    assert [(row["Command Status"]["Controller"], row["Command Status"]["Status"]) for row in answered] == [(0, "Success"), (1, "Failure"), (2, "Success")]
+    assert answered[1]["Command Status"]["Description"] == "Un-supported command"
+    assert status != 0
+    overview = only(cli, "show")["Response Data"]
+    assert [row["Ctl"] for row in overview["System Overview"]] == [0, 2]
+    assert [row["Ctl"] for row in overview["IT System Overview"]] == [1]
+    assert len({row["Response Data"]["Serial Number"] for row in ask(cli, "/c0,2 show")[0]}) == 2
+
+
+def test_a_fault_may_concern_one_controller() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i", "MegaRAID 9361-8i", faults={"battery_failed": {"controllers": [1]}})
+    assert [row["BBU"] for row in only(cli, "show")["Response Data"]["System Overview"]] == ["Opt", "Fld"]
+
+
+@pytest.mark.parametrize("verb", ["show", "show all", "set wrcache=WT"])
+def test_an_invalid_volume(verb: str) -> None:
+    answered, status = ask(tool(StorCli, "MegaRAID 9361-8i"), f"/c0/v99 {verb}")
+    command = answered[0]["Command Status"]
+    assert (command["Status"], command["Description"]) == ("Failure", "None")
+    assert command["Detailed Status"] == [{"VD": 99, "Status": "Failed", "ErrCd": 255, "ErrMsg": "Invalid VD number"}]
+    assert status == 255
+
+
+def test_a_missing_controller() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i")
+    answered, status = ask(cli, "/c5 show")
+    assert answered[0]["Command Status"]["Description"] == "Controller 5 not found"
+    assert status == 1
+    cli.state["faults"] = {"no_controller": True}
+    answered, status = ask(cli, "/call show")
+    assert answered[0]["Command Status"]["Description"] == "No Controller found"
+    assert "Controller" not in answered[0]["Command Status"]
+    overview, status = ask(cli, "show")
+    assert (overview[0]["Command Status"]["Status"], overview[0]["Response Data"]["Number of Controllers"], status) == ("Success", 0, 0)
+
+
+@pytest.mark.parametrize(("kind", "model"), RAID_MODELS)
+def test_hba_mode_hides_the_volumes_until_it_ends(kind: type[StorCli], model: str) -> None:
+    cli = tool(kind, model)
+    before = only(cli, "/c0/vall show")["Response Data"]
+    cli.state["faults"] = {"hba_mode": True}
+    command = only(cli, "/c0/vall show all")["Command Status"]
+    assert (command["Status"], command["Description"]) == ("Success", "No VD's have been configured.")
+    full = only(cli, "/c0 show all")["Response Data"]
+    assert "VD LIST" not in full
+    assert {row["State"] for row in full["JBOD LIST"]} == {"JBOD"}
+    assert full["Status"].get("Current Personality", "HBA-Mode ") == "HBA-Mode "
+    cli.state["faults"] = {}
+    assert only(cli, "/c0/vall show")["Response Data"] == before
+
+
+@pytest.mark.parametrize(("kind", "model"), HBA_MODELS)
+def test_an_hba_has_no_cache_vocabulary(kind: type[StorCli], model: str) -> None:
+    cli = tool(kind, model)
+    for words in ("/c0/vall show all", "/c0/v0 set wrcache=WB", "/c0/bbu show all", "/c0/cv show all", "/c0 set jbodwritecache=on", "/c0 show cacheflushint"):
+        command = only(cli, words)["Command Status"]
+        assert command["Status"] == "Failure"
+        assert command["Description"].lower() == "un-supported command"
+    assert "VD LIST" not in only(cli, "/c0 show all")["Response Data"]
+    assert only(cli, "/c0 show all")["Response Data"]["Status"]["Controller Status"] == "OK"
+
+
+def test_offline_and_pinned_volumes_are_refused() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i", faults={"vd_offline": {"volumes": [0]}})
+    assert only(cli, "/c0/v0 show")["Response Data"]["Virtual Drives"][0]["State"] == "OfLn"
+    assert only(cli, "/c0/v0 set wrcache=WT")["Command Status"]["Detailed Status"][0]["ErrCd"] == 50
+    row = only(cli, "show")["Response Data"]["System Overview"][0]
+    assert (row["VNOpt"], row["DNOpt"], row["Hlth"]) == (1, 1, "Dgd")
+    cli.state["faults"] = {"pinned_cache": {"volumes": [1]}}
+    assert only(cli, "/c0 show all")["Response Data"]["Status"]["Any Offline VD Cache Preserved"] == "Yes"
+    assert only(cli, "/c0 show preservedcache")["Response Data"]["Preserved Cache"] == [{"VD": 1, "State": "Offline"}]
+    assert only(cli, "/c0/v1 set wrcache=WT")["Command Status"]["Detailed Status"][0]["ErrCd"] == 84
+    assert only(cli, "/c0 flushcache")["Command Status"]["Status"] == "Failure"
+    assert only(cli, "/c0/v1 delete preservedcache force")["Command Status"]["Status"] == "Success"
+    assert "Response Data" not in only(cli, "/c0 show preservedcache")
+    assert only(cli, "/c0/v1 set wrcache=WT")["Command Status"]["Status"] == "Success"
+    assert only(cli, "/c0 flush cachecade")["Command Status"]["Status"] == "Success"
+
+
+@pytest.mark.parametrize(
+    ("assignment", "word", "printed"),
+    [
+        ("bootwithpinnedcache=on", "bootwithpinnedcache", "ON"),
+        ("batterywarning=off", "batterywarning", "OFF"),
+        ("cacheflushint=8", "cacheflushint", "8 sec"),
+        ("jbodwritecache=off", "jbodwritecache", "OFF"),
+        ("jbodwritecache=default", "jbodwritecache", "Default"),
+    ],
+)
+def test_properties_of_a_controller(assignment: str, word: str, printed: str) -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i", jbod_write_cache=True)
+    told = only(cli, f"/c0 set {assignment}")["Response Data"]["Controller Properties"]
+    shown = only(cli, f"/c0 show {word}")["Response Data"]["Controller Properties"]
+    assert told == shown
+    assert [(list(row), row["Value"]) for row in shown] == [(["Ctrl_Prop", "Value"], printed)]
+
+
+def test_settings_of_a_controller_show_in_its_summary() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i")
+    only(cli, "/c0 set bootwithpinnedcache=on batterywarning=off cacheflushint=8")
+    full = only(cli, "/c0 show all")["Response Data"]
+    assert full["Boot"]["Allow Boot with Preserved Cache"] == "On"
+    assert full["Policies"]["Battery Warning"] == "Off"
+    assert full["Policies"]["Policies Table"][-1] == {"Policy": "Cache Flush Interval", "Current": "8s", "Default": ""}
+
+
+def test_the_drive_cache_of_jbods_is_refused_where_the_card_has_none() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i")
+    assert only(cli, "/c0 show all")["Response Data"]["Supported Adapter Operations"]["Support JBOD Write cache"] == "No"
+    assert only(cli, "/c0 set jbodwritecache=on")["Command Status"]["Status"] == "Failure"
+    assert only(cli, "/c0 show jbodwritecache")["Command Status"]["Status"] == "Failure"
+
+
+@pytest.mark.parametrize(("model", "code"), [("MegaRAID 9361-8i", 0), ("MegaRAID 9560-8i", 61)])
+def test_association_with_an_ssd_cache(model: str, code: int) -> None:
+    cli = tool(StorCli, model)
+    assert only(cli, "/c0/vall set ssdcaching=on")["Command Status"]["Detailed Status"][0]["ErrCd"] == code
+    assert only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"][0]["Cac"] == ("Y" if code == 0 else "-")
+
+
+def test_no_cached_io_on_newer_cards() -> None:
+    cli = tool(StorCli, "MegaRAID 9560-8i")
+    assert only(cli, "/c0/v239 set iopolicy=Cached")["Command Status"]["Detailed Status"][0]["ErrCd"] == 151
+    assert only(cli, "/c0/v239 set iopolicy=Direct")["Command Status"]["Status"] == "Success"
+
+
+@pytest.mark.parametrize(("kind", "model"), RAID_MODELS)
+def test_sixty_four_volumes(kind: type[StorCli], model: str) -> None:
+    cli = tool(kind, model, volumes=64)
+    answer = cli.answer(["/c0/vall", "show", "all", "J"], "")
+    response = json.loads(answer.stdout)["Controllers"][0]["Response Data"]
+    assert len(response) == 64 * 3
+    assert len({response[key]["SCSI NAA Id"] for key in response if key.endswith("Properties")}) == 64
+    assert len(answer.stdout) > 64 * 1400
+    assert len(only(cli, "/c0 show all")["Response Data"]["VD LIST"]) == 64
+
+
+def test_volumes_can_stand_for_disks_of_the_host() -> None:
+    devices = [{"path": "/dev/sdb", "wwn": "6" + "0" * 31, "size": 8 << 30}, {"path": "/dev/sdc", "wwn": "6" + "1" * 31, "size": 1 << 40}]
+    cli = tool(StorCli, "MegaRAID 9361-8i", volumes=2, drives=4, os_devices=devices)
+    response = only(cli, "/c0/vall show all")["Response Data"]
+    assert [response[f"VD{number} Properties"]["OS Drive Name"] for number in (0, 1)] == ["/dev/sdb", "/dev/sdc"]
+    assert response["VD1 Properties"]["SCSI NAA Id"] == devices[1]["wwn"]
+    assert response["VD0 Properties"]["Number of Blocks"] == (8 << 30) // 512
+    assert [response[f"/c0/v{number}"][0]["Size"] for number in (0, 1)] == ["8.000 GB", "1.000 TB"]
+
+
+def test_fewer_drives_than_volumes_are_slices_of_a_drive_group() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i", volumes=4, drives=2)
+    rows = only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"]
+    assert [row["DG/VD"] for row in rows] == ["0/0", "1/1", "0/2", "1/3"]
+
+
+def test_a_deleted_volume_gives_its_drives_back() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i")
+    assert only(cli, "/c0/v9 del force")["Command Status"]["Description"] == "Some of the specified VDs does not exist"
+    assert only(cli, "/c0/v1 del force")["Command Status"]["Description"] == "Delete VD succeeded"
+    drives = only(cli, "/c0/eall/sall show")["Response Data"]["Drive Information"]
+    assert [row["State"] for row in drives] == ["Onln", "Onln", "UGood", "UGood"]
+    assert len(only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"]) == 1
+
+
+def test_a_missing_drive() -> None:
+    command = only(tool(StorCli, "MegaRAID 9361-8i"), "/c0/e252/s77 show")["Command Status"]
+    assert command["Detailed Status"] == [{"Drive": "/c0/e252/s77", "Status": "Failure", "ErrCd": 255, "ErrMsg": "Drive not found"}]
+
+
+def test_text_and_json_say_the_same() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i")
+    text = cli.answer(["/c0/vall", "show", "all"], "").stdout
+    for row in only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"]:
+        assert f"{row['DG/VD']:5} {row['TYPE']:5} {row['State']}  RW     Yes     {row['Cache']}" in text
+    assert "Write Cache(initial setting) = WriteBack" in text
+
+
+def test_the_state_outlives_the_process(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    monkeypatch.setenv(simulator.FOLDER_VARIABLE, str(tmp_path))
+    monkeypatch.setattr("sys.stdin", None)
+    with simulator.opened("perccli") as state:
+        state["controllers"].append(PercCli.models["PERC H755"]())
+    assert simulator.run(PercCli, ["/c0/vall", "set", "wrcache=WT", "J"]) == 0
+    capfdbinary.readouterr()
+    assert simulator.run(PercCli, ["/c0/v239", "show", "J"]) == 0
+    assert json.loads(capfdbinary.readouterr().out)["Controllers"][0]["Response Data"]["Virtual Drives"][0]["Cache"] == "RWTD"
+    assert simulator.calls("perccli") == [["/c0/vall", "set", "wrcache=WT", "J"], ["/c0/v239", "show", "J"]]
+
+
+_PATHS = st.builds(
+    lambda controller, rest: f"/c{controller}{rest}",
+    st.sampled_from(["0", "1", "all", "0,1", "0-1", "9", "x", "", "99999999"]),
+    st.sampled_from(["", "/vall", "/v0", "/v239", "/v0-300", "/v1,0", "/eall/sall", "/e252/s0", "/sall", "/bbu", "/cv", "/fall", "/d0", "/v", "//"]),
+)
+_WORDS = st.one_of(
+    _PATHS,
+    st.sampled_from(["show", "all", "set", "J", "nolog", "delete", "del", "preservedcache", "force", "flush", "flushcache", "add", "vd", "status", "-v"]),
+    st.sampled_from([*CONTROLLER_SHOWS, *(f"{name}={word}" for name, words in {**VOLUME_WORDS, **CONTROLLER_WORDS}.items() for word in words or ("5", "0"))]),
+    st.text(max_size=8),
+)
+
+
+@given(words=st.lists(_WORDS, max_size=6), fault=st.sampled_from(["", *StorCli.faults]))
+def test_no_argument_list_makes_it_crash(words: list[str], fault: str) -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i", "HBA 9400-16i", "HPE MR216i-a", faults={fault: True})
+    answer = cli.answer(words, "")
+    assert 0 <= answer.rc <= 255
+    assert answer.stdout.endswith("\n")
+    json.dumps(cli.state)
+    if answer.stdout.startswith("{"):
+        assert all("Command Status" in block for block in json.loads(answer.stdout)["Controllers"])

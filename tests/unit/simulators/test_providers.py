@@ -1,0 +1,219 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every provider with the simulator of its tool: the layer sets what it says, and a broken tool is never believed."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
+    BadInput,
+    CommandFailed,
+    NotEffective,
+    NotUnderstood,
+    StorageError,
+    TimedOut,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import registry
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer, providers_for
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import parse_controllers
+from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf
+from ansible_collections.cachefleet.storage.tests.simulators.ssacli import SsaCli
+from ansible_collections.cachefleet.storage.tests.simulators.storcli import PercCli, StorCli
+from ansible_collections.cachefleet.storage.tests.simulators.storcli2 import PercCli2, StorCli2
+from ansible_collections.cachefleet.storage.tests.unit.support.simulated_raid import SimulatedRunner
+
+KINDS = {kind.name: kind for kind in (StorCli2, PercCli2, StorCli, PercCli, Arcconf, SsaCli)}
+#: A cached controller of each family, and the words that change something in a request.
+CACHED = {
+    "storcli": ("MegaRAID 9361-8i", "set"),
+    "perccli": ("PERC H755", "set"),
+    "storcli2": ("MegaRAID 9660-16i", "set"),
+    "perccli2": ("PERC H965i", "set"),
+    "arcconf": ("Adaptec ASR-81605ZQ", "SETCACHE"),
+    "ssacli": ("HPE Smart Array P408i-a SR Gen10", "modify"),
+}
+SMARTRAID = ("arcconf", "Adaptec SmartRAID 3154-8i")
+FAMILIES = [*((name, model) for name, (model, _word) in CACHED.items()), SMARTRAID]
+
+
+def _machine(name, model, **options):
+    runner = SimulatedRunner(*KINDS.values())
+    runner.add(KINDS[name], model, **{"volumes": 2, "drives": 4, **options})
+    return runner
+
+
+def _converge(runner, *entries, check_mode=False):
+    wanted = parse_controllers(list(entries))
+    runner.calls.clear()
+    return converge(RaidCacheLayer(runner, providers_for(runner, wanted)), wanted, check_mode=check_mode)
+
+
+def _own(runner, name):
+    """The calls of one tool since the last run, without its path."""
+    return [call[1:] for call in runner.calls if call[0] in KINDS[name].paths]
+
+
+def _asking(provider, **settings):
+    return {"provider": provider, "volumes": [{"id": "all", **settings}]}
+
+
+@pytest.mark.parametrize(("name", "model"), FAMILIES)
+def test_write_through_and_back_again(name, model):
+    runner = _machine(name, model)
+    for write in ("writethrough", "writeback"):
+        asked = _converge(runner, _asking(name, write=write), check_mode=True)
+        before = runner.snapshot()
+        done = _converge(runner, _asking(name, write=write))
+        assert asked.as_result() == done.as_result()
+        assert runner.snapshot() != before or not done.changed
+        policies = {volume.write for one in done.present.controllers for volume in one.controller.volumes}
+        assert {(policy.configured, policy.effective) for policy in policies} == {(write, write)}
+        assert not _converge(runner, _asking(name, write=write)).changed
+    assert done.changed
+
+
+@pytest.mark.parametrize(("name", "model"), FAMILIES)
+def test_reads_do_not_grow_with_volumes_and_sets_are_one_for_each_difference(name, model):
+    counts = []
+    for volumes in (2, 64):
+        runner = _machine(name, model, volumes=volumes, drives=70)
+        _converge(runner, _asking(name, write="writethrough"))
+        outcome = _converge(runner, _asking(name, write="writeback"))
+        sets = [call for call in _own(runner, name) if CACHED[name][1] in call]
+        assert len(sets) == len(outcome.steps) == volumes
+        reads_around = len(_own(runner, name)) - len(sets)
+        assert not _converge(runner, _asking(name, write="writeback")).changed
+        counts.append(len(_own(runner, name)))
+        assert reads_around == 2 * counts[-1]
+    assert counts[0] == counts[1] <= 3
+
+
+@pytest.mark.parametrize(("name", "model"), FAMILIES)
+def test_a_failed_battery_is_noticed_on_a_host_where_nothing_has_to_be_done(name, model):
+    runner = _machine(name, model)
+    _converge(runner, _asking(name, write="writeback"))
+    runner.states[name]["faults"]["battery_failed"] = True
+    with pytest.raises(NotEffective, match="is set to writeback, but writethrough is in force") as caught:
+        _converge(runner, _asking(name, write="writeback"))
+    assert "does not say why" not in caught.value.message
+    assert caught.value.facts["not_in_force"][0]["wanted"] == "writeback"
+    warned = _converge(runner, {**_asking(name, write="writeback"), "require_effective": False})
+    assert not warned.changed
+    assert len(warned.concerns) >= 2
+    runner.states[name]["faults"].clear()
+    assert _converge(runner, _asking(name, write="writeback")).concerns == ()
+
+
+@pytest.mark.parametrize("fault", ["learn_cycle", "capacitor_charging"])
+@pytest.mark.parametrize(("name", "model"), FAMILIES)
+def test_a_protection_that_will_come_back_is_named(name, model, fault):
+    if fault not in KINDS[name].faults:
+        pytest.skip(f"the unit of {model} has no {fault}")
+    runner = _machine(name, model)
+    _converge(runner, _asking(name, write="writeback"))
+    runner.states[name]["faults"][fault] = True
+    with pytest.raises(NotEffective, match=r"(?i)learn|charg|maintenance"):
+        _converge(runner, _asking(name, write="writeback"))
+
+
+@pytest.mark.parametrize(("name", "model"), FAMILIES)
+def test_a_policy_that_the_tool_refuses_is_never_a_success(name, model):
+    runner = _machine(name, model)
+    _converge(runner, _asking(name, write="writethrough"))
+    for fault in ("refused_policy", "ignored_policy"):
+        if fault in KINDS[name].faults:
+            runner.states[name]["faults"] = {fault: True}
+            with pytest.raises((CommandFailed, NotEffective)) as caught:
+                _converge(runner, _asking(name, write="writeback"))
+            assert caught.value.completed is not None
+            assert caught.value.facts["changed"] is True
+
+
+@pytest.mark.parametrize("fault", ["truncated", "garbage", "empty"])
+@pytest.mark.parametrize(("name", "model"), FAMILIES)
+def test_output_that_is_damaged_changes_nothing(name, model, fault):
+    runner = _machine(name, model)
+    _converge(runner, _asking(name, write="writethrough"))
+    state = runner.snapshot()[name]["controllers"]
+    runner.states[name]["faults"][fault] = True
+    try:
+        outcome = _converge(runner, _asking(name, write="writeback"), check_mode=True)
+    except StorageError as error:
+        assert isinstance(error, (NotUnderstood, BadInput)) or fault == "empty", error.message
+    else:
+        # A few bytes in a place that does not matter may do no harm; then all of it must have been read.
+        assert fault == "garbage"
+        assert len(outcome.steps) == 2
+    assert runner.states[name]["controllers"] == state
+
+
+@pytest.mark.parametrize(("name", "model"), FAMILIES)
+def test_a_tool_that_hangs_is_stopped(name, model):
+    runner = _machine(name, model)
+    runner.states[name]["faults"]["hang"] = True
+    with pytest.raises(TimedOut):
+        _converge(runner, _asking(name, write="writeback"))
+
+
+@pytest.mark.parametrize(("name", "model"), FAMILIES)
+def test_hba_mode_is_refused_with_its_reason_or_has_no_volumes(name, model):
+    if "hba_mode" not in KINDS[name].faults:
+        pytest.skip("not simulated")
+    runner = _machine(name, model)
+    runner.states[name]["faults"]["hba_mode"] = True
+    before = runner.snapshot()
+    try:
+        assert _converge(runner, _asking(name, write="writeback")).steps == ()
+    except BadInput as error:
+        assert "HBA" in error.message or "JBOD" in error.message
+    assert runner.snapshot() == before
+
+
+@pytest.mark.parametrize(("name", "model"), [(name, model) for name, kind in KINDS.items() for model in kind.models])
+def test_every_model_is_read_without_a_question_left(name, model):
+    runner = _machine(name, model)
+    provider = registry.find_tool(runner, name)
+    reading = provider.read()
+    assert reading.complete
+    assert reading.not_understood == ()
+    assert len(reading.controllers) == 1
+    assert reading.controllers[0].id != "unknown"
+    assert reading.controllers[0].model
+
+
+@pytest.mark.parametrize(("name", "model"), [(name, model) for name, kind in KINDS.items() for model in kind.models])
+def test_whatever_is_planned_can_be_done(name, model):
+    """No setting passes the plan and is then refused by the tool: what cannot be done is said before anything is changed."""
+    runner = _machine(name, model)
+    for settings in (
+        {"write": "writeback"},
+        {"write": "writethrough"},
+        {"read": "none"},
+        {"read": "read_ahead"},
+        {"drive_cache": "disabled"},
+        {"io": "direct"},
+    ):
+        try:
+            planned = _converge(runner, {**_asking(name, **settings), "require_effective": False}, check_mode=True)
+        except BadInput:
+            continue
+        done = _converge(runner, {**_asking(name, **settings), "require_effective": False})
+        assert [step.action for step in done.steps] == [step.action for step in planned.steps]
+
+
+def test_auto_takes_the_tool_that_sees_the_controller():
+    runner = _machine("arcconf", SMARTRAID[1])
+    runner.add(StorCli2, "MegaRAID 9660-16i", volumes=1, drives=2)
+    outcome = _converge(runner, {"volumes": [{"id": "all", "write": "writethrough"}]})
+    assert {one.controller.provider for one in outcome.present.controllers} == {"arcconf", "storcli2"}
+    assert {step.arguments["provider"] for step in outcome.steps} == {"arcconf", "storcli2"}
+
+
+def test_no_card_in_the_machine_is_said():
+    with pytest.raises(StorageError, match=r"is not on this host; controllers that .* can see: none"):
+        _converge(SimulatedRunner(*KINDS.values()), _asking("auto", write="writeback"))

@@ -1,0 +1,388 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The simulator of ssacli, held to captures of the real tool and to its published errors."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pathlib
+import re
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.tests.simulators.simulator import Answer, State
+from ansible_collections.cachefleet.storage.tests.simulators.ssacli import SsaCli
+from ansible_collections.cachefleet.storage.tests.simulators.ssacli_models import MODELS
+from ansible_collections.cachefleet.storage.tests.simulators.ssacli_text import size_text
+
+GEN10 = "HPE Smart Array P408i-a SR Gen10"
+P816I = "HPE Smart Array P816i-a SR Gen10"
+OLD = "Smart Array P440ar"
+
+#: Labels whose values name a piece of hardware or are measured: only that there is a value is compared.
+IDENTITIES = (
+    "Serial Number|Cache Serial Number|Host Serial Number|SAS Address|WWN Port|WWID|Unique Identifier|Logical Drive Label|Disk Name|Mount Points|"
+    "Drive Unique ID|Primary Boot Volume|Secondary Boot Volume|Current Temperature \\(C\\)|Maximum Temperature \\(C\\)|Firmware Revision|Model|"
+    "Usage remaining|Power On Hours|PHY Transfer Rate|Rotational Speed"
+)
+_IDENTITY = re.compile(rf"^(\s+(?:{IDENTITIES}):) ?\S.*$")
+
+
+def state(model: str = GEN10, faults: State | None = None, **options: t.Any) -> State:
+    return {"faults": faults or {}, "controllers": [MODELS[model](**options)]}
+
+
+def ask(given_state: State, line: str, stdin: str = "") -> Answer:
+    return SsaCli(given_state).answer(line.split(), stdin)
+
+
+def value(given_state: State, label: str, line: str = "ctrl slot=0 show detail") -> str | None:
+    found = re.search(rf"^ +{re.escape(label)}: +(.*?) *$", ask(given_state, line).stdout, re.MULTILINE)
+    return found.group(1) if found else None
+
+
+def volume(given_state: State, label: str, number: int = 1) -> str | None:
+    return value(given_state, label, f"ctrl slot=0 ld {number} show detail")
+
+
+def shape(text: str) -> list[str]:
+    """The lines of an output with its identities struck out; who published the captures cut blanks at ends of lines and files."""
+    return [_IDENTITY.sub(r"\1 …", line).rstrip() for line in text.strip("\n").splitlines()]
+
+
+def captured_p408i() -> State:
+    made = state(no_battery_write_cache=True)
+    card = made["controllers"][0]
+    card["drive_write_cache"]["configured"] = "Enable"
+    card["volumes"][0] |= {"mounts": "/", "partitions": ["Partition   2: Basic, 1.7 TiB, /", "Partition   1: Basic, 512 MiB, /boot/efi"]}
+    for drive in card["drives"][:3]:
+        drive["lines"]["Estimated Life Remaining based on workload to date"] = "92013 days"
+    card["drives"][2]["lines"]["Estimated Life Remaining based on workload to date"] = "57973 days"
+    return made
+
+
+def captured_p410i() -> State:
+    made = state("Smart Array P410i")
+    first, second = made["controllers"][0]["volumes"]
+    first |= {"mounts": "/boot", "boot": "Primary"}
+    second |= {"mounts": "/srv", "label": ""}
+    return made
+
+
+def captured_p440ar() -> State:
+    made = state(OLD, no_battery_write_cache=True)
+    card = made["controllers"][0]
+    card["drive_write_cache"]["all"] = "Enabled"
+    card["volumes"][0] |= {"mounts": "/", "boot": "primary"}
+    card["volumes"][1] |= {"mounts": "/data", "boot": "secondary"}
+    return made
+
+
+def captured_p400i() -> State:
+    made = state("Smart Array P400i", {"battery_failed": True})
+    made["controllers"][0]["volumes"][0]["mounts"] = "/boot"
+    return made
+
+
+def captured_p816i() -> State:
+    made = state(P816I)
+    partitions = ["Partition   2: Basic, 1024 MiB, /boot", "Partition   1: Basic, 600 MiB, /boot/efi"]
+    made["controllers"][0]["volumes"][0] |= {"mounts": "/boot", "partitions": partitions}
+    return made
+
+
+CAPTURES: list[tuple[str, t.Callable[[], State], str, int]] = [
+    ("netdata_ssacli-P408i-a.txt", captured_p408i, "ctrl all show config detail", 0),
+    ("netdata_ssacli-P212_P410i.txt", captured_p410i, "ctrl slot=0 show config detail", 1),
+    ("netdata_ssacli-P400ar.txt", captured_p440ar, "ctrl all show config detail", 0),
+    ("netdata_ssacli-P400i-unassigned.txt", captured_p400i, "ctrl all show config detail", 0),
+    ("scality_ctrl-slot0-show-detail.txt", captured_p816i, "ctrl slot=0 show detail", 0),
+    ("scality_ld-all-show-detail.txt", captured_p816i, "ctrl slot=0 ld all show detail", 0),
+]
+
+
+def capture(corpus: pathlib.Path, name: str, part: int) -> str:
+    """One controller of a capture; two lines of the one of the P440ar were damaged by who published it."""
+    text = (corpus / "ssacli" / name).read_text(encoding="utf-8")
+    text = text.replace("SATA NCQ En      physicaldriveabled", "SATA NCQ Enabled").replace("Serial Number:REDACTED", "Serial Number: REDACTED")
+    return re.split(r"(?m)^(?=\S.* in Slot [0-9])", text)[1:][part]
+
+
+@pytest.mark.parametrize(("name", "make", "line", "part"), CAPTURES, ids=[name for name, *_rest in CAPTURES])
+def test_prints_what_was_captured(shared_corpus: pathlib.Path, name: str, make: t.Callable[[], State], line: str, part: int) -> None:
+    assert shape(ask(make(), line).stdout) == shape(capture(shared_corpus, name, part))
+
+
+@pytest.mark.parametrize("name", ["scality_ctrl-slot0-show-detail.txt", "scality_ld-all-show-detail.txt"])
+def test_blanks_around_an_untouched_capture_are_the_same(shared_corpus: pathlib.Path, name: str) -> None:
+    real = (shared_corpus / "ssacli" / name).read_text(encoding="utf-8")
+    line = next(line for capture_name, _make, line, _part in CAPTURES if capture_name == name)
+    ours = ask(captured_p816i(), line).stdout
+    assert (ours[:2], ours[-4:]) == (real[:2], real[-4:])
+    assert filled(ours) == filled(real)
+
+
+def filled(text: str) -> set[str]:
+    """The labels of the lines that end with a blank."""
+    return {line.split(":")[0] for line in text.splitlines() if line.endswith(" ")}
+
+
+def test_a_renamed_label_would_be_noticed(shared_corpus: pathlib.Path) -> None:
+    real = shape(capture(shared_corpus, "netdata_ssacli-P408i-a.txt", 0))
+    ours = ask(captured_p408i(), "ctrl all show config detail").stdout
+    assert shape(ours) == real
+    for label in ("Cache Status", "Unconfigured Drive Write Cache Policy", "LD Acceleration Method", "Unique Identifier"):
+        assert shape(ours.replace(label, label.lower())) != real
+
+
+def test_the_labels_of_the_other_captures_are_known(shared_corpus: pathlib.Path) -> None:
+    """The captures of controllers that are no model: every line about caches and protection has a label that is simulated."""
+    ours = {line.split(":")[0] for model in MODELS for line in ask(state(model), "ctrl all show config detail").stdout.splitlines()}
+    for name in ("wikimedia_hpssacli-config-detail.txt", "netdata_ssacli-P212_P410i.txt"):
+        text = (shared_corpus / "ssacli" / name).read_text(encoding="utf-8")
+        about = {line.split(":")[0] for line in text.splitlines() if re.search(r"Cach|Battery|Acceleration|Fault Tol", line)}
+        assert about - ours == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("ctrl slot=7 show", 'Error: The controller identified by "slot=7" was not detected.\n'),
+        ("ctrl slot=0 array Q show", 'Error: Controller identified by "slot=0" does not have an array identified by\n       "Q".\n'),
+        ("ctrl slot=0 ld 99 show", 'Error: Controller identified by "slot=0" does not have a logical drive\n       identified by "99".\n'),
+        ("ctrl slot=0 modify dwc=enable", 'Error: Parameter "usage" must be specified.\n'),
+        ("ctrl slot=0 modify dwc=disable", 'Error: Parameter "usage" must be specified.\n'),
+        ("ctrl slot=0 modify foo=1", 'Error: Syntax error at "foo=1"\n'),
+        ("ctrl slot=0 ld 1 modify foo=1", 'Error: Syntax error at "foo=1"\n'),
+    ],
+)
+def test_errors_are_printed_wrapped_and_exit_one(line: str, message: str) -> None:
+    made = state()
+    before = copy.deepcopy(made)
+    answer = ask(made, line)
+    assert answer == Answer(f"\n{message}\n", 1)
+    assert made == before
+
+
+def test_no_controller_is_an_error_with_causes() -> None:
+    for made in ({"controllers": []}, state(faults={"no_controller": True})):
+        answer = ask(made, "ctrl all show config detail")
+        assert answer.rc == 1
+        assert answer.stdout.startswith("\nError: No controllers detected. Possible causes:\n")
+
+
+def test_no_volumes_is_an_error() -> None:
+    assert ask(state(volumes=0, drives=2), "ctrl slot=0 ld all show detail") == Answer("\nError: The specified device does not have any logical drives.\n\n", 1)
+
+
+def test_the_list_and_the_status_of_controllers() -> None:
+    made = state()
+    made["controllers"].append(MODELS["Smart HBA H240"]())
+    listed = ask(made, "ctrl all show").stdout
+    assert "\nHPE Smart Array P408i-a SR Gen10 in Slot 0 (Embedded)  (sn: SIMULATED)\n" in listed
+    assert "\nSmart HBA H240 in Slot 1 (HBA Mode)  (sn: SIMULATED)\n" in listed
+    assert ask(made, "ctrl slot=0 show status").stdout == (
+        "\nHPE Smart Array P408i-a SR Gen10 in Slot 0 (Embedded)\n   Controller Status: OK\n   Cache Status: OK\n   Battery/Capacitor Status: OK\n\n"
+    )
+
+
+@pytest.mark.parametrize("line", ["ctrl slot=0 show config detail", "controller slot=0 show config detail", "ctrl sn=SIMULATED show config detail"])
+def test_words_have_short_and_long_forms_and_may_be_one_quoted_argument(line: str) -> None:
+    made = state()
+    wanted = ask(made, "ctrl all show config detail")
+    assert ask(made, line) == wanted
+    assert SsaCli(made).answer([line], "") == wanted
+
+
+@pytest.mark.parametrize("word", ["caching", "arrayaccelerator", "aa"])
+def test_caching_of_a_volume(word: str) -> None:
+    made = state(volumes=2)
+    assert ask(made, f"ctrl slot=0 ld 2 modify {word}=disable") == Answer("")
+    assert (volume(made, "Caching", 1), volume(made, "Caching", 2)) == ("Enabled", "Disabled")
+    assert volume(made, "LD Acceleration Method", 2) == "None"
+    assert ask(made, f"ctrl slot=0 ld all modify {word}=enable forced") == Answer("")
+    assert volume(made, "Caching", 2) == "Enabled"
+    assert volume(made, "LD Acceleration Method", 2) == "Controller Cache"
+    assert ask(made, f"ctrl slot=0 ld 1 modify {word}=maybe").rc == 1
+
+
+def test_smart_path_and_caching_exclude_each_other() -> None:
+    made = state(P816I)
+    assert (volume(made, "Caching"), volume(made, "LD Acceleration Method")) == ("Disabled", "Smart Path")
+    assert ask(made, "ctrl slot=0 ld 1 modify caching=enable forced") == Answer("\nError: Invalid drive specified: 1\n\n", 1)
+    assert ask(made, "ctrl slot=0 array A modify ssdsmartpath=disable") == Answer("")
+    assert volume(made, "LD Acceleration Method") == "Controller Cache"
+    assert ask(made, "ctrl slot=0 ld 1 modify caching=enable") == Answer("")
+    assert ask(made, "ctrl slot=0 array a modify ssdsmartpath=enable") == Answer("")
+    assert (volume(made, "Caching"), volume(made, "LD Acceleration Method")) == ("Disabled", "Smart Path")
+    refused = ask(made, "ctrl slot=0 array B modify ssdsmartpath=enable")
+    assert refused.rc == 1
+    assert refused.stdout.startswith('\nError: This operation is not supported with the current configuration. Use the\n       "show" command')
+
+
+def test_the_drive_write_cache_of_an_old_controller_asks_unless_forced() -> None:
+    made = state(OLD)
+    for answered, wanted in (("", "Disabled"), ("n\n", "Disabled"), ("y\n", "Enabled")):
+        answer = ask(made, "ctrl slot=0 modify dwc=enable", answered)
+        assert answer.stdout.startswith("\nWarning: Without the proper safety precautions, use of write cache on physical\n")
+        assert "Continue? (y/n)" in answer.stdout
+        assert value(made, "Drive Write Cache") == wanted
+    assert ask(made, "ctrl slot=0 modify dwc=disable") == Answer("")
+    assert value(made, "Drive Write Cache") == "Disabled"
+    assert ask(made, "ctrl slot=0 modify drivewritecache=enable forced") == Answer("")
+    assert value(made, "Drive Write Cache") == "Enabled"
+    assert ask(made, "ctrl slot=0 modify dwc=default").rc == 1
+
+
+def test_the_drive_write_cache_of_a_newer_controller_is_per_class() -> None:
+    made = state()
+    assert ask(made, "ctrl slot=0 modify dwc=enable usage=configured forced") == Answer("")
+    assert ask(made, "ctrl slot=0 modify dwc=disable usage=unconfigured") == Answer("")
+    assert value(made, "Configured Drive Write Cache Policy") == "Enable"
+    assert value(made, "Unconfigured Drive Write Cache Policy") == "Disable"
+    assert ask(made, "ctrl slot=0 modify usage=configured dwc=default") == Answer("")
+    assert value(made, "Configured Drive Write Cache Policy") == "Default"
+    assert "Continue? (y/n)" in ask(made, "ctrl slot=0 modify dwc=enable usage=configured").stdout
+    assert value(made, "Configured Drive Write Cache Policy") == "Default"
+    assert ask(made, "ctrl slot=0 modify dwc=enable usage=everything forced").rc == 1
+
+
+def test_ratio_and_no_battery_write_cache() -> None:
+    made = state()
+    assert ask(made, "ctrl slot=0 modify cacheratio=10/90") == Answer("")
+    assert value(made, "Cache Ratio") == "10% Read / 90% Write"
+    assert ask(made, "ctrl slot=0 modify nbwc=enable") == Answer("")
+    assert value(made, "No-Battery Write Cache") == "Enabled"
+    assert "enable (current value)" in ask(made, "ctrl slot=0 modify nbwc=?").stdout
+    for wrong in ("10/80", "ten/90", "101/-1", "13/87"):
+        assert ask(made, f"ctrl slot=0 modify cacheratio={wrong}").rc == 1
+    assert value(made, "Cache Ratio") == "10% Read / 90% Write"
+
+
+def test_an_old_controller_without_battery_has_no_write_cache_unless_told() -> None:
+    made = state("Smart Array P410i")
+    assert value(made, "Battery/Capacitor Status") is None
+    assert ask(made, "ctrl slot=0 modify cacheratio=25/75").rc == 1
+    ask(made, "ctrl slot=0 modify nbwc=enable")
+    assert ask(made, "ctrl slot=0 modify cacheratio=25/75") == Answer("")
+    assert value(state("Smart Array P410i", battery=True), "Battery/Capacitor Status") == "OK"
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "details", "battery"),
+    [
+        ("battery_failed", "Temporarily Disabled", "Cache disabled; low batteries.", "Failed (Replace Batteries)"),
+        ("capacitor_charging", "Temporarily Disabled", "Cache disabled; battery/capacitor charge is low.", "Recharging"),
+        ("cable_error", "Permanently Disabled", "Cable Error", None),
+        (
+            "permanently_disabled",
+            "Permanently Disabled",
+            "Cache disabled; backup power source failed to charge to an acceptable level",
+            "Failed (Replace Batteries)",
+        ),
+    ],
+)
+@pytest.mark.parametrize("model", [GEN10, P816I, OLD])
+def test_faults_disable_the_cache_and_what_is_set_stays(model: str, fault: str, status: str, details: str, battery: str | None) -> None:
+    made = state(model, {fault: True}, volumes=2)
+    assert value(made, "Cache Status") == status
+    assert value(made, "Cache Status Details") == details
+    assert value(made, "Battery/Capacitor Status") == battery
+    assert (value(made, "Cache Ratio") is None) == (status == "Permanently Disabled")
+    assert (value(made, "Cache Disable Reason") is not None) == (fault == "permanently_disabled")
+    assert f"   Cache Status: {status}\n" in ask(made, "ctrl all show status").stdout
+    assert ("Battery/Capacitor Status" in ask(made, "ctrl all show status").stdout) == (battery is not None)
+    assert volume(made, "Caching") == "Enabled"
+    assert volume(made, "LD Acceleration Method") == "Controller Cache"
+    made["faults"].clear()
+    assert (value(made, "Cache Status"), value(made, "Battery/Capacitor Status")) == ("OK", "OK")
+    assert value(made, "Cache Status Details") is None
+
+
+def test_no_battery_write_cache_keeps_the_cache_on_while_the_battery_is_bad() -> None:
+    made = state(faults={"battery_failed": True})
+    ask(made, "ctrl slot=0 modify nbwc=enable")
+    assert (value(made, "Cache Status"), value(made, "Battery/Capacitor Status")) == ("OK", "Failed (Replace Batteries)")
+
+
+@pytest.mark.parametrize("fault", [True, ["caching"], "aa"])
+def test_a_refused_policy_prints_an_error_and_exits_zero(fault: object) -> None:
+    made = state(faults={"refused_policy": fault})
+    answer = ask(made, "ctrl slot=0 ld 1 modify caching=disable")
+    assert answer.rc == 0
+    assert answer.stdout.startswith("\nError: ")
+    assert volume(made, "Caching") == "Enabled"
+    ask(made, "ctrl slot=0 modify nbwc=enable")
+    assert value(made, "No-Battery Write Cache") == ("Disabled" if fault is True else "Enabled")
+
+
+def test_an_ignored_policy_says_nothing_and_changes_nothing() -> None:
+    made = state(faults={"ignored_policy": True})
+    assert ask(made, "ctrl slot=0 ld 1 modify caching=disable") == Answer("")
+    assert volume(made, "Caching") == "Enabled"
+
+
+def test_hba_mode_by_nature_and_by_fault() -> None:
+    hba = state("Smart HBA H240", os_devices=[{"path": "/dev/sdb", "wwn": "5", "size": 1}], drives=3)
+    shown = ask(hba, "ctrl slot=1 show detail").stdout
+    assert shown.startswith("\nSmart HBA H240 in Slot 1 (HBA Mode)\n")
+    assert "   Controller Mode: HBA\n" in shown
+    assert "Cache Status" not in shown
+    assert ask(hba, "ctrl slot=1 ld all show").rc == 1
+    drives = ask(hba, "ctrl slot=1 pd all show detail").stdout
+    assert drives.count("Drive exposed to OS: True") == 3
+    assert "Disk Name: /dev/sdb\n" in drives
+    made = state(faults={"hba_mode": True})
+    assert "(HBA Mode)" in ask(made, "ctrl slot=0 show detail").stdout
+    assert ask(made, "ctrl slot=0 ld 1 modify caching=disable").rc == 1
+    assert ask(made, "ctrl slot=0 modify dwc=disable usage=configured").rc == 1
+    made["faults"].clear()
+    assert volume(made, "Caching") == "Enabled"
+
+
+def test_a_volume_stands_for_a_disk_of_the_host() -> None:
+    made = state(volumes=1, os_devices=[{"path": "/dev/sdb", "wwn": "600508b1001c0000000000000000002a", "size": 2**30}])
+    assert volume(made, "Unique Identifier") == "600508B1001C0000000000000000002A"
+    assert (volume(made, "Disk Name"), volume(made, "Size")) == ("/dev/sdb", "1.00 GB")
+
+
+@pytest.mark.parametrize(
+    ("size", "decimals", "text"), [(99_998_000_000, 1, "93.1  GB"), (5760 * 10**9, 1, "5.2 TB"), (2**30, 2, "1.00 GB"), (2**20, 2, "1.00 MB")]
+)
+def test_sizes_are_printed_as_the_tool_prints_them(size: int, decimals: int, text: str) -> None:
+    assert size_text(size, decimals) == text
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+@pytest.mark.parametrize("options", [{}, {"volumes": 0, "drives": 3}, {"volumes": 1}, {"volumes": 2, "drives": 5}, {"volumes": 64}])
+def test_every_model_can_be_made_and_shown(model: str, options: dict[str, int]) -> None:
+    made = json.loads(json.dumps(state(model, **options)))
+    slot = made["controllers"][0]["slot"]
+    shown = ask(made, "ctrl all show config detail").stdout
+    assert shown.count("\n      Logical Drive: ") == len(made["controllers"][0]["volumes"])
+    assert shown.count("\n      physicaldrive ") >= len(made["controllers"][0]["drives"])
+    for line in ("show", "show status", "show config", "pd all show", "pd all show detail", "pd all show status"):
+        assert ask(made, f"ctrl slot={slot} {line}").rc == 0
+
+
+WORDS = st.one_of(
+    st.sampled_from(["ctrl", "all", "slot=0", "slot=1", "show", "config", "detail", "status", "ld", "pd", "array", "1", "A", "2I:1:1", "version"]),
+    st.sampled_from(["modify", "forced", "dwc=enable", "dwc=?", "usage=hba", "usage=configured", "nbwc=enable", "cacheratio=10/90", "caching=disable"]),
+    st.sampled_from(["ssdsmartpath=enable", "ssdsmartpath=disable", "=", "slot=", "nbwc=?", "aa=enable", "rescan"]),
+    st.text(max_size=8),
+)
+
+
+@given(st.lists(WORDS, max_size=8), st.sets(st.sampled_from(sorted(SsaCli.faults))), st.sets(st.sampled_from(list(MODELS)), max_size=2), st.text(max_size=2))
+def test_no_words_are_too_strange(words: list[str], faults: set[str], models: set[str], stdin: str) -> None:
+    made = {"faults": dict.fromkeys(faults, True), "controllers": [MODELS[model]() for model in sorted(models)]}
+    answer = SsaCli(made).answer(words, stdin)
+    assert answer.rc in (0, 1)
+    assert answer.rc == 0 or answer.stdout.startswith("\nError: ")

@@ -188,7 +188,7 @@ def _megaraid(
             "jbod_write_cache": jbod_write_cache,
             **(abilities or {}),
         },
-        "settings": {"cacheflushint": 4, "jbodwritecache": "Default", "batterywarning": "ON", "bootwithpinnedcache": "OFF"},
+        "settings": {"cacheflushint": 4, "jbodwritecache": "Default", "batterywarning": "ON" if protection else "OFF", "bootwithpinnedcache": "OFF"},
         "enclosure": enclosure,
         "slots": max(8, len(made_drives) + first_slot),
         "absent_labels": list(absent_labels),

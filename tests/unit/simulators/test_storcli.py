@@ -162,6 +162,17 @@ def test_the_wrong_question_about_protection(kind: type[StorCli], model: str, fa
     assert status == code
 
 
+def test_a_battery_that_was_taken_out() -> None:
+    cli = tool(PercCli, "PERC H740P")
+    assert only(cli, "/c0 show all")["Response Data"]["HwCfg"]["BBU"] == "Present"
+    cli.state["faults"] = {"battery_missing": True}
+    full = only(cli, "/c0 show all")["Response Data"]
+    assert full["HwCfg"]["BBU"] == "Absent"
+    assert full["Status"]["BBU Status"] == 1
+    assert "BBU_Info" not in full
+    assert only(cli, "show")["Response Data"]["System Overview"][0]["BBU"] == "Msng"
+
+
 def test_a_cacheless_card_is_no_failed_battery() -> None:
     cli = tool(StorCli, "HPE MR216i-a")
     full = only(cli, "/c0 show all")["Response Data"]

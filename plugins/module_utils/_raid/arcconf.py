@@ -145,8 +145,7 @@ class ArcConf(Provider):
         """Exit status 2 is a refusal, and also the answer to a setting that was so already; refusals with 0 were seen, too."""
         lines = [line.strip() for line in f"{completed.stdout}\n{completed.stderr}".splitlines() if line.strip()]
         text = " ".join(" ".join(lines).lower().split())
-        # Both are endings; what they end is said before.
-        refusals = [phrase for phrase in words.REFUSALS if phrase in text and phrase not in words.VERDICTS]
+        refusals = [phrase for phrase in words.REFUSALS if phrase in text]
         already = any(phrase in text for phrase in words.ALREADY)
         if not refusals and (completed.rc == 0 or (completed.rc == _ABORTED and already)):
             undone = completed.rc == 0 and not already and any(phrase in text for phrase in ("command aborted", "command failed", words.NOTHING_LEFT))
@@ -197,7 +196,7 @@ def _volume_objection(
         if attribute == "write" and said.get("write", "").lower() == words.NOT_SUPPORTED:
             return _cannot(attribute, value, f"the controller says 'Write-cache mode: {said['write']}'")
         reason = _state_objection(controller, volume, said)
-        if reason is None and switched and attribute == "write" and value in WRITES_BACK:
+        if reason is None and switched and value not in (NONE, WRITETHROUGH):
             reason = _protection_objection(controller, controller_wishes)
         if reason is not None:
             return _cannot(attribute, value, reason)

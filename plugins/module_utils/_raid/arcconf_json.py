@@ -18,6 +18,7 @@ import json
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+    DEFAULT,
     DISABLED,
     ENABLED,
     NONE,
@@ -37,6 +38,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
 )
 
 _MODES = {0: "raid", 2: "hba", 3: "raid", 5: "mixed"}
+#: ``configuredDrivesWCPolicySetting`` and its sisters: the numbers of the command DRIVEWRITECACHEPOLICY.
+_CLASSES = {"configured": "configuredDrivesWCPolicySetting", "unconfigured": "unConfiguredDrivesWCPolicySetting", "hba": "hbaDrivesWCPolicySetting"}
+_CLASS_POLICIES = {0: DEFAULT, 1: ENABLED, 2: DISABLED}
 _GLOBAL = {0: DISABLED, 1: ENABLED, 2: PER_DRIVE}
 _WRITE = {1: WRITETHROUGH, 2: WRITEBACK_ALWAYS, 3: WRITEBACK}
 _READ = {1: NONE, 2: READ_AHEAD}
@@ -97,7 +101,11 @@ class _Object:
 
 def _controller(data: _Object) -> Controller:
     driver = (data.text("driverName") or "").lower()
-    policies = {"all": data.word("globalPhysicalDevicesWriteCachePolicy", _GLOBAL)} if data.number("globalPhysicalDevicesWriteCachePolicy") in _GLOBAL else {}
+    smart = driver == "smartpqi" or any(data.number(key) is not None for key in _CLASSES.values())
+    policies = {name: data.word(key, _CLASS_POLICIES) for name, key in _CLASSES.items() if data.number(key) is not None}
+    if data.number("globalPhysicalDevicesWriteCachePolicy") in _GLOBAL:
+        policies["all"] = data.word("globalPhysicalDevicesWriteCachePolicy", _GLOBAL)
+    reason = data.text("cacheStateDisabledReasonString") or ""
     model = " ".join(piece for piece in (data.text("deviceVendor"), data.text("deviceName")) if piece)
     return Controller(
         "arcconf",
@@ -108,16 +116,16 @@ def _controller(data: _Object) -> Controller:
         driver=driver or None,
         mode=data.word("functionalMode", _MODES),
         status="optimal" if data.number("controllerStatus") == 0 else UNKNOWN,
-        cache=CacheModule(reason=data.text("cacheStateDisabledReasonString") or ""),
+        cache=CacheModule(reason="" if reason.lower() == "not applicable" else reason),
         drive_cache=policies,
         cache_ratio=data.number("readCachePercentage"),
-        volumes=tuple(_volume(one) for one in data.each("LogicalDrive")),
+        volumes=tuple(_volume(one, smart) for one in data.each("LogicalDrive")),
         drives=tuple(drive for channel in data.each("Channel") for one in channel.each("HardDrive") for drive in [_drive(one)] if drive is not None),
-        traits={"generation": {"smartpqi": "smart", "aacraid": "aacraid"}.get(driver, UNKNOWN)},
+        traits={"generation": "smart" if smart else "aacraid" if driver == "aacraid" else UNKNOWN},
     )
 
 
-def _volume(data: _Object) -> Volume:
+def _volume(data: _Object, smart: bool) -> Volume:
     blocks, block = data.number("dataSpace"), data.number("BlockSize")
     written = data.word("maxCacheWriteCachePolicySetting", _MAXCACHE_WRITE)
     return Volume(
@@ -128,7 +136,8 @@ def _volume(data: _Object) -> Volume:
         status=data.word("state", _VOLUME_STATES),
         size=blocks * block if blocks is not None and block is not None else None,
         read=Policy(data.word("readCacheSetting", _READ)),
-        write=Policy(data.word("writeCacheSetting", _WRITE)),
+        # SmartRAID has one switch; whether it needs protection is said elsewhere, in a number whose meaning is not certain.
+        write=Policy(data.word("writeCacheSetting", {**_WRITE, 2: WRITEBACK} if smart else _WRITE)),
         maxcache=VolumeMaxCache(write_policy=written) if written != UNKNOWN else None,
     )
 

@@ -77,9 +77,7 @@ class SsdCache:
             id=number,
             name=block.value("maxcache device name", "maxcache logical device name", "logical device name", "device name"),
             raid_level=raid_level(block.value("raid level")),
-            status=state_word(
-                block.value("status of maxcache", "status of maxcache device", "status of logical device") or (None if dirty != UNKNOWN else state)
-            ),
+            status=state_word(block.value("status of maxcache", "status of maxcache device", "status of logical device") or other),
             size=values.size(block.find("size")),
             dirty=dirty,
             write=write,

@@ -19,12 +19,10 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf_json
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf_words as words
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_config import Config
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_config import PROVIDER, Config
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_lines import Block, Line, Structure, problem, structure
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_values import state_word
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import UNKNOWN, Controller, Reading
-
-PROVIDER = "arcconf"
 
 _CONFIG = ("controller", "array", "volume", "drive", "maxcache", "maxcache3")
 

@@ -220,9 +220,6 @@ REFUSALS = (
     "write-back caching is not supported on raw devices",
     "the requested feature is not supported on this controller",
     "the specified operation cannot be performed",
-    "invalid controller number",
-    "command aborted",
-    "command failed",
 )
 #: A refusal only if nothing says that it was so already.
 NOTHING_LEFT = "no new supported cache settings have been specified"

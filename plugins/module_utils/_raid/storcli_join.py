@@ -25,9 +25,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_w
 def join(readings: t.Sequence[Reading]) -> Reading:
     """Several outputs of one tool about the same host as one; what is told earlier wins, what is unknown is filled in."""
     controllers: dict[t.Any, Controller] = {}
-    for reading in readings:
+    for part, reading in enumerate(readings):
         for number, controller in enumerate(reading.controllers):
-            key = controller.id if controller.id != UNKNOWN else (id(reading), number)
+            key = controller.id if controller.id != UNKNOWN else (part, number)
             known = controllers.get(key)
             controllers[key] = controller if known is None else merged(known, controller)
     problems = dict.fromkeys(problem for reading in readings for problem in reading.not_understood)

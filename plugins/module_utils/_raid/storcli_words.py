@@ -140,7 +140,8 @@ MEDIA = {"hdd": "hdd", "ssd": "ssd"}
 INTERFACES = {"sata": "sata", "sas": "sas", "scsi": "scsi", "nvme": "nvme", "nvme-of": "nvme"}
 #: Answers that mean: there is none of it.
 NOTHING_THERE = re.compile(
-    r"No Controller|Controller \S+ not found|un-?supported command|No VD|No (?:PD|drive)|No Enclosure|(?:Drive|Enclosure) not found", re.IGNORECASE
+    r"No Controller|Controller \S+ not found|un-?supported command|No VD|No (?:PD|drive)|No Enclosure|(?:Drive|Enclosure) not found",
+    re.IGNORECASE,
 )
 
 #: Bits of ``BBU Status`` (MFI firmware), used only where the unit has no row of its own.
@@ -164,7 +165,7 @@ VOLUME_FLAGS = {
     "ssd_cache_association": "Support SSC Association",
 }
 
-SIZE = re.compile(r"(?P<amount>[0-9]+(?:\.[0-9]+)?) ?(?P<unit>[KMGTP]?i?B)\b", re.IGNORECASE)
+SIZE = re.compile(r"(?P<amount>[0-9]{1,12}(?:\.[0-9]{1,9})?) ?(?P<unit>[KMGTP]?i?B)\b", re.IGNORECASE)
 BINARY_UNITS = re.compile(r"[0-9] ?[KMGTP]iB\b")
 _HEX = re.compile(r"(?:0x)?(?P<digits>[0-9a-f]{8,})\Z", re.IGNORECASE)
 _PCI = re.compile(r"(?P<domain>[0-9a-f]{1,4}):(?P<bus>[0-9a-f]{1,2}):(?P<device>[0-9a-f]{1,2}):(?P<function>[0-9a-f]{1,2})\Z", re.IGNORECASE)

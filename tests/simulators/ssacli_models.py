@@ -14,8 +14,7 @@ from __future__ import annotations
 import typing as t
 
 from .simulator import State
-
-_GIB = 2**30
+from .ssacli_drives import SAS_HDD_146, SAS_HDD_6000, SAS_SSD_800, SATA_100, SATA_250, SATA_HDD_1000, SATA_SSD_1900, SSD_960
 
 #: Lines that are the same on every card.
 _EVERYWHERE = {
@@ -125,166 +124,6 @@ _STYLE_GEN10 = {
     "per_class": True,
 }
 
-_SSD_960: State = {
-    "media": "SATA SSD",
-    "interface": "Solid State SATA",
-    "text": "960 GB",
-    "usable": 960 * 10**9,
-    "lines": {
-        "Logical/Physical Block Size": "512/4096",
-        "Firmware Revision": "D0MU075",
-        "Model": "ATA     MTFDDAK960TCB",
-        "SATA NCQ Capable": "True",
-        "SATA NCQ Enabled": "True",
-        "Current Temperature (C)": "34",
-        "Maximum Temperature (C)": "38",
-        "Usage remaining": "98.00%",
-        "Power On Hours": "45068",
-        "SSD Smart Trip Wearout": "False",
-        "PHY Count": "1",
-        "PHY Transfer Rate": "6.0Gbps",
-        "PHY Physical Link Rate": "6.0Gbps",
-        "PHY Maximum Link Rate": "6.0Gbps",
-        "Drive Authentication Status": "OK",
-        "Carrier Application Version": "11",
-        "Carrier Bootloader Version": "6",
-        "Sanitize Erase Supported": "True",
-        "Sanitize Freeze Lock Supported": "True",
-        "Sanitize Anti-Freeze Lock Supported": "True",
-        "Sanitize Lock": "None",
-        "Unrestricted Sanitize Supported": "True",
-        "Shingled Magnetic Recording Support": "None",
-        "Drive Unique ID": "{unique}",
-    },
-}
-_SAS_GEN10 = {
-    "Logical/Physical Block Size": "512/4096",
-    "PHY Count": "2",
-    "PHY Transfer Rate": "12.0Gbps, Unknown",
-    "PHY Physical Link Rate": "12.0Gbps, Unknown",
-    "PHY Maximum Link Rate": "12.0Gbps, 12.0Gbps",
-    "Drive Authentication Status": "OK",
-    "Carrier Application Version": "11",
-    "Carrier Bootloader Version": "6",
-    "Sanitize Erase Supported": "True",
-    "Shingled Magnetic Recording Support": "None",
-    "Drive Unique ID": "{unique}",
-    "Multi-Actuator Drive": "False",
-}
-_SAS_SSD_800: State = {
-    "media": "SAS SSD",
-    "interface": "Solid State SAS",
-    "text": "800 GB",
-    "usable": int(745.18 * _GIB),
-    "lines": {
-        **_SAS_GEN10,
-        "Firmware Revision": "HPD1",
-        "Model": "HPE     MO000800JXBEV",
-        "Current Temperature (C)": "51",
-        "Maximum Temperature (C)": "58",
-        "Usage remaining": "93.35%",
-        "Power On Hours": "28293",
-        "Estimated Life Remaining based on workload to date": "16548 days",
-        "SSD Smart Trip Wearout": "False",
-        "Sanitize Estimated Max Erase Time": "10 minute(s), 0 second(s) ",
-        "Unrestricted Sanitize Supported": "False",
-    },
-}
-_SAS_HDD_6000: State = {
-    "media": "SAS HDD",
-    "interface": "SAS",
-    "text": "6 TB",
-    "usable": 6001 * 10**9,
-    "lines": {
-        **_SAS_GEN10,
-        "Rotational Speed": "7200",
-        "Firmware Revision": "HPD4",
-        "Model": "HP      MB6000JVYZD",
-        "Current Temperature (C)": "33",
-        "Maximum Temperature (C)": "45",
-        "Sanitize Estimated Max Erase Time": "11 hour(s), 40 minute(s) ",
-        "Unrestricted Sanitize Supported": "True",
-    },
-}
-_OLD_SATA = {
-    "SATA NCQ Capable": "True",
-    "SATA NCQ Enabled": "True",
-    "PHY Count": "1",
-    "Sanitize Erase Supported": "False",
-    "Shingled Magnetic Recording Support": "None",
-}
-_GEN9_CARRIER = {
-    "PHY Transfer Rate": "6.0Gbps",
-    "Drive Authentication Status": "OK",
-    "Carrier Application Version": "11",
-    "Carrier Bootloader Version": "6",
-    "Logical/Physical Block Size": "512/4096",
-}
-_SATA_SSD_1900: State = {
-    "media": "SATA SSD",
-    "interface": "Solid State SATA",
-    "text": "1.9 TB",
-    "usable": 1920 * 10**9,
-    "lines": {
-        **_OLD_SATA,
-        **_GEN9_CARRIER,
-        "Firmware Revision": "XCV10110",
-        "Model": "ATA     INTEL SSDSC2KB01",
-        "Current Temperature (C)": "27",
-        "Maximum Temperature (C)": "33",
-        "SSD Smart Trip Wearout": "Not Supported",
-    },
-}
-_SATA_HDD_1000: State = {
-    "media": "SATA HDD",
-    "interface": "SATA",
-    "text": "1 TB",
-    "usable": 1000204886016,
-    "lines": {
-        **_OLD_SATA,
-        **_GEN9_CARRIER,
-        "Rotational Speed": "5400",
-        "Firmware Revision": "2BA30001",
-        "Model": "ATA     ST1000LM024 HN-M",
-        "Current Temperature (C)": "30",
-        "Maximum Temperature (C)": "35",
-    },
-}
-_SATA_100: State = {
-    "media": "SATA HDD",
-    "interface": "SATA",
-    "text": "100 GB",
-    "usable": 99_998_000_000,
-    "lines": {
-        **_OLD_SATA,
-        "Logical/Physical Block Size": "512/512",
-        "Firmware Revision": "6PB10362",
-        "Model": "ATA     INTEL SSDSA2BZ10",
-        "Current Temperature (C)": "23",
-        "Maximum Temperature (C)": "32",
-        "PHY Transfer Rate": "1.5Gbps",
-    },
-}
-_SATA_250: State = {**_SATA_100, "text": "250 GB", "usable": 250 * 10**9}
-_SAS_HDD_146: State = {
-    "media": "SAS HDD",
-    "interface": "SAS",
-    "text": "146 GB",
-    "usable": int(136.7023 * _GIB),
-    "lines": {
-        "Logical/Physical Block Size": "512/512",
-        "Rotational Speed": "15000",
-        "Firmware Revision": "HPDF",
-        "Model": "HP      EH0146FAWJB",
-        "Current Temperature (C)": "36",
-        "Maximum Temperature (C)": "43",
-        "PHY Count": "2",
-        "PHY Transfer Rate": "6.0Gbps, Unknown",
-        "Sanitize Erase Supported": "False",
-        "Shingled Magnetic Recording Support": "None",
-    },
-}
-
 
 def _drive(place: str, kind: State, number: int) -> State:
     port, box, bay = place.split(":")
@@ -315,7 +154,7 @@ def _letter(number: int) -> str:
     return chr(ord("A") + number) if number < 26 else chr(ord("A") + number // 26 - 1) + chr(ord("A") + number % 26)
 
 
-def _device(number: int) -> str:
+def device_name(number: int) -> str:
     """The kernel's name of the disk with this number."""
     return f"/dev/sd{_letter(number).lower()}"
 
@@ -346,13 +185,16 @@ def _controller(
                 "size": int(device.get("size") or usable * _data_drives(level, len(places))),
                 "caching": True,
                 "wwn": str(device.get("wwn") or f"60000000534D4F4B4500000000{number + 1:06X}").upper(),
-                "path": str(device.get("path") or card.get("first_path") or _device(first_device + number)),
+                "path": str(device.get("path") or device_name(first_device + number)),
                 "mounts": "None",
                 "label": f"SIMULATED VOLUME {number + 1}",
             }
         )
     if spare:
-        made["drives"] += [_drive(place, spare[0], len(made["drives"]) + index + 1) for index, place in enumerate(spare[1])]
+        # Drives that the host sees were found before the volumes where there is room for their names, else behind them.
+        first = 0 if first_device >= len(spare[1]) else first_device + len(plan)
+        for index, place in enumerate(spare[1]):
+            made["drives"].append({**_drive(place, spare[0], len(made["drives"]) + 1), "path": device_name(first + index)})
     return made
 
 
@@ -387,7 +229,7 @@ def p408i(volumes: int | None = None, drives: int | None = None, os_devices: t.S
         "style": {**_STYLE_GEN10, "surface_scan": "True"},
         "lines": {
             **_GEN10,
-            "Serial Number": "SIMULATED",
+            "Serial Number": "SIMULATED0408",
             "Hardware Revision": "B",
             "Firmware Version": "6.52",
             "Controller Temperature (C)": "52",
@@ -407,14 +249,14 @@ def p408i(volumes: int | None = None, drives: int | None = None, os_devices: t.S
         "cages": _cages(("1I", 0, 4, 1), ("2I", 1, 4, 1)),
         "sep": ["HPE", "Smart Adapter", "Smart Adapter", 379, "6.52"],
     }
-    return _controller(card, [("6", _SSD_960, ("2I:1:1", "2I:1:2", "2I:1:3", "2I:1:4"))], None, volumes, drives, os_devices)
+    return _controller(card, [("6", SSD_960, ("2I:1:1", "2I:1:2", "2I:1:3", "2I:1:4"))], None, volumes, drives, os_devices)
 
 
 def p816i(volumes: int | None = None, drives: int | None = None, os_devices: t.Sequence[State] | None = None, no_battery_write_cache: bool = False) -> State:
     """An HPE Smart Array P816i-a SR Gen10: a mirror of two SAS SSDs with Smart Path, ten hard disks alone, two unassigned."""
     lines = {
         **_GEN10,
-        "Serial Number": "SIMULATED",
+        "Serial Number": "SIMULATED0816",
         "Hardware Revision": "A",
         "Firmware Version": "5.00",
         "Rebuild Priority": "High",
@@ -451,8 +293,8 @@ def p816i(volumes: int | None = None, drives: int | None = None, os_devices: t.S
         "first_device": 2,
     }
     bays = ("1I:1:3", "1I:1:4", "2I:2:1", "2I:2:2", "2I:2:3", "2I:2:4", "3I:3:1", "3I:3:2", "3I:3:3", "3I:3:4")
-    plan: list[_Plan] = [("1", _SAS_SSD_800, ("4I:6:1", "4I:6:2")), *(("0", _SAS_HDD_6000, (bay,)) for bay in bays)]
-    made = _controller(card, plan, (_SAS_HDD_6000, ("1I:1:1", "1I:1:2")), volumes, drives, os_devices)
+    plan: list[_Plan] = [("1", SAS_SSD_800, ("4I:6:1", "4I:6:2")), *(("0", SAS_HDD_6000, (bay,)) for bay in bays)]
+    made = _controller(card, plan, (SAS_HDD_6000, ("1I:1:1", "1I:1:2")), volumes, drives, os_devices)
     if len(made["volumes"]) == len(plan) and made["arrays"][0]["drives"] == ["4I:6:1", "4I:6:2"]:
         made["arrays"][0]["smart_path"] = True
         made["volumes"][0]["caching"] = False
@@ -475,8 +317,8 @@ def p410i(
         "style": {**_STYLE_MIDDLE, "smart_path": True, "smart_path_text": "HP SSD Smart Path"},
         "lines": {
             **_HPSA,
-            "Serial Number": "SIMULATED",
-            "Cache Serial Number": "SIMULATEDCACHE",
+            "Serial Number": "SIMULATED0410",
+            "Cache Serial Number": "SIMULATEDCACHE0410",
             "Hardware Revision": "C",
             "Firmware Version": "6.40-0",
             "Encryption": "Not Set",
@@ -494,8 +336,8 @@ def p410i(
         "unused": {"0": 6 * 2**20},
     }
     plan: list[_Plan] = [
-        ("1", _SAS_HDD_146, ("2I:1:5", "2I:1:6")),
-        ("1+0", _SAS_HDD_146, ("1I:1:1", "1I:1:2", "1I:1:3", "1I:1:4")),
+        ("1", SAS_HDD_146, ("2I:1:5", "2I:1:6")),
+        ("1+0", SAS_HDD_146, ("1I:1:1", "1I:1:2", "1I:1:3", "1I:1:4")),
     ]
     return _controller(card, plan, None, volumes, drives, os_devices)
 
@@ -508,7 +350,7 @@ def p440ar(volumes: int | None = None, drives: int | None = None, os_devices: t.
         "slot": 0,
         "embedded": True,
         "style": {**_STYLE_OLD, "multidomain": True, "smart_path": True, "smart_path_text": "HPE SSD Smart Path", "managed_cable": True},
-        "lines": {**_P440AR, "Serial Number": "SIMULATED", "Cache Serial Number": "SIMULATEDCACHE", "Host Serial Number": "SIMULATEDHOST"},
+        "lines": {**_P440AR, "Serial Number": "SIMULATED0440", "Cache Serial Number": "SIMULATEDCACHE0440", "Host Serial Number": "SIMULATEDHOST"},
         "cache": {"size": "2.0 GB", "available": "1.8 GB", "read": 10, "ssd_caching": True},
         "no_battery_write_cache": no_battery_write_cache,
         "drive_write_cache": {"all": "Disabled"},
@@ -518,8 +360,8 @@ def p440ar(volumes: int | None = None, drives: int | None = None, os_devices: t.
         "sep": None,
     }
     plan: list[_Plan] = [
-        ("1+0", _SATA_SSD_1900, ("1I:1:1", "1I:1:2", "1I:1:3", "2I:1:5", "2I:1:6", "2I:1:7")),
-        ("1", _SATA_HDD_1000, ("1I:1:4", "2I:1:8")),
+        ("1+0", SATA_SSD_1900, ("1I:1:1", "1I:1:2", "1I:1:3", "2I:1:5", "2I:1:6", "2I:1:7")),
+        ("1", SATA_HDD_1000, ("1I:1:4", "2I:1:8")),
     ]
     return _controller(card, plan, None, volumes, drives, os_devices)
 
@@ -529,8 +371,8 @@ def p400i(volumes: int | None = None, drives: int | None = None, os_devices: t.S
     lines = {
         **_HPSA,
         "RAID 6 (ADG) Status": "Enabled",
-        "Serial Number": "SIMULATED",
-        "Cache Serial Number": "SIMULATEDCACHE",
+        "Serial Number": "SIMULATED0400",
+        "Cache Serial Number": "SIMULATEDCACHE0400",
         "Hardware Revision": "E",
         "Firmware Version": "7.24-0",
         "Driver Name": "cciss",
@@ -555,7 +397,7 @@ def p400i(volumes: int | None = None, drives: int | None = None, os_devices: t.S
         "cages": _cages(("1I", 1, 4, 1), ("2I", 1, 2, 5)),
         "sep": None,
     }
-    return _controller(card, [("1", _SATA_100, ("1I:1:3", "1I:1:4"))], (_SATA_250, ("1I:1:1", "1I:1:2")), volumes, drives, os_devices)
+    return _controller(card, [("1", SATA_100, ("1I:1:3", "1I:1:4"))], (SATA_250, ("1I:1:1", "1I:1:2")), volumes, drives, os_devices)
 
 
 def h240(volumes: int | None = None, drives: int | None = None, os_devices: t.Sequence[State] | None = None) -> State:
@@ -568,7 +410,7 @@ def h240(volumes: int | None = None, drives: int | None = None, os_devices: t.Se
         "embedded": False,
         "mode": "HBA",
         "style": {**_STYLE_OLD, "multidomain": True},
-        "lines": {**_P440AR, "Serial Number": "SIMULATED", "Cache Serial Number": "SIMULATED", "Host Serial Number": "SIMULATEDHOST"},
+        "lines": {**_P440AR, "Serial Number": "SIMULATED0240", "Cache Serial Number": "SIMULATED0240", "Host Serial Number": "SIMULATEDHOST"},
         "cache": None,
         "no_battery_write_cache": False,
         "drive_write_cache": {},
@@ -576,11 +418,13 @@ def h240(volumes: int | None = None, drives: int | None = None, os_devices: t.Se
         "ports": [["1I", "5000000053490060"], ["2I", "5000000053490064"]],
         "cages": _cages(("1I", 1, 4, 1), ("2I", 1, 4, 5)),
         "sep": None,
-        "kind": _SATA_HDD_1000,
+        "kind": SATA_HDD_1000,
     }
     made = _controller(card, [], None, 0, count, None)
-    for number, device in enumerate(os_devices or []):
-        made["drives"][number]["path"] = str(device["path"])
+    given = [str(device["path"]) for device in os_devices or []]
+    others = [path for path in (drive["path"] for drive in made["drives"]) if path not in given]
+    for drive, path in zip(made["drives"], [*given, *others], strict=False):
+        drive["path"] = path
     return made
 
 
@@ -589,6 +433,7 @@ def e208i(volumes: int | None = None, drives: int | None = None, os_devices: t.S
     if volumes is None and drives is None and not os_devices:
         volumes, drives = 1, 2
     made = p408i(volumes, drives, os_devices)
+    made["lines"]["Serial Number"] = "SIMULATED0208"
     made |= {"model": "HPE Smart Array E208i-a SR Gen10", "product": "HPE Smart Array E208i-a SR Gen10", "cache": None, "power": None}
     for volume in made["volumes"]:
         volume["caching"] = False

@@ -14,6 +14,7 @@ from __future__ import annotations
 import typing as t
 
 from .simulator import State
+from .ssacli_models import device_name
 
 #: Lines of a controller in the order of the tool. ``@`` names a block that is computed from the state.
 CONTROLLER_LINES = (
@@ -458,7 +459,9 @@ def drive_lines(state: State, controller: State, drive: State) -> list[str]:
     exposed = hba or (not used and bool(controller["style"].get("per_class")))
     values = dict(drive["lines"])
     if exposed:
-        values |= {"Disk Name": drive.get("path") or f"/dev/sd{chr(ord('a') + controller['drives'].index(drive) % 26)}", "Mount Points": "None"}
+        known = drive.get("path") if not hba or controller.get("mode") == "HBA" else None
+        path = known or device_name(controller["drives"].index(drive))
+        values |= {"Disk Name": f"{path}{' ' if controller['style'].get('device_blank') else ''}", "Mount Points": "None"}
     lines = [
         f"      physicaldrive {place(drive)}",
         f"         Port: {drive['port']}",

@@ -186,14 +186,14 @@ def test_the_list_and_the_status_of_controllers() -> None:
     made = state()
     made["controllers"].append(MODELS["Smart HBA H240"]())
     listed = ask(made, "ctrl all show").stdout
-    assert "\nHPE Smart Array P408i-a SR Gen10 in Slot 0 (Embedded)  (sn: SIMULATED)\n" in listed
-    assert "\nSmart HBA H240 in Slot 1 (HBA Mode)  (sn: SIMULATED)\n" in listed
+    assert "\nHPE Smart Array P408i-a SR Gen10 in Slot 0 (Embedded)  (sn: SIMULATED0408)\n" in listed
+    assert "\nSmart HBA H240 in Slot 1 (HBA Mode)  (sn: SIMULATED0240)\n" in listed
     assert ask(made, "ctrl slot=0 show status").stdout == (
         "\nHPE Smart Array P408i-a SR Gen10 in Slot 0 (Embedded)\n   Controller Status: OK\n   Cache Status: OK\n   Battery/Capacitor Status: OK\n\n"
     )
 
 
-@pytest.mark.parametrize("line", ["ctrl slot=0 show config detail", "controller slot=0 show config detail", "ctrl sn=SIMULATED show config detail"])
+@pytest.mark.parametrize("line", ["ctrl slot=0 show config detail", "controller slot=0 show config detail", "ctrl sn=SIMULATED0408 show config detail"])
 def test_words_have_short_and_long_forms_and_may_be_one_quoted_argument(line: str) -> None:
     made = state()
     wanted = ask(made, "ctrl all show config detail")
@@ -345,6 +345,15 @@ def test_hba_mode_by_nature_and_by_fault() -> None:
     assert ask(made, "ctrl slot=0 modify dwc=disable usage=configured").rc == 1
     made["faults"].clear()
     assert volume(made, "Caching") == "Enabled"
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+@pytest.mark.parametrize("faults", [{}, {"hba_mode": True}])
+def test_no_two_disks_of_the_host_have_the_same_name(model: str, faults: State) -> None:
+    devices = [{"path": "/dev/sdb", "wwn": "5000", "size": 2**30}]
+    for options in ({}, {"volumes": 3, "drives": 30}, {"volumes": 1, "drives": 2, "os_devices": devices}):
+        paths = re.findall(r"Disk Name: (\S+)", ask(state(model, faults, **options), "ctrl all show config detail").stdout)
+        assert len(paths) == len(set(paths)) > 0
 
 
 def test_a_volume_stands_for_a_disk_of_the_host() -> None:

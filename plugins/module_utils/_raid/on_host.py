@@ -1,0 +1,192 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Which disk of the kernel is which volume, or passed-through drive, of which controller.
+
+Three ways, the surest first: the world wide name, the SCSI address below the controller's PCI function, and the path the tool
+says. What could be two things is none: a disk without a match is unknown, a disk with a wrong match would be a lie.
+
+Sources: ``/sys/class/block/<name>`` (a link to ``…/<PCI function>/host<H>/target…/<H>:<C>:<T>:<L>/block/<name>``), ``device/wwid`` in it
+(``naa.…``), ``/sys/class/scsi_host/host<H>/proc_name``, and udev's ``ID_WWN_WITH_EXTENSION`` and ``ID_SERIAL`` (the SCSI identifier with
+its type in front: ``3600508b1…``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Drive, Volume
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+
+#: A thing of a controller that the kernel can know as a disk.
+Exposed = t.Union[Volume, Drive]
+Match = t.Tuple[Controller, Exposed]
+
+#: The kernel drivers of the controllers of each tool, for controllers whose tool does not name the driver.
+DRIVERS_OF_TOOL: t.Mapping[str, tuple[str, ...]] = {
+    "storcli": ("megaraid_sas", "mpt3sas", "mpt2sas"),
+    "perccli": ("megaraid_sas", "mpt3sas", "mpt2sas"),
+    "storcli2": ("mpi3mr",),
+    "perccli2": ("mpi3mr",),
+    "arcconf": ("aacraid", "smartpqi"),
+    "ssacli": ("hpsa", "smartpqi", "cciss"),
+}
+
+_PCI_FUNCTION = re.compile(r"^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
+_SCSI_ADDRESS = re.compile(r"^([0-9]+):([0-9]+):([0-9]+):([0-9]+)$")
+_IDENTIFIER = re.compile(r"^[0-9a-f]{16}(?:[0-9a-f]{16})?$")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the machine a disk is attached.
+
+    :param address: (channel, target, lun) below the SCSI host.
+    """
+
+    driver: str | None = None
+    pci_address: str | None = None
+    host: str | None = None
+    address: tuple[int, int, int] | None = None
+
+
+def place_of(device: BlockDevice, root: Path = Path("/")) -> Place:
+    """The place of a disk, as far as sysfs tells it."""
+    parts = Path(os.path.realpath(root / "sys/class/block" / device.name)).parts
+    functions = [part for part in parts if _PCI_FUNCTION.match(part)]
+    addresses = [found for found in map(_SCSI_ADDRESS.match, parts) if found]
+    found = addresses[-1] if addresses else None
+    host = f"host{found.group(1)}" if found else None
+    return Place(
+        driver=device.driver or (_text(root / "sys/class/scsi_host" / host / "proc_name") if host else None),
+        pci_address=functions[-1] if functions else None,
+        host=host,
+        address=(int(found.group(2)), int(found.group(3)), int(found.group(4))) if found else None,
+    )
+
+
+def match(devices: t.Iterable[BlockDevice], controllers: t.Iterable[Controller], root: Path = Path("/")) -> dict[str, Match]:
+    """``{kernel name: (controller, volume or drive)}`` for every disk that is surely one of them.
+
+    :param controllers: each real controller once.
+    """
+    known = list(controllers)
+    names = _by_name(known)
+    hosts = _drivers_of_hosts(root)
+    found: dict[str, Match] = {}
+    for device in devices:
+        if device.kind != "disk" or not known:
+            continue
+        place = place_of(device, root)
+        one = _one(device, place, known, names, hosts, root)
+        if one is not None:
+            found[device.name] = one
+    return found
+
+
+def controllers_at(place: Place, controllers: t.Iterable[Controller]) -> list[Controller]:
+    """The controllers a disk at this place can be behind: by the PCI function, else every one with its driver whose function is not told."""
+    known = list(controllers)
+    same = [controller for controller in known if controller.pci_address is not None and controller.pci_address == place.pci_address]
+    untold = [controller for controller in known if _drives(place, controller) and (controller.pci_address is None or place.pci_address is None)]
+    return same or untold
+
+
+def _one(device: BlockDevice, place: Place, controllers: list[Controller], names: t.Mapping[str, list[Match]], hosts: list[str], root: Path) -> Match | None:
+    """The only thing this disk can be; ``None`` if there is none or more than one."""
+    by_name = _unique([one for name in sorted(_names_of(device, root)) for one in names.get(name, ()) if _drives(place, one[0])])
+    if by_name:
+        if len(by_name) > 1:
+            by_name = [one for one in by_name if one[0].pci_address is not None and one[0].pci_address == place.pci_address]
+        return by_name[0] if len(by_name) == 1 else None
+    near = controllers_at(place, controllers)
+    # Addresses repeat on every card. Without a PCI function there must be only one card, to the tool and to the kernel.
+    sure = len(near) == 1 and (place.pci_address in (one.pci_address for one in near if one.pci_address) or hosts.count(place.driver or "") <= 1)
+    by_address = [(near[0], volume) for volume in near[0].volumes if volume.scsi is not None and volume.scsi == place.address] if sure else []
+    by_path = [one for controller in near for one in _called(controller, {device.path, *device.links, *device.by_id})]
+    by_serial = [(controller, drive) for controller in near for drive in controller.drives if drive.serial and drive.serial == device.serial]
+    candidates = _unique([*by_address, *by_path, *by_serial])
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _by_name(controllers: t.Iterable[Controller]) -> dict[str, list[Match]]:
+    """Everything with a world wide name, by that name."""
+    found: dict[str, list[Match]] = {}
+    for controller in controllers:
+        for exposed in (*controller.volumes, *controller.drives):
+            if exposed.wwn:
+                found.setdefault(exposed.wwn, []).append((controller, exposed))
+    return found
+
+
+def _names_of(device: BlockDevice, root: Path) -> set[str]:
+    """The world wide names of a disk as plain hexadecimal digits.
+
+    ``ID_WWN`` is left out where there is an extension: it is the first half of the name then, which all volumes of a controller may share.
+    """
+    properties = device.properties
+    said = [device.wwn, _text(root / "sys/class/block" / device.name / "device/wwid"), _text(root / "sys/class/block" / device.name / "wwid")]
+    said += [properties.get("ID_WWN_WITH_EXTENSION") or properties.get("ID_WWN"), properties.get("ID_SERIAL"), (device.dm_uuid or "").replace("mpath-", "", 1)]
+    whole = {name for text in said if text for name in (_digits(text),) if name}
+    return {name for name in whole if not any(other != name and other.startswith(name) for other in whole)}
+
+
+def _digits(text: str) -> str | None:
+    """``naa.600…``, ``0x600…`` and the SCSI identifier ``3600…`` as digits; ``None`` for anything that is no such name."""
+    name = text.strip().lower()
+    for prefix in ("naa.", "eui.", "0x"):
+        if name.startswith(prefix):
+            name = name[len(prefix) :]
+            break
+    else:
+        if name[:1] in ("2", "3") and len(name) in (17, 33):
+            name = name[1:]
+    return name if _IDENTIFIER.match(name) else None
+
+
+def _drives(place: Place, controller: Controller) -> bool:
+    """Whether the driver of the disk can be the driver of the controller."""
+    if place.driver is None:
+        return True
+    if controller.driver is not None:
+        return controller.driver == place.driver
+    return place.driver in DRIVERS_OF_TOOL.get(controller.provider, (place.driver,))
+
+
+def _called(controller: Controller, paths: t.AbstractSet[str]) -> list[Match]:
+    """What the tool says the kernel calls so."""
+    found: list[Match] = [(controller, volume) for volume in controller.volumes if volume.os_device in paths]
+    devices = controller.traits.get("drive_devices", {})
+    return found + [(controller, drive) for drive in controller.drives if devices.get(drive.address) in paths]
+
+
+def _unique(found: t.Iterable[Match]) -> list[Match]:
+    unique: list[Match] = []
+    for one in found:
+        if not any(one[0] is other[0] and one[1] is other[1] for other in unique):
+            unique.append(one)
+    return unique
+
+
+def _drivers_of_hosts(root: Path) -> list[str]:
+    """The driver of every SCSI host."""
+    folder = root / "sys/class/scsi_host"
+    names = sorted(os.listdir(folder)) if folder.is_dir() else []
+    return [_text(folder / name / "proc_name") or "" for name in names]
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(errors="replace").strip("\n\0 ") or None
+    except OSError:
+        return None

@@ -1,0 +1,363 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What the caches of a RAID controller make of a flushed write on each of its volumes.
+
+A controller that writes back answers a flush as soon as the data are in its own memory, so a flush proves nothing about the drives.
+What was flushed is in the controller's memory (safe while its battery or capacitor is), in the caches of its drives (lost, for
+controllers do not pass flushes on to members unless they say so), or on the SSDs of a cache inside the controller.
+
+The tools run only if there is a disk behind a controller at all, and each runs once.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on_host
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+    CACHED,
+    DEFAULT,
+    DISABLED,
+    ENABLED,
+    PER_DRIVE,
+    UNKNOWN,
+    WRITETHROUGH,
+    CacheVolume,
+    Controller,
+    Volume,
+    writes_back,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+
+LAYER = "controller"
+#: The tools for the controllers of each kernel driver and who makes them: what to install where nothing can be read.
+TOOLS: t.Mapping[str, str] = {
+    "megaraid_sas": "storcli (Broadcom) or perccli (Dell)",
+    "mpi3mr": "storcli2 (Broadcom) or perccli2 (Dell)",
+    "mpt3sas": "storcli (Broadcom)",
+    "aacraid": "arcconf (Adaptec, Microchip)",
+    "smartpqi": "arcconf (Microchip) or ssacli (HPE)",
+    "hpsa": "ssacli (HPE)",
+    "cciss": "ssacli or hpacucli (HPE)",
+}
+#: SSD caches that survive the loss of one SSD.
+_REDUNDANT = frozenset({"1", "1E", "5", "5EE", "6", "10", "50", "60"})
+_HOLDS_DIRTY = frozenset({"writeback", "instant_writeback", "writeback_with_writethrough"})
+#: Modes in which disks are drives as they are.
+_PASSING = frozenset({"hba", "jbod"})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is known of one disk behind a controller; the fields of a layer of the stack, in their order.
+
+    :param volatile: whether acknowledged writes may be lost in a power cut here; ``None`` if that is not known.
+    :param why: a clause that can follow the name of the disk.
+    :param loses: whether flushed writes can be lost here.
+    """
+
+    state: t.Mapping[str, t.Any] = field(default_factory=dict)
+    volatile: bool | None = None
+    why: str = ""
+    loses: bool = False
+
+
+@dataclass(frozen=True)
+class Behind:
+    """All disks behind RAID controllers.
+
+    :param findings: by kernel name.
+    :param passed_through: kernel names of disks that are drives as they are (HBA mode, JBOD): only the drive itself tells of its cache.
+    :param problems: tools that failed, one sentence each.
+    """
+
+    findings: t.Mapping[str, Finding] = field(default_factory=dict)
+    passed_through: frozenset[str] = frozenset()
+    problems: tuple[str, ...] = ()
+
+
+Facts = t.TypeVar("Facts")
+
+
+def controller_facts(
+    devices: Devices,
+    runner: Runner,
+    root: Path,
+    facts: t.Callable[..., Facts],
+    find_tools: t.Callable[[Runner], t.Sequence[Provider]],
+    protected: t.Collection[str] = (),
+) -> t.Iterator[tuple[str, Facts]]:
+    """The layer ``controller`` of every disk behind a RAID controller; nothing for drives that are passed through.
+
+    :param facts: makes one, from layer, state, volatile, why and loses.
+    :param find_tools: see :func:`read_behind`, as for ``protected``.
+    :raises StorageError: after everything else was told, if a tool failed.
+    """
+    behind = read_behind(devices, runner, root, find_tools, protected)
+    for name, finding in behind.findings.items():
+        yield name, facts(LAYER, finding.state, finding.volatile, finding.why, finding.loses)
+    if behind.problems:
+        raise CommandFailed(" ".join(behind.problems))
+
+
+def read_behind(
+    devices: t.Iterable[BlockDevice],
+    runner: Runner,
+    root: Path,
+    find_tools: t.Callable[[Runner], t.Sequence[Provider]],
+    protected: t.Collection[str] = (),
+) -> Behind:
+    """Ask the tools about the disks behind RAID controllers; if there is no such disk, look for no tool and ask nobody.
+
+    :param find_tools: the tools that are on the host.
+    :param protected: serials, WWNs or models of drives whose cache is known to survive a power cut.
+    """
+    disks = [device for device in devices if device.transport == "raid" and device.kind == "disk" and device.size]
+    if not disks:
+        return Behind()
+    drivers = {disk.driver for disk in disks}
+    controllers: list[Controller] = []
+    problems: dict[str, str] = {}
+    asked: set[str] = set()
+    for tool in find_tools(runner):
+        if not any(driver in on_host.DRIVERS_OF_TOOL.get(tool.name, (driver,)) for driver in drivers):
+            continue
+        asked.add(tool.name)
+        try:
+            reading = tool.read()
+        except StorageError as error:
+            problems[tool.name] = error.message
+            continue
+        controllers += [one for one in reading.controllers if not any(_same(one, other) for other in controllers)]
+        if reading.not_understood:
+            problems[tool.name] = f"{tool.name}: not understood: {'; '.join(reading.not_understood[:3])}."
+        elif not reading.complete:
+            problems[tool.name] = f"{tool.name}: its output is not whole."
+    return _judge(disks, controllers, root, _Asked(frozenset(asked), problems), frozenset(word.strip().lower() for word in protected))
+
+
+def _same(one: Controller, other: Controller) -> bool:
+    """Whether two tools tell of one controller."""
+    if one.provider == other.provider:
+        return False
+    if one.serial and other.serial:
+        return one.serial == other.serial
+    if one.pci_address and other.pci_address:
+        return one.pci_address == other.pci_address
+    # Rebranded tools number the controllers alike.
+    return one.id == other.id and one.provider.replace("perc", "stor") == other.provider.replace("perc", "stor")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The tools that were asked, by name, and what is wrong with the answers of some."""
+
+    tools: frozenset[str]
+    problems: t.Mapping[str, str]
+
+
+def _judge(disks: t.Sequence[BlockDevice], controllers: t.Sequence[Controller], root: Path, asked: _Asked, protected: frozenset[str]) -> Behind:
+    matches = on_host.match(disks, controllers, root)
+    findings: dict[str, Finding] = {}
+    passed: set[str] = set()
+    for disk in disks:
+        matched = matches.get(disk.name)
+        near = on_host.controllers_at(on_host.place_of(disk, root), controllers)
+        if matched is not None and isinstance(matched[1], Volume):
+            findings[disk.name] = volume_finding(matched[0], matched[1], protected)
+        elif matched is not None or (len(near) == 1 and near[0].mode in _PASSING):
+            passed.add(disk.name)
+        else:
+            findings[disk.name] = _unmatched(disk, near, asked)
+    return Behind(findings, frozenset(passed), tuple(asked.problems.values()))
+
+
+def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], asked: _Asked) -> Finding:
+    """A disk of which no tool tells, with what to do about it."""
+    driver = disk.driver or "unknown driver"
+    behind = f"is behind a RAID controller ({driver})"
+    fitting = [tool for tool, drivers in on_host.DRIVERS_OF_TOOL.items() if tool in asked.tools and driver in drivers]
+    failed = [asked.problems[tool].rstrip(".") for tool in fitting if tool in asked.problems]
+    if driver not in TOOLS:
+        why = f"{behind} that none of the known tools reads"
+    elif near:
+        why = f"{behind}, and none of the volumes of {' and '.join(controller.called for controller in near)} is surely this disk"
+    elif failed:
+        why = f"{behind}, and its caches could not be read: {failed[0]}"
+    elif fitting:
+        why = f"{behind}, and {' and '.join(fitting)} shows no controller there; such controllers are read by {TOOLS[driver]}"
+    else:
+        why = f"{behind}, and the tool that tells of its caches is not installed: {TOOLS[driver]}"
+    return Finding({"controller": near[0].model if len(near) == 1 else None, "driver": disk.driver}, None, why)
+
+
+def volume_finding(controller: Controller, volume: Volume, protected: t.Container[str] = frozenset()) -> Finding:
+    """What a flushed write on a volume is worth, as far as its controller decides; pure.
+
+    The worst word counts: what loses writes, then what is not known, then what keeps them.
+
+    :param protected: in lower case, serials, WWNs or models of drives that keep their cache through a power cut.
+    """
+    drives = drive_caches(controller, volume)
+    called = f"is volume {volume.name or volume.id} of {controller.called}"
+    losing, unknown, kept = [], [], []
+    for verdict, words in (
+        _own_cache(controller, volume),
+        _drives_verdict(drives, _all_protected(controller, volume, protected)),
+        *_ssd_verdicts(controller, volume),
+    ):
+        (losing if verdict else unknown if verdict is None else kept).append(words)
+    state = _state(controller, volume, drives)
+    if losing:
+        return Finding(state, True, f"{called}, which {' and '.join(losing)}", loses=True)
+    if unknown:
+        return Finding(state, None, f"{called}, and {' and '.join(unknown)}")
+    return Finding(state, False, f"{called}, which {' and '.join(kept)}")
+
+
+def _own_cache(controller: Controller, volume: Volume) -> tuple[bool | None, str]:
+    """Whether the controller's own cache loses writes in a power cut, and the words for it."""
+    holds = writes_back(volume.write.effective)
+    how = "writes back"
+    if volume.io.effective == CACHED and holds is not True:
+        # With cached I/O, writes are cached whatever the write policy says.
+        holds, how = True, "caches writes (I/O policy cached)"
+    if holds is None:
+        return None, "its tool does not tell whether it writes back"
+    if not holds:
+        return False, "writes through"
+    protects = controller.protection.protects
+    said = f" ({controller.protection.said})" if controller.protection.said else ""
+    if protects is None:
+        return None, f"it {how} while nothing is told of the battery or capacitor that would protect its cache{said}"
+    if protects:
+        return False, f"{how} into a protected cache{said}"
+    return True, f"answers flushes from its own cache, {how} and has no working protection: {_condition(controller)}{said}"
+
+
+def _condition(controller: Controller) -> str:
+    """The state of the protection as a clause."""
+    if controller.protection.kind == "none":
+        return "it has neither battery nor capacitor"
+    unit = controller.protection.kind if controller.protection.kind != UNKNOWN else "battery or capacitor"
+    words = {"failed": "has failed", "missing": "is missing", "learning": "is in a learn cycle"}
+    return f"its {unit} {words.get(controller.protection.health, 'is ' + controller.protection.health)}"
+
+
+def drive_caches(controller: Controller, volume: Volume) -> str:
+    """The caches of the drives below a volume: ``enabled`` if one is, ``disabled`` if all are known to be, else ``default`` or ``unknown``.
+
+    What a drive says counts more than a policy, and a policy counts only where drives say nothing.
+    """
+    by_address = {drive.address: drive.write_cache for drive in controller.drives}
+    told = [by_address.get(address, UNKNOWN) for address in volume.members]
+    if ENABLED in told:
+        return ENABLED
+    if told and all(word == DISABLED for word in told):
+        return DISABLED
+    policy = volume.drive_cache
+    if policy == UNKNOWN:
+        policy = next((controller.drive_cache[name] for name in ("configured", "all") if name in controller.drive_cache), UNKNOWN)
+    return UNKNOWN if policy == PER_DRIVE else policy
+
+
+def _all_protected(controller: Controller, volume: Volume, protected: t.Container[str]) -> bool:
+    """Whether every drive of a volume is declared to keep its cache."""
+    drives = {drive.address: drive for drive in controller.drives}
+    known = [drives.get(address) for address in volume.members]
+    return bool(known) and all(
+        drive is not None and any(word is not None and word.strip().lower() in protected for word in (drive.serial, drive.wwn, drive.model)) for drive in known
+    )
+
+
+def _drives_verdict(drives: str, protected: bool) -> tuple[bool | None, str]:
+    if protected and drives != DISABLED:
+        return False, "has drives that are declared safe from power cuts"
+    if drives == ENABLED:
+        return True, "answers flushes itself and leaves what was flushed in the caches of its drives, which are on"
+    if drives == DISABLED:
+        return False, "keeps the caches of its drives off"
+    if drives == DEFAULT:
+        return None, "it answers flushes itself while the caches of its drives are left at their default, which is not told"
+    return None, "it answers flushes itself while nothing is told of the caches of its drives"
+
+
+def _ssd_verdicts(controller: Controller, volume: Volume) -> t.Iterator[tuple[bool | None, str]]:
+    """What an SSD cache inside the controller means; nothing where it holds no writes."""
+    cache = volume.maxcache
+    if cache is None:
+        if volume.acceleration == "maxcache":
+            yield None, "nothing is told of how its SSD cache writes"
+        return
+    on = cache.write.effective if cache.write.effective != UNKNOWN else cache.write.configured
+    if on == DISABLED or cache.write_policy == WRITETHROUGH:
+        return
+    if on == UNKNOWN and cache.write_policy == UNKNOWN:
+        if volume.acceleration == "maxcache" or cache.cache_volume is not None or cache.dirty == "dirty":
+            yield None, "nothing is told of whether its SSD cache holds writes"
+        return
+    container = _container(controller, cache.cache_volume)
+    if cache.write_policy == UNKNOWN:
+        yield None, "the write policy of its SSD cache is not told"
+    elif container is None or container.raid_level == UNKNOWN:
+        yield None, "its SSD cache holds writes while nothing is told of the redundancy of that cache"
+    elif container.raid_level not in _REDUNDANT:
+        yield True, f"holds flushed writes in an SSD cache (volume {container.id}) that does not survive the loss of one SSD"
+    elif any(drive.write_cache == ENABLED for drive in controller.drives if drive.address in container.members):
+        yield True, f"holds flushed writes on SSDs (cache volume {container.id}) whose own caches are on"
+    else:
+        yield False, f"holds writes on redundant SSDs (cache volume {container.id})"
+
+
+def _container(controller: Controller, wanted: str | None) -> CacheVolume | None:
+    """The SSD cache of a volume: the one it names, else the only one of the controller."""
+    volumes = controller.maxcache.volumes if controller.maxcache is not None else ()
+    if wanted is not None:
+        return next((one for one in volumes if one.id == wanted), None)
+    return volumes[0] if len(volumes) == 1 else None
+
+
+def _state(controller: Controller, volume: Volume, drives: str) -> dict[str, t.Any]:
+    """The settings that are in force, as plain data."""
+    protection = controller.protection
+    ssd = None
+    if volume.maxcache is not None:
+        container = _container(controller, volume.maxcache.cache_volume)
+        ssd = {
+            "read": volume.maxcache.read.effective,
+            "write": volume.maxcache.write.effective,
+            "write_policy": volume.maxcache.write_policy,
+            "dirty": volume.maxcache.dirty,
+            "cache_volume": container.id if container is not None else None,
+            "raid_level": container.raid_level if container is not None else UNKNOWN,
+        }
+    return {
+        "controller": controller.model,
+        "id": controller.id,
+        "provider": controller.provider,
+        "driver": controller.driver,
+        "volume": volume.id,
+        "volume_name": volume.name,
+        "raid_level": volume.raid_level,
+        "status": volume.status,
+        "write": {"configured": volume.write.configured, "effective": volume.write.effective},
+        "read": {"configured": volume.read.configured, "effective": volume.read.effective},
+        "io": volume.io.effective,
+        "drive_cache": drives,
+        "protection": {"kind": protection.kind, "health": protection.health, "said": protection.said},
+        "cache_status": controller.cache.status,
+        "cache_reason": controller.cache.reason,
+        "ssd_cache": ssd,
+    }

@@ -1,0 +1,298 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a flushed write on a volume of a RAID controller is worth, and what is said where nothing can be read."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+    CacheVolume,
+    Controller,
+    Drive,
+    MaxCache,
+    Policy,
+    Protection,
+    Reading,
+    Volume,
+    VolumeMaxCache,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import SsaCli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import controller_facts, drive_caches, read_behind, volume_finding
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack import AT_RISK, DURABLE, LayerFacts, Stack
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+HEALTHY = Protection("battery", "healthy", said="Optimal")
+FAILED = Protection("battery", "failed", said="Failed (Replace Batteries)")
+THROUGH = Policy("writethrough", "writethrough")
+BACK = Policy("writeback", "writeback")
+DISK = BlockDevice("sda", "/dev/sda", "8:0", size=1 << 30, transport="raid", driver="megaraid_sas", wwn="0x" + "6" * 32)
+
+
+def volume(**changes: t.Any) -> Volume:
+    plain = Volume("0", name="data", wwn="6" * 32, write=THROUGH, read=Policy("none", "none"), io=Policy("direct", "direct"), drive_cache="disabled")
+    return dataclasses.replace(plain, **changes)
+
+
+def controller(**changes: t.Any) -> Controller:
+    return dataclasses.replace(Controller("storcli", "0", model="MODEL", driver="megaraid_sas", protection=HEALTHY, volumes=(volume(),)), **changes)
+
+
+@pytest.mark.parametrize(
+    ("write", "protection", "drives", "volatile", "loses", "words"),
+    [
+        (THROUGH, HEALTHY, "disabled", False, False, "writes through and keeps the caches of its drives off"),
+        (THROUGH, FAILED, "disabled", False, False, "writes through"),
+        (Policy("writeback", "writethrough"), FAILED, "disabled", False, False, "writes through"),
+        (BACK, HEALTHY, "disabled", False, False, "into a protected cache (Optimal)"),
+        (BACK, FAILED, "disabled", True, True, "its battery has failed (Failed (Replace Batteries))"),
+        (Policy("writeback_always", "writeback_always"), Protection("capacitor", "missing"), "disabled", True, True, "its capacitor is missing"),
+        (BACK, Protection("capacitor", "charging"), "disabled", True, True, "its capacitor is charging"),
+        (BACK, Protection("none"), "disabled", True, True, "neither battery nor capacitor"),
+        (BACK, Protection(), "disabled", None, False, "nothing is told of the battery or capacitor"),
+        (Policy("writeback", "unknown"), HEALTHY, "disabled", None, False, "does not tell whether it writes back"),
+        (THROUGH, HEALTHY, "enabled", True, True, "answers flushes itself"),
+        (BACK, HEALTHY, "enabled", True, True, "in the caches of its drives, which are on"),
+        (THROUGH, HEALTHY, "default", None, False, "left at their default"),
+        (THROUGH, HEALTHY, "unknown", None, False, "nothing is told of the caches of its drives"),
+        (BACK, HEALTHY, "default", None, False, "default"),
+        (BACK, FAILED, "unknown", True, True, "battery has failed"),
+        (Policy(), Protection(), "enabled", True, True, "caches of its drives"),
+    ],
+)
+def test_verdicts(write: Policy, protection: Protection, drives: str, volatile: bool | None, loses: bool, words: str) -> None:
+    finding = volume_finding(controller(protection=protection), volume(write=write, drive_cache=drives))
+    assert (finding.volatile, finding.loses) == (volatile, loses)
+    assert finding.why.startswith("is volume data of controller 0 (MODEL, storcli), ")
+    assert words in finding.why
+
+
+def test_cached_io_writes_back_whatever_the_write_policy_says() -> None:
+    cached = volume(io=Policy("cached", "cached"))
+    assert volume_finding(controller(protection=FAILED), cached).loses
+    assert volume_finding(controller(), cached).volatile is False
+    assert "I/O policy cached" in volume_finding(controller(protection=FAILED), cached).why
+
+
+@pytest.mark.parametrize(
+    ("told", "policy", "classes", "result"),
+    [
+        (("disabled", "disabled"), "enabled", {}, "disabled"),
+        (("disabled", "enabled"), "disabled", {}, "enabled"),
+        (("unknown", "disabled"), "disabled", {}, "disabled"),
+        (("unknown", "disabled"), "unknown", {}, "unknown"),
+        (("unknown", "unknown"), "default", {}, "default"),
+        (("unknown", "unknown"), "unknown", {"all": "disabled"}, "disabled"),
+        (("unknown", "unknown"), "unknown", {"all": "per_drive"}, "unknown"),
+        (("unknown", "unknown"), "unknown", {"configured": "enabled", "unconfigured": "disabled"}, "enabled"),
+        ((), "unknown", {}, "unknown"),
+        ((), "disabled", {}, "disabled"),
+    ],
+)
+def test_what_the_drives_do(told: tuple[str, ...], policy: str, classes: dict[str, str], result: str) -> None:
+    drives = tuple(Drive(f"252:{index}", write_cache=word) for index, word in enumerate(told))
+    one = volume(drive_cache=policy, members=tuple(drive.address for drive in drives))
+    assert drive_caches(controller(drives=(*drives, Drive("252:9", write_cache="enabled")), drive_cache=classes), one) == result
+
+
+def test_drives_that_are_declared_safe() -> None:
+    drives = (Drive("252:0", write_cache="enabled", model="PLP MODEL"), Drive("252:1", serial="S1"))
+    one = volume(members=("252:0", "252:1"), drive_cache="unknown")
+    assert volume_finding(controller(drives=drives), one, {"plp model", "s1"}).volatile is False
+    assert volume_finding(controller(drives=drives), one, {"plp model"}).loses
+
+
+ON = Policy("enabled", "enabled")
+
+
+def ssd(level: str, cache: VolumeMaxCache, drives: tuple[Drive, ...] = ()) -> tuple[Controller, Volume]:
+    pool = MaxCache(generation="container", volumes=(CacheVolume("100", raid_level=level, members=("0,7",)),))
+    return controller(maxcache=pool, drives=drives), volume(maxcache=cache)
+
+
+@pytest.mark.parametrize(
+    ("level", "cache", "drives", "volatile", "loses"),
+    [
+        ("0", VolumeMaxCache(write=ON, write_policy="writeback"), (), True, True),
+        ("0", VolumeMaxCache(write=ON, write_policy="instant_writeback"), (), True, True),
+        ("1", VolumeMaxCache(write=ON, write_policy="writeback"), (), False, False),
+        ("1", VolumeMaxCache(write=ON, write_policy="writeback"), (Drive("0,7", write_cache="enabled"),), True, True),
+        ("unknown", VolumeMaxCache(write=ON, write_policy="writeback"), (), None, False),
+        ("0", VolumeMaxCache(write=ON, write_policy="writethrough"), (), False, False),
+        ("0", VolumeMaxCache(write=ON), (), None, False),
+        ("0", VolumeMaxCache(write=Policy("disabled", "disabled"), write_policy="writeback"), (), False, False),
+        ("0", VolumeMaxCache(read=ON), (), False, False),
+        ("0", VolumeMaxCache(write_policy="writeback", cache_volume="100"), (), True, True),
+        ("1", VolumeMaxCache(write_policy="writeback", cache_volume="101"), (), None, False),
+        ("1", VolumeMaxCache(dirty="dirty"), (), None, False),
+    ],
+)
+def test_ssd_caches(level: str, cache: VolumeMaxCache, drives: tuple[Drive, ...], volatile: bool | None, loses: bool) -> None:
+    finding = volume_finding(*ssd(level, cache, drives))
+    assert (finding.volatile, finding.loses) == (volatile, loses)
+    assert finding.state["ssd_cache"]["write_policy"] == cache.write_policy
+
+
+def test_an_ssd_cache_of_which_nothing_is_told_is_unknown() -> None:
+    assert volume_finding(controller(), volume(acceleration="maxcache")).volatile is None
+
+
+def test_the_state_is_plain_data() -> None:
+    state = volume_finding(controller(), volume(write=BACK)).state
+    assert (state["controller"], state["provider"], state["id"], state["volume"], state["volume_name"]) == ("MODEL", "storcli", "0", "0", "data")
+    assert (state["write"], state["drive_cache"]) == ({"configured": "writeback", "effective": "writeback"}, "disabled")
+    assert state["protection"] == {"kind": "battery", "health": "healthy", "said": "Optimal"}
+
+
+class Tool:
+    """A tool that is there and tells what it is given."""
+
+    def __init__(self, name: str, *controllers: Controller, error: str = "", doubts: tuple[str, ...] = ()) -> None:
+        self.name = name
+        self.reading = Reading(controllers, doubts, complete=not doubts)
+        self.error = error
+        self.reads = 0
+
+    def read(self) -> Reading:
+        self.reads += 1
+        if self.error:
+            raise CommandFailed(self.error)
+        return self.reading
+
+
+def behind(tmp_path: Path, *tools: Tool, disks: t.Sequence[BlockDevice] = (DISK,)) -> t.Any:
+    return read_behind(disks, ScriptedRunner({}), tmp_path, lambda runner: tools)
+
+
+def test_without_a_disk_behind_a_controller_nobody_is_asked(tmp_path: Path) -> None:
+    def find_tools(runner: t.Any) -> t.Any:
+        raise AssertionError
+
+    for disk in (dataclasses.replace(DISK, transport="sata", driver="ahci"), dataclasses.replace(DISK, size=0), dataclasses.replace(DISK, kind="partition")):
+        assert read_behind([disk], ScriptedRunner({}), tmp_path, find_tools).findings == {}
+
+
+def test_only_tools_for_the_drivers_that_are_there_are_asked_and_once(tmp_path: Path) -> None:
+    right, wrong = Tool("storcli", controller()), Tool("arcconf")
+    found = behind(tmp_path, right, wrong, disks=(DISK, dataclasses.replace(DISK, name="sdb", path="/dev/sdb", wwn=None)))
+    assert (right.reads, wrong.reads) == (1, 0)
+    assert found.findings["sda"].volatile is False
+    assert found.findings["sdb"].volatile is None
+    assert "none of the volumes of controller 0 (MODEL, storcli) is surely this disk" in found.findings["sdb"].why
+
+
+@pytest.mark.parametrize(
+    ("driver", "tools"),
+    [
+        ("megaraid_sas", ("storcli (Broadcom)", "perccli (Dell)")),
+        ("mpi3mr", ("storcli2 (Broadcom)", "perccli2 (Dell)")),
+        ("aacraid", ("arcconf (Adaptec, Microchip)",)),
+        ("smartpqi", ("arcconf (Microchip)", "ssacli (HPE)")),
+        ("hpsa", ("ssacli (HPE)",)),
+    ],
+)
+def test_a_missing_tool_is_named_with_its_vendor(tmp_path: Path, driver: str, tools: tuple[str, ...]) -> None:
+    finding = behind(tmp_path, disks=[dataclasses.replace(DISK, driver=driver)]).findings["sda"]
+    assert (finding.volatile, finding.loses) == (None, False)
+    assert "is not installed" in finding.why
+    assert all(tool in finding.why for tool in tools)
+
+
+def test_a_controller_that_no_tool_reads(tmp_path: Path) -> None:
+    assert "arcmsr" in behind(tmp_path, disks=[dataclasses.replace(DISK, driver="arcmsr")]).findings["sda"].why
+
+
+def test_a_tool_that_sees_nothing_is_not_the_last_word(tmp_path: Path) -> None:
+    finding = behind(tmp_path, Tool("arcconf"), disks=[dataclasses.replace(DISK, driver="smartpqi")]).findings["sda"]
+    assert finding.volatile is None
+    assert "arcconf shows no controller there" in finding.why
+    assert "ssacli (HPE)" in finding.why
+
+
+def test_a_tool_that_fails_leaves_the_others_their_word(tmp_path: Path) -> None:
+    other = dataclasses.replace(DISK, name="sdb", path="/dev/sdb", driver="aacraid", wwn=None)
+    found = behind(tmp_path, Tool("storcli", controller()), Tool("arcconf", error="arcconf did not end."), disks=(DISK, other))
+    assert found.findings["sda"].volatile is False
+    assert "could not be read: arcconf did not end" in found.findings["sdb"].why
+    assert found.problems == ("arcconf did not end.",)
+
+
+def test_what_was_not_understood_is_a_problem(tmp_path: Path) -> None:
+    found = behind(tmp_path, Tool("storcli", controller(), doubts=("line 7: 'odd'",)))
+    assert "line 7: 'odd'" in found.problems[0]
+    assert "sda" in found.findings
+
+
+def test_two_tools_for_one_controller_are_one_controller(tmp_path: Path) -> None:
+    twins = (Tool("storcli", controller(serial="S")), Tool("perccli", controller(provider="perccli", serial="S")))
+    assert behind(tmp_path, *twins).findings["sda"].volatile is False
+    rebranded = (Tool("storcli", controller()), Tool("perccli", controller(provider="perccli")))
+    assert behind(tmp_path, *rebranded).findings["sda"].volatile is False
+
+
+def test_drives_that_are_passed_through_speak_for_themselves(tmp_path: Path) -> None:
+    jbod = controller(volumes=(), drives=(Drive("252:0", wwn="6" * 32, usage="jbod"),))
+    found = behind(tmp_path, Tool("storcli", jbod))
+    assert (dict(found.findings), found.passed_through) == ({}, {"sda"})
+    hba = controller(volumes=(), mode="hba")
+    assert behind(tmp_path, Tool("storcli", hba)).passed_through == {"sda"}
+
+
+def test_facts_for_the_stack_and_its_verdict(tmp_path: Path) -> None:
+    tool = Tool("storcli", controller(volumes=(volume(write=BACK),)))
+    facts = dict(controller_facts([DISK], ScriptedRunner({}), tmp_path, LayerFacts, lambda runner: [tool]))
+    assert facts["sda"].layer == "controller"
+    verdict = Stack(Devices([DISK]), {"sda": [facts["sda"]]}).verdict(DISK)
+    assert (verdict.verdict, verdict.unflushed) == (DURABLE, "kept")
+    assert verdict.reason == (
+        "/dev/sda is volume data of controller 0 (MODEL, storcli), which writes back into a protected cache (Optimal) and keeps the caches of its drives off."
+    )
+    tool = Tool("storcli", controller(protection=FAILED, volumes=(volume(write=BACK),)))
+    facts = dict(controller_facts([DISK], ScriptedRunner({}), tmp_path, LayerFacts, lambda runner: [tool]))
+    assert Stack(Devices([DISK]), {"sda": [facts["sda"]]}).verdict(DISK).verdict == AT_RISK
+
+
+def test_facts_come_before_the_error_of_a_tool(tmp_path: Path) -> None:
+    found = []
+    tools = [Tool("storcli", error="storcli did not end.")]
+    with pytest.raises(StorageError, match="storcli did not end"):
+        for name, facts in controller_facts([DISK], ScriptedRunner({}), tmp_path, LayerFacts, lambda runner: tools):
+            found.append((name, facts.volatile))
+    assert found == [("sda", None)]
+
+
+def test_with_a_real_reader(tmp_path: Path) -> None:
+    text = """
+Smart Array P000 in Slot 0
+   Controller Status: OK
+   Cache Board Present: True
+   Cache Status: Temporarily Disabled
+   Cache Status Details: Cache disabled; low batteries.
+   Drive Write Cache: Disabled
+   No-Battery Write Cache: Disabled
+   Battery/Capacitor Status: Failed (Replace Batteries)
+   Driver Name: hpsa
+
+   Array: A
+      Status: OK
+
+      Logical Drive: 1
+         Status: OK
+         Caching:  Enabled
+         Unique Identifier: 66666666666666666666666666666666
+"""
+    tool = SsaCli(ScriptedRunner({("ssacli",): Reply(text)}), "ssacli")
+    found = read_behind([dataclasses.replace(DISK, driver="hpsa")], tool.runner, tmp_path, lambda runner: [tool])
+    finding = found.findings["sda"]
+    assert (finding.volatile, finding.loses) == (False, False)
+    assert finding.state["write"] == {"configured": "writeback", "effective": "writethrough"}
+    assert finding.state["cache_reason"] == "Cache disabled; low batteries."

@@ -86,7 +86,7 @@ class ArcConf(Provider):
             said = f"{completed.command_line} ended with exit status {completed.rc}: {completed.last_words}"
             reading = Reading(reading.controllers, (*reading.not_understood, said), complete=False)
         numbers = [controller.id for controller in reading.controllers if controller.id != UNKNOWN]
-        match = re.search(r"controllers found\s*:\s*(\d{1,2})\b", completed.stdout, re.IGNORECASE)
+        match = re.search(r"controllers found\s*:\s*([0-9]{1,2})\b", completed.stdout, re.IGNORECASE)
         for number in range(1, int(match.group(1)) + 1 if match else 1):
             # Cut output: the tool numbers its controllers from 1.
             if len(numbers) < int(match.group(1) if match else 0) and str(number) not in numbers:

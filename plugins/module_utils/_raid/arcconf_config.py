@@ -83,7 +83,7 @@ class Config:
             return words.AACRAID
         if parts & {"green", "cache", "policy"} or labels & _SMART_LABELS or "array" in self.sections:
             return words.SMART
-        if re.fullmatch(r"\d+\.\d+-\d+ \(\d+\)", self.main.value("firmware", part="version") or ""):
+        if re.fullmatch(r"[0-9]+\.[0-9]+-[0-9]+ \([0-9]+\)", self.main.value("firmware", part="version") or ""):
             return words.AACRAID
         return UNKNOWN
 
@@ -309,7 +309,7 @@ _SMART_LABELS = frozenset(
 
 
 def _scsi(disk: str) -> tuple[int, int, int] | None:
-    match = re.search(r"\(Bus: *(\d+), *Target: *(\d+), *Lun: *(\d+)\)", disk, re.IGNORECASE)
+    match = re.search(r"\(Bus: *([0-9]{1,6}), *Target: *([0-9]{1,6}), *Lun: *([0-9]{1,6})\)", disk, re.IGNORECASE)
     return (int(match.group(1)), int(match.group(2)), int(match.group(3))) if match else None
 
 

@@ -57,7 +57,7 @@ def drive_of(block: Block, mode: str, values: Values) -> Located | None:
     if _NO_DRIVE.search(kind):
         return None
     reported = block.find("reported channel,device(t:l)", "reported channel,device", "channel,device(t:l)")
-    match = re.match(r"(\d+) ?, ?(\d+)(?:\(|$)", reported.value) if reported is not None else None
+    match = re.match(r"([0-9]{1,6}) ?, ?([0-9]{1,6})(?:\(|$)", reported.value) if reported is not None else None
     if match is None:
         where = (reported.number, reported.text) if reported is not None else (block.line, f"Device #{block.number}")
         values.problems.append(f"{problem(*where)}: a drive without its channel and device")
@@ -131,16 +131,16 @@ def _ordered(found: t.Mapping[str, str]) -> Place:
 
 def segments_of(block: Block) -> list[Segment]:
     """The members that a volume lists as present; missing ones have no drive."""
-    pairs = re.findall(r"(\d+),(\d+)", block.value("drive(s) (channel,device)") or "")
+    pairs = re.findall(r"\b([0-9]{1,6}),([0-9]{1,6})\b", block.value("drive(s) (channel,device)") or "")
     segments = [Segment(None, (), f"{channel},{device}", None) for channel, device in pairs]
     for line in block.lines:
-        if line.part != "segments" or not re.fullmatch(r"(?:group \d+, ?)?(?:segment|device) (\d+)", line.label):
+        if line.part != "segments" or not re.fullmatch(r"(?:group [0-9]{1,6}, ?)?(?:segment|device) ([0-9]{1,6})", line.label):
             continue
         match = re.match(r"([A-Za-z][A-Za-z -]*?) *\(([^()]*)\) *(\S+)?", line.value)
         if match is None or match.group(1).lower() == "missing":
             continue
         inside = match.group(2)
-        pair = re.fullmatch(r" *(\d+) ?, ?(\d+) *", inside)
+        pair = re.fullmatch(r" *([0-9]{1,6}) ?, ?([0-9]{1,6}) *", inside)
         named = {piece.split(":", 1)[0].strip().lower(): piece.split(":", 1)[1].strip() for piece in inside.split(",") if ":" in piece}
         number = line.label.split()[1] if line.label.startswith("device") else None
         segment = Segment(match.group(3), _ordered(named), f"{pair.group(1)},{pair.group(2)}" if pair else None, number)

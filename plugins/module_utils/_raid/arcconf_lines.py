@@ -54,19 +54,19 @@ _DASHES = re.compile(r"-{10,}|={10,}")
 #: The first colon with a blank or nothing after it: ``Reported Channel,Device(T:L) : 0,8(8:0)`` has one within its label.
 _LABEL = re.compile(r"(.*?\S)\s*:(?:\s+(.*))?")
 _OBJECTS = (
-    ("volume", re.compile(r"logical (?:device|drive) number (\d+)", re.IGNORECASE)),
-    ("array", re.compile(r"(?:maxcache )?array number (\d+)", re.IGNORECASE)),
-    ("drive", re.compile(r"device #(\d+)", re.IGNORECASE)),
-    ("maxcache", re.compile(r"maxcache (?:logical )?(?:device|drive|ld) number (\d+)", re.IGNORECASE)),
-    ("controller", re.compile(r"controller #(\d+)", re.IGNORECASE)),
+    ("volume", re.compile(r"logical (?:device|drive) number ([0-9]{1,6})", re.IGNORECASE)),
+    ("array", re.compile(r"(?:maxcache )?array number ([0-9]{1,6})", re.IGNORECASE)),
+    ("drive", re.compile(r"device #([0-9]{1,6})", re.IGNORECASE)),
+    ("maxcache", re.compile(r"maxcache (?:logical )?(?:device|drive|ld) number ([0-9]{1,6})", re.IGNORECASE)),
+    ("controller", re.compile(r"controller #([0-9]{1,6})", re.IGNORECASE)),
 )
-_FOUND = re.compile(r"controllers found\s*:\s*(\d+)", re.IGNORECASE)
+_FOUND = re.compile(r"controllers found\s*:\s*([0-9]{1,6})", re.IGNORECASE)
 _MENU = re.compile(r"\|?\s*\|\s*(?:ARCCONF|UCLI)\s*\||usage:\s|\s*(?:arcconf\s+)?[A-Z]{4,}\s+<controller#>", re.IGNORECASE)
 _LOG = re.compile(r"status: .*, returncode: 0x", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]")
 #: Lines without a label that are part of the format.
 _FREE = re.compile(
-    r"(?:no |device is |status of |initiator |lane #|phy #|connector #|channel #|life-time |segment |group |device \d|warning|note|task"
+    r"(?:no |device is |status of |initiator |lane #|phy #|connector #|channel #|life-time |segment |group |device [0-9]|warning|note|task"
     r"|(?:logical|physical) (?:device|drive) task|\(min/max\)|sensor |slot |raw )",
     re.IGNORECASE,
 )
@@ -149,6 +149,7 @@ class _Reader:
         self.result = Structure()
         self.block: Block | None = None
         self.part = ""
+        self.unplaced: tuple[int, str] | None = None
         self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self.dashed = [bool(_DASHES.fullmatch(line.strip())) for line in self.lines]
         self.has_end = any(_bare(line) in VERDICTS or _MENU.match(line) or _LOG.search(line) for line in self.lines)
@@ -162,7 +163,7 @@ class _Reader:
         if self._is_frame(index, text):
             return
         if _CONTROL.search(text):
-            self.result.problems.append(problem(index + 1, text))
+            self._lose(index + 1, text)
             return
         if self._is_heading(index, text):
             self._open_section(index, text)
@@ -176,9 +177,26 @@ class _Reader:
         if match is None:
             self._free(index, line)
         elif self.block is not None:
-            self.block.lines.append(Line(index + 1, text, self.part, match.group(1).lower(), (match.group(2) or "").strip()))
-        elif not self._is_answer():
-            self.result.problems.append(problem(index + 1, text))
+            self._label(Line(index + 1, text, self.part, match.group(1).lower(), (match.group(2) or "").strip()))
+        else:
+            self._outside(index, text)
+
+    def _label(self, line: Line) -> None:
+        block = self.block
+        if block is None:
+            return
+        own = [one for one in block.lines if one.part == ""]
+        if block.number is not None and line.part == "" and own and own[0].label == line.label:
+            # An object begins again without a heading: it must not lend its lines to the one before.
+            self._lose(line.number, line.text, f"begins something whose heading is damaged, after {block.kind} {block.number}")
+            return
+        block.lines.append(line)
+
+    def _lose(self, number: int, text: str, why: str = "") -> None:
+        """A line that cannot be part of the format: what follows it belongs to nothing until the next heading."""
+        self.result.problems.append(f"{problem(number, text)}{' ' if why else ''}{why}")
+        if self.block is not None and self.block.number is not None:
+            self.block = Block(self.block.kind, None, number)
 
     def _is_frame(self, index: int, text: str) -> bool:
         """What stands around the content: the count of controllers, verdicts, menus, the command line that somebody pasted above."""
@@ -231,6 +249,7 @@ class _Reader:
         if self.block is None:
             self.block = Block("other", None, index + 1)
             self.result.blocks.append(self.block)
+            self.result.problems.append(f"{problem(index + 1, text)} is no section of this tool")
         self.part = name
         self.block.headings.add(name)
 
@@ -249,8 +268,15 @@ class _Reader:
             self.block.free.append((index + 1, text.lower()))
             indented = line[:1] in (" ", "\t")
             if not (indented and _looks_like_words(text)) and not _FREE.match(text):
-                self.result.problems.append(problem(index + 1, text))
-        elif not self._is_answer():
+                self._lose(index + 1, text)
+        else:
+            self._outside(index, text)
+
+    def _outside(self, index: int, text: str) -> None:
+        """A line before the first section, or after the end."""
+        if self._is_answer():
+            self.unplaced = self.unplaced or (index + 1, text)
+        else:
             self.result.problems.append(problem(index + 1, text))
 
     def _is_answer(self) -> bool:
@@ -258,7 +284,9 @@ class _Reader:
         return self.result.menu or (not self.result.blocks and self.has_end)
 
     def _end(self) -> None:
-        """Whether the last line is a verdict."""
+        """Whether the last line is a verdict, and whether there was only an answer where sections came after it."""
+        if self.unplaced is not None and self.result.blocks and not self.result.menu:
+            self.result.problems.append(f"{problem(*self.unplaced)} is in no section")
         last = [_bare(line) for index, line in enumerate(self.lines) if line.strip() and not self.dashed[index]][-1:]
         if last and last[0] not in VERDICTS:
             self.result.verdict = None

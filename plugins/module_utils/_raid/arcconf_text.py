@@ -93,7 +93,7 @@ def _is_list(block: Block) -> bool:
 
 
 def _list_number(line: Line) -> str | None:
-    match = re.fullmatch(r"controller (\d+):?", line.label)
+    match = re.fullmatch(r"controller ([0-9]{1,6}):?", line.label)
     return match.group(1) if match and line.part == "" else None
 
 

@@ -70,7 +70,7 @@ class Values:
         """Bytes. The tool's MB are binary: 953869 MB are a disk of 1 TB."""
         if line is None or line.value.lower() in words.NO_VALUE:
             return None
-        match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([A-Za-z]+)", line.value)
+        match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?([A-Za-z]+)", line.value)
         unit = _UNITS.get(match.group(2).lower()) if match else None
         if match is None or unit is None:
             self.problems.append(problem(line.number, line.text))
@@ -81,7 +81,7 @@ class Values:
         """A whole number."""
         if line is None or line.value.lower() in words.NO_VALUE:
             return None
-        if not re.fullmatch(r"\d{1,9}(?: percent| ?%)?", line.value):
+        if not re.fullmatch(r"[0-9]{1,9}(?: percent| ?%)?", line.value):
             self.problems.append(problem(line.number, line.text))
             return None
         return number_in(line.value)
@@ -90,7 +90,7 @@ class Values:
         """``3,1``."""
         if line is None or line.value.lower() in words.NO_VALUE:
             return None
-        match = re.fullmatch(r"(\d{1,9}) ?, ?(\d{1,9})", line.value)
+        match = re.fullmatch(r"([0-9]{1,9}) ?, ?([0-9]{1,9})", line.value)
         if match is None:
             self.problems.append(problem(line.number, line.text))
             return None
@@ -99,7 +99,7 @@ class Values:
 
 def number_in(text: str | None) -> int | None:
     """The number with which a text begins: ``99 percent`` is 99."""
-    match = re.match(r"(\d{1,9})(?!\d)", text or "")
+    match = re.match(r"([0-9]{1,9})(?![0-9])", text or "")
     return int(match.group(1)) if match else None
 
 

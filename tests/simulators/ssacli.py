@@ -95,8 +95,8 @@ class SsaCli(Simulator):
     def _answer(self, words: list[str], stdin: str) -> Answer:
         if not words:  # the shell of the tool; it ends with its input
             return Answer('Smart Storage Administrator CLI 6.45.8.0\nDetecting Controllers...Done.\nType "help" for a list of supported commands.\n')
-        if words[0].lower() in ("version", "-version"):  # assumed
-            return Answer("\nSSACLI Version: 6.45.8.0 2024-08-12\nSOULAPI Version: 6.45.8.0\n\n")
+        if words[0].lower() == "version":
+            return Answer("\n\tSSACLI Version: 6.45.8.0 2024-08-12\n\tSOULAPI Version: 6.45.8.0 2024-08-12\n\n")
         if words[0].lower() == "rescan":
             return Answer("\n")
         if _LONG_WORDS.get(words[0].lower(), words[0].lower()) != "controller":

@@ -5,8 +5,8 @@
 
 """Controllers of the simulator of ssacli: what each model is, as plain data.
 
-Without options a model has the volumes and drives of the public capture it was taken from (the H240 and the E208i have none:
-their lines are those of an H241 in HBA mode, and of a P408i without a cache). Every serial number and address is invented.
+Without options a model has the volumes and drives of the public capture it was taken from. The H240 in its two modes and
+version 4 of the tool are known from outputs in public code, the E208i is assumed. Every serial number and address is invented.
 """
 
 from __future__ import annotations
@@ -428,8 +428,59 @@ def h240(volumes: int | None = None, drives: int | None = None, os_devices: t.Se
     return made
 
 
+def h240_raid(volumes: int | None = None, drives: int | None = None, os_devices: t.Sequence[State] | None = None) -> State:
+    """A Smart HBA H240 in RAID mode: volumes, but no cache."""
+    lines = {
+        **_P440AR,
+        "Serial Number": "SIMULATED0241",
+        "Cache Serial Number": "SIMULATED0241",
+        "Firmware Version": "4.52-0",
+        "Firmware Supports Online Firmware Activation": "False",
+        "Rebuild Priority": "High",
+        "Surface Scan Delay": "3 secs",
+        "Current Parallel Surface Scan Count": "1",
+        "Post Prompt Timeout": "15 secs",
+        "Encryption": "Not Set",
+        "Driver Version": "3.4.20",
+        "Controller Mode": "RAID Mode",
+        "Host Serial Number": "SIMULATEDHOST",
+        "Sanitize Erase Supported": "True",
+    }
+    for label in ("RAID 6 (ADG) Status", "Inconsistency Repair Policy", "Cache Module Temperature (C)"):
+        del lines[label]
+    card = {
+        "model": "Smart HBA H240 (RAID Mode)",
+        "product": "Smart HBA H240",
+        "slot": 1,
+        "embedded": False,
+        "mode": "RAID",
+        "style": {
+            **_STYLE_MIDDLE,
+            "cage_power": False,
+            "os_status": False,
+            "multidomain": True,
+            "partitions": True,
+            "smart_path": True,
+            "smart_path_text": "Smart Path",
+        },
+        "lines": lines,
+        "cache": None,
+        "memory": "0.2",
+        "no_battery_write_cache": False,
+        "drive_write_cache": {"all": "Disabled"},
+        "power": None,
+        "ports": [["1I", "5000000053490070"], ["2I", "5000000053490074"]],
+        "cages": _cages(("1I", 1, 4, 1)),
+        "sep": None,
+    }
+    made = _controller(card, [("0", SATA_HDD_1000, ("1I:1:1",))], None, volumes, drives, os_devices)
+    for volume in made["volumes"]:
+        volume["caching"] = False
+    return made
+
+
 def e208i(volumes: int | None = None, drives: int | None = None, os_devices: t.Sequence[State] | None = None) -> State:
-    """An HPE Smart Array E208i-a SR Gen10: no cache. Its lines are assumed from the P408i."""
+    """An HPE Smart Array E208i-a SR Gen10: no cache. Its lines are assumed from the P408i and, about the cache, the H240."""
     if volumes is None and drives is None and not os_devices:
         volumes, drives = 1, 2
     made = p408i(volumes, drives, os_devices)
@@ -447,5 +498,6 @@ MODELS: dict[str, t.Callable[..., State]] = {
     "Smart Array P440ar": p440ar,
     "Smart Array P400i": p400i,
     "Smart HBA H240": h240,
+    "Smart HBA H240 (RAID Mode)": h240_raid,
     "HPE Smart Array E208i-a SR Gen10": e208i,
 }

@@ -99,6 +99,7 @@ HBA_LINES = frozenset(
         "Hardware Revision",
         "Firmware Version",
         "Controller Temperature (C)",
+        "Cache Module Temperature (C)",
         "Number of Ports",
         "Driver Name",
         "Driver Version",
@@ -196,7 +197,7 @@ def battery_status(state: State, controller: State) -> str | None:
 def headline(state: State, controller: State) -> str:
     """The first line about a controller."""
     embedded = " (Embedded)" if controller["embedded"] else ""
-    mode = " (HBA Mode)" if in_hba_mode(state, controller) else ""
+    mode = " (HBA Mode)" if in_hba_mode(state, controller) else " (RAID Mode)" if controller.get("mode") == "RAID" else ""
     return f"{controller['product']} in Slot {controller['slot']}{embedded}{mode}"
 
 
@@ -242,8 +243,9 @@ def _controller_lines(state: State, controller: State) -> list[str]:
 def _cache_lines(state: State, controller: State) -> list[str]:
     cache = controller["cache"]
     policies = [f"{_POLICY_LABELS[kind]}: {value}" for kind, value in controller["drive_write_cache"].items()]
-    if not cache:  # a card without a cache: assumed
-        return policies
+    if not cache:
+        memory = controller.get("memory")
+        return ["Cache Board Present: False", *policies, *([f"Controller Memory Size: {memory}"] if memory else [])]
     word, reason = cache_status(state, controller)
     lines = ["Cache Board Present: True", f"Cache Status: {word}"]
     if reason:
@@ -391,11 +393,11 @@ def size_text(size: int, decimals: int) -> str:
 
 
 def acceleration(controller: State, volume: State) -> str:
-    """The acceleration method of a volume: what is set, which stays while the cache is disabled. "None" is assumed."""
+    """The acceleration method of a volume: what is set, which stays while the cache is disabled."""
     array = next(array for array in controller["arrays"] if array["letter"] == volume["array"])
     if array["smart_path"]:
         return str(controller["style"]["smart_path_text"])
-    return "Controller Cache" if volume["caching"] else "None"
+    return "Controller Cache" if volume["caching"] else "All disabled"
 
 
 def _volume_lines(controller: State, volume: State) -> list[str]:
@@ -453,7 +455,7 @@ def _drive_blocks(state: State, controller: State, drives: t.Sequence[State]) ->
 
 
 def drive_lines(state: State, controller: State, drive: State) -> list[str]:
-    """A drive in full. The words for a drive of an HBA are those of a public capture; its paths are assumed to be there."""
+    """A drive in full. The words for a drive of an HBA are those of a public capture."""
     hba = in_hba_mode(state, controller)
     used = any(place(drive) in array["drives"] for array in controller["arrays"])
     exposed = hba or (not used and bool(controller["style"].get("per_class")))

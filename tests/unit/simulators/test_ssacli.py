@@ -206,7 +206,7 @@ def test_caching_of_a_volume(word: str) -> None:
     made = state(volumes=2)
     assert ask(made, f"ctrl slot=0 ld 2 modify {word}=disable") == Answer("")
     assert (volume(made, "Caching", 1), volume(made, "Caching", 2)) == ("Enabled", "Disabled")
-    assert volume(made, "LD Acceleration Method", 2) == "None"
+    assert volume(made, "LD Acceleration Method", 2) == "All disabled"
     assert ask(made, f"ctrl slot=0 ld all modify {word}=enable forced") == Answer("")
     assert volume(made, "Caching", 2) == "Enabled"
     assert volume(made, "LD Acceleration Method", 2) == "Controller Cache"
@@ -345,6 +345,23 @@ def test_hba_mode_by_nature_and_by_fault() -> None:
     assert ask(made, "ctrl slot=0 modify dwc=disable usage=configured").rc == 1
     made["faults"].clear()
     assert volume(made, "Caching") == "Enabled"
+
+
+@pytest.mark.parametrize(("model", "slot"), [("Smart HBA H240 (RAID Mode)", 1), ("HPE Smart Array E208i-a SR Gen10", 0)])
+def test_a_controller_without_a_cache_has_volumes_and_refuses_to_cache_them(model: str, slot: int) -> None:
+    made = state(model)
+    shown = ask(made, "ctrl all show config detail").stdout
+    assert "   Cache Board Present: False\n" in shown
+    assert "Cache Status" not in shown
+    assert "         Caching:  Disabled\n" in shown
+    assert "         LD Acceleration Method: All disabled\n" in shown
+    for words in ("ld 1 modify caching=enable", "modify cacheratio=10/90", "modify nbwc=enable"):
+        assert ask(made, f"ctrl slot={slot} {words}").rc == 1
+    assert ask(made, "ctrl all show config detail").stdout == shown
+
+
+def test_the_version_of_the_tool() -> None:
+    assert re.fullmatch(r"\n\tSSACLI Version: \S+ \S+\n\tSOULAPI Version: \S+ \S+\n\n", ask({"controllers": []}, "version").stdout)
 
 
 @pytest.mark.parametrize("model", list(MODELS))

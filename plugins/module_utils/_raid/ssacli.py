@@ -159,6 +159,8 @@ def _no_cache(controller: Controller) -> str:
     """Why there is no cache to set, as a clause; empty if there is one."""
     if controller.mode == "hba":
         return "the controller is in HBA mode"
+    if controller.cache.status == UNKNOWN and controller.no_battery_write_cache == UNKNOWN:
+        return "nothing is told of a cache on this controller"
     said = f": {controller.cache.reason}" if controller.cache.reason else ""
     return {
         "absent": "the controller has no cache board",
@@ -184,8 +186,9 @@ def _caching_objection(controller: Controller, volume: Volume, wishes: t.Mapping
     """Why a volume cannot be cached as wished; at least one of ``read`` and ``write`` wants the cache."""
     read, write = wishes.get("read"), wishes.get("write")
     wish = f"cannot have write: {write}" if write in WRITES_BACK else f"cannot have read: {read}"
-    if controller.mode == "hba" or controller.cache.status == "absent":
-        return f"{wish}, since {_no_cache(controller)}"
+    no_cache = _no_cache(controller)
+    if no_cache and controller.cache.status in ("absent", UNKNOWN):
+        return f"{wish}, since {no_cache}"
     if volume.status == "failed":
         return f"{wish}, since the logical drive has failed"
     if volume.read.configured != READ_AHEAD and (volume.acceleration == "io_bypass" or controller.traits.get("smart_path", {}).get(volume.array or "")):

@@ -133,7 +133,12 @@ _PCI = re.compile(r"^[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]$")
 _WWN = re.compile(r"^[0-9A-Fa-f]{16,32}$")
 _RAID_LEVEL = re.compile(r"^(?:RAID )?(?:([0-9])\+0|(ADG)|([0-9]{1,2}))(?: ?\(.*\)| ?ADM)?$")
 _SERIAL = re.compile(r"\(sn: *([^)]+)\)")
-_HELP = re.compile(r"\b(?:hp)?ssacli\b|\bhpacucli\b|^CLI Syntax|<target>|^\s*Available options are|\bSOULAPI Version", re.IGNORECASE | re.MULTILINE)
+_HELP = re.compile(
+    r"\b(?:hp)?ssacli\b|\bhpacucli\b|^CLI Syntax|<target>|^\s*Available options are|\bSOULAPI Version|^\s*(?:logical|physical)drive \S+ \(.*\): ",
+    re.IGNORECASE | re.MULTILINE,
+)
+#: The switch of a volume's cache; the second is the older label.
+_CACHING = ("caching", "array accelerator")
 #: Labels that are at or near the end of a section in every version that has them.
 _LAST_LABELS = ("drive type", "ld acceleration method", "phy count", "phy transfer rate")
 
@@ -189,6 +194,7 @@ def _missing(tree: Outline, head: Block, *, whole: bool) -> list[str]:
         absent = [block for block in tree.of("listed_drive", head) if block.key not in detailed]
         found += [f"{quote(block.line, block.text)} lists a drive of which nothing more is told" for block in absent[:1]]
     found += [f"{quote(block.line, block.text)} is not told to its end" for block in (*volumes, *drives) if "status" not in block.fields]
+    found += [f"{quote(block.line, block.text)} tells nothing of its caching" for block in volumes if not any(label in block.fields for label in _CACHING)]
     for blocks in (volumes, drives):
         if len(blocks) > 1 and not _ends_like(blocks[-1], blocks[0]):
             found.append(f"{quote(blocks[-1].line, blocks[-1].text)} is not told to its end")
@@ -411,7 +417,7 @@ class _ControllerReader:
 
         A ratio of 100 percent for reading leaves no room to write back (its own firmware sets it so when no volume is cached).
         """
-        switch = next((self._word(block, label, SWITCHES) for label in ("caching", "array accelerator") if label in block.fields), UNKNOWN)
+        switch = next((self._word(block, label, SWITCHES) for label in _CACHING if label in block.fields), UNKNOWN)
         if switch == UNKNOWN:
             return Policy(), Policy()
         if switch == DISABLED:

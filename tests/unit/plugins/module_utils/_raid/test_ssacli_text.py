@@ -296,6 +296,8 @@ Smart Array P400 in Slot 1                (sn: SERIAL1)
         UNSUPPORTED,
         "\nError: The specified device does not have any logical drives.\n",
         "CLI Syntax\n   A typical SSACLI command line consists of three parts: a target device,\n   a command, and a parameter with values if necessary.\n",
+        "\n   logicaldrive 1 (136.7 GB, RAID 1): OK\n",
+        "\n   physicaldrive 1I:1:1 (port 1I:box 1:bay 1, 146 GB): OK\n",
         "\n   SSACLI Version: 9.9.9.0\n   SOULAPI Version: 9.9.9.0\n\n",
     ],
 )

@@ -142,7 +142,7 @@ LAYOUTS: t.Mapping[str, Layout] = {
         firmware_versions=("Firmware", "Driver", "SEEPROM Version"),
     ),
     "smart cisco": Layout(
-        smart.SMART_ADAPTER,
+        smart.CISCO_ADAPTER,
         smart.SMART_VOLUME.format(sed="SED Encryption = Disabled"),
         smart.SMART_DRIVE.format(part_numbers="Drive SKU Number = Not Applicable\nDrive Part Number = Not Applicable"),
         smart.SMART_ENCLOSURE,

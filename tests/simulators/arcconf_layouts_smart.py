@@ -113,6 +113,66 @@ Pending VDM Notification = Enabled
 <connectors>
 """
 
+# A newer build on a server maker's card: more lines and sections, one of them with a column of its own.
+CISCO_ADAPTER = (
+    SMART_ADAPTER.replace(
+        "Reboot Required Reasons",
+        """Active PCIe Maximum Read Request Size = 2048 bytes
+Pending PCIe Maximum Read Request Size = Not Applicable
+PCIe Maximum Payload Size = 512 bytes
+Persistent Event Log Policy = Oldest
+UEFI Health Reporting Mode = Enabled
+Reboot Required Reasons""",
+    )
+    .replace(
+        "[Temperature Sensors Information]",
+        """CPLD Revision = 1
+[SED Encryption Properties]
+SED Encryption = Off
+Key Mode = None
+SED Encryption Status = Not Applicable
+SED Operation In Progress = Not Applicable
+Master Key Identifier = Not Applicable
+SED Controller Password Status = Not Configured
+Countdown Timer = Not Applicable
+Attempts Left = Not Applicable
+[Controller maxCrypto Information]
+<maxcrypto>
+[Temperature Sensors Information]""",
+    )
+    .replace("Hardware Minor Revision = Not Available", "Hardware Minor Revision = 1")
+)
+
+#: In a column of their own.
+MAXCRYPTO = """
+maxCrypto Supported = Yes
+maxCrypto Status = Disabled
+License Installed = Not Installed
+Express Local maxCrypto = Not Configured
+Controller Password = Not Configured
+Crypto Officer Password = Not Configured
+User Password = Not Configured
+Allow New Plaintext Logical device(s) = Not Applicable
+Key Management Mode = Not Configured
+Master Key = Not Configured
+Remote Mode Master Key Mismatch = No
+Master Key Reset in Progress = No
+Local Key Cache = Not Configured
+FW Locked for Update = No
+Controller Locked = No
+Has Suspended Controller Password = No
+Logical Drive(s) Locked For Missing Controller Password = No
+Password Recovery Parameters Set = No
+SSD I/O Bypass Mixing = Supported
+maxCache Mixing = Supported
+Skip Controller Password = Disabled
+Number of maxCrypto Physical devices = 0
+Number of maxCrypto Data Logical devices = 0
+Number of maxCrypto Foreign Logical devices without key = 0
+Number of maxCrypto Logical devices with maxCrypto off = 0
+"""
+MAXCRYPTO_COLUMN = 59
+
 SMART_VOLUME = """
 Logical Device name
 Disk Name

@@ -7,8 +7,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from . import arcconf_state as now
 from .arcconf_layouts import Layout
+from .arcconf_layouts_smart import MAXCRYPTO, MAXCRYPTO_COLUMN
 from .arcconf_lines import Lines, block, entries, layout_of, line, section, titled
 from .simulator import State
 
@@ -20,6 +23,7 @@ def adapter(controller: State, number: int, faults: now.Faults) -> Lines:
         "protection": lambda: protection(controller, faults),
         "maxcache properties": lambda: _maxcache_properties(controller),
         "sensors": lambda: _sensors(layout, controller),
+        "maxcrypto": lambda: block(dataclasses.replace(layout, column=MAXCRYPTO_COLUMN), MAXCRYPTO, 3, {}),
         "connectors": lambda: _connectors_in_adapter(controller, faults),
     }
     printed = section("Controller information") + block(layout, layout.adapter, 3, adapter_values(controller, faults), parts)

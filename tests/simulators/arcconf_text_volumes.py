@@ -57,7 +57,7 @@ def _volume(layout: Layout, controller: State, number: int, volume: State, fault
     printed += [rule, f"   Logical {device} segment information", rule]
     grouped = volume["raid"] in ("10", "50", "60")
     for index, drive in enumerate(drives):
-        segment = f"Group {index // 2}, Segment {index % 2}" if grouped else f"Segment {index}"
+        segment = _group(volume, index) if grouped else f"Segment {index}"
         printed.append(line(layout, 3, segment, _member(layout, number, controller, drive)))
     return [*printed, ""]
 
@@ -73,9 +73,15 @@ def _smart_members(layout: Layout, controller: State, number: int, volume: State
     columns = "Availability (SizeMB, Protocol, Type, Connector ID, Location) Serial Number"
     printed += [SHORT_RULE, f"   {title}", SHORT_RULE, line(layout, 3, head, columns), SHORT_RULE]
     for index, drive in enumerate(drives):
-        label = f"Group {index // 2}, Segment {index % 2}" if grouped else f"Device {drive['index']}"
+        label = _group(volume, index) if grouped else f"Device {drive['index']}"
         printed.append(line(layout, 3, label, _member(layout, number, controller, drive)))
     return [*printed, "", ""]
+
+
+def _group(volume: State, index: int) -> str:
+    """``group``: how many drives make one; two, if the volume does not say."""
+    group, segment = divmod(index, volume.get("group", 2))
+    return f"Group {group}, Segment {segment}"
 
 
 def volume_values(controller: State, volume: State, faults: now.Faults) -> dict[str, str | None]:
@@ -103,6 +109,8 @@ def volume_values(controller: State, volume: State, faults: now.Faults) -> dict[
     }
     if controller["generation"] == "smart":
         values["device type"] = "Data"
+        if layout_of(controller).extra_volume_sections:
+            values["disk name"] = f"{volume['disk_name']} (Disk0) (Bus: 1, Target: 0, Lun: {volume['id']})"
         values["caching"] = "Enabled" if volume["caching"] else "Disabled"
         cached_by_ssds = now.container_of(controller, volume) is not None
         method = "Controller Cache" if volume["caching"] else "I/O Bypass" if volume["ssd_bypass"] else "None"

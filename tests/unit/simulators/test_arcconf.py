@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_text import parse
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf, restart
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf_models import MODELS
 from ansible_collections.cachefleet.storage.tests.simulators.simulator import Answer
@@ -551,6 +552,46 @@ def test_a_model_stands_for_disks_of_the_machine(model: str) -> None:
     if model == SMART:
         assert values(tool, "Disk Name", "GETCONFIG 1 LD") == ["/dev/sdx", "/dev/sdy"]
         assert values(tool, "Volume Unique Identifier", "GETCONFIG 1 LD") == ["600508B1001C00000000000000000ABC", "600508B1001C00000000000000000DEF"]
+
+
+@pytest.mark.parametrize("fault", ["", *sorted(set(Arcconf.faults) - {"no_controller", "old_build"})])
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_the_reader_of_the_collection_understands_every_line(model: str, fault: str) -> None:
+    tool = arcconf(model)
+    tool.state["faults"][fault] = True
+    reading = parse(done(tool, "GETCONFIG 1 AL"))
+    assert (len(reading.controllers), reading.not_understood, reading.complete) == (1, (), True)
+
+
+def test_the_reader_of_the_collection_sees_a_maxcache_volume_of_smartraid() -> None:
+    tool = arcconf(SMART)
+    done(tool, "SETCACHE 1 LOGICALDRIVE 0 coff")
+    done(tool, "CREATE 1 MAXCACHE DataLD 0 MAX 1 0 10 0 11 noprompt")
+    reading = parse(done(tool, "GETCONFIG 1 AL"))
+    (controller,) = reading.controllers
+    assert reading.not_understood == ()
+    assert controller.maxcache is not None
+    assert [(one.id, one.data_volume, one.dirty, one.raid_level, one.members) for one in controller.maxcache.volumes] == [
+        ("1", "0", "dirty", "1", ("0,10", "0,11"))
+    ]
+
+
+def test_green_backup_says_what_a_published_output_says() -> None:
+    """The labels and words of a card whose capacitor is charging, in their order; the output is public but not in the corpus."""
+    tool = arcconf("Cisco UCSC-RAID-M1L16")
+    tool.state["faults"]["capacitor_charging"] = True
+    lines = done(tool, "GETCONFIG 1 AD").splitlines()
+    start = lines.index("   Cache Status                               : Temporarily Disabled")
+    assert lines[start : start + 3] == [
+        "   Cache Status                               : Temporarily Disabled",
+        "   Cache State                                : Disabled Flashlight Capacitor Charge Is Low",
+        "   Cache State Details                        : Temporarily Disabled(Reason: Charge level of capacitor attached to cache module is low)",
+    ]
+    start = lines.index("   Green Backup Information".ljust(46))
+    labels = "Backup Power Status/Battery+Capacitor Pack Count/Hardware Error/Power Type/Current Temperature/Maximum Temperature/Threshold Temperature/Voltage"
+    labels += "/Maximum Voltage/Current/Health Status/Relative Charge"
+    assert [line.partition(":")[0].strip() for line in lines[start + 2 : start + 14]] == [label.replace("+", "/") for label in labels.split("/")]
+    assert lines[start + 2] == "   Backup Power Status                        : Not Fully Charged"
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))

@@ -244,6 +244,17 @@ def test_smartraid_volumes(captured: Captured) -> None:
     compare(_without_enclosures(printed(controller, "GETCONFIG 1 PD")), drives)
 
 
+def test_smartraid_degraded_volume(captured: Captured) -> None:
+    controller = made("Adaptec SmartRAID 3154-8i", "h" * 15, raid="50")
+    controller["volumes"][0].update(status="Degraded", group=5)
+    for drive in controller["drives"]:
+        drive["bus"] = "SATA"
+    controller["drives"][0]["state"] = "Failed"
+    # This build printed no line of column names above the members, and its user had a file system mounted.
+    ours = re.sub(r"( +Segment +: Availability .*\n-+\n)", "", printed(controller, "GETCONFIG 1 LD")).rstrip("\n")
+    compare(ours, captured("getconfig-ld_smartraid_degraded.txt"))
+
+
 def _without_enclosures(text: str) -> str:
     """The enclosure behind an expander is not simulated, only the virtual one of the card."""
     return text.partition("   Channel #2:")[0]

@@ -277,7 +277,7 @@ def perc_h965i(volumes: int = 2, drives: int | None = None, os_devices: t.Sequen
         "pci_slot": 2,
         "memory": 8192,
         "cache": 7973,
-        "energy_pack": {"type": "Supercap", "subtype": "BBU", "voltage": 8937, "temperature": 30},
+        "energy_pack": {"type": "BBU", "subtype": "BBU", "voltage": 8937, "temperature": 30},
         "volume_kind": {"drive_cache": "Disabled", "strip": "64 KiB", "emulated": False},
     }
     return _controller(card, _virtual_shelf, _NVME, volumes, drives, os_devices)

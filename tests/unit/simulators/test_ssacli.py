@@ -360,6 +360,16 @@ def test_a_controller_without_a_cache_has_volumes_and_refuses_to_cache_them(mode
     assert ask(made, "ctrl all show config detail").stdout == shown
 
 
+def test_a_drive_that_the_host_sees_has_a_path_between_carrier_and_erase() -> None:
+    """Not in the corpus; the order is that of outputs in public code."""
+    shown = ask(state(P816I), "ctrl slot=0 pd 1I:1:1 show detail").stdout
+    labels = [line.strip().split(":")[0] for line in shown.splitlines() if line.startswith("         ")]
+    place = labels.index("Disk Name")
+    assert labels[place - 1 : place + 3] == ["Carrier Bootloader Version", "Disk Name", "Mount Points", "Sanitize Erase Supported"]
+    assert "Drive Type: Unassigned Drive\n" in shown
+    assert "Drive exposed to OS: True\n" in shown
+
+
 def test_the_version_of_the_tool() -> None:
     assert re.fullmatch(r"\n\tSSACLI Version: \S+ \S+\n\tSOULAPI Version: \S+ \S+\n\n", ask({"controllers": []}, "version").stdout)
 

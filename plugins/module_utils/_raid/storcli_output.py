@@ -186,6 +186,8 @@ def _read_json(text: str, start: int) -> Output:
         answers.append(Answer(section(status), section(data) if isinstance(data, dict) else {}))
     damaged = text.find("\ufffd")
     if damaged >= 0 and any(_damaged_labels(answer.data) or _damaged_labels(answer.status) for answer in answers):
+        # Strings can hold strange bytes (serial numbers of drives do); labels cannot, and one that is lost could be any.
+        complete = False
         problems.append(at_line(text, damaged))
     return Output(text, tuple(answers), tuple(dict.fromkeys(problems)), complete)
 

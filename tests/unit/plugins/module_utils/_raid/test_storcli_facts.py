@@ -366,11 +366,7 @@ def test_joining_fills_what_is_unknown_and_overwrites_nothing() -> None:
     row = {"DG/VD": "0/5", "TYPE": "RAID1", "State": "Optl", "Cache": "RWTD", "Name": "a"}
     properties = {"Write Cache(initial setting)": "WriteBack", "SCSI NAA Id": "6000000012345678"}
     summary = parse(answer({"Driver Name": "megaraid_sas", "Current Personality": "RAID-Mode", "VD LIST": [row], "PD LIST": [drive_row()]}))
-    details = parse(
-        answer(
-            {"/c0/v5": [row], "PDs for VD 5": [drive_row()], "VD5 Properties": {"Write Cache(initial setting)": "WriteBack", "SCSI NAA Id": "6000000012345678"}}
-        )
-    )
+    details = parse(answer({"/c0/v5": [row], "PDs for VD 5": [drive_row()], "VD5 Properties": properties}))
     path = "Drive /c0/e252/s3"
     drives = parse(answer({path: [drive_row()], f"{path} - Detailed Information": {f"{path} Device attributes": {"SN": "S1", "Write Cache": "Enabled"}}}))
     (controller,) = join([summary, details, drives]).controllers

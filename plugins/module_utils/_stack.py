@@ -8,7 +8,7 @@
 """The layers under every block device of a host, and what a flushed write on it is worth.
 
 A layer becomes part of the stack by a reader in :data:`READERS`: a function from what the kernel says to facts per device.
-RAID controllers, bcache, flashcache, ZFS and storage networks each add one; nothing else here changes.
+bcache, flashcache, ZFS and storage networks each add one; nothing else here changes.
 
 The verdict follows one rule. A power cut loses what waits in volatile memory. So at every medium under a device, either
 nothing volatile holds writes, or it is protected, or each flush gets there. A flush gets there if every queue on the way
@@ -27,6 +27,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import DriveCache, read_drive_caches, read_sysfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import find_tools
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import read_behind
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -189,20 +191,28 @@ def _flush_ending(deaf: BlockDevice, holder: BlockDevice) -> str:
     return f"{_called(deaf)} passes no flush down (its queue says write through)"
 
 
-def _drive_facts(devices: Devices, runner: Runner, root: Path) -> t.Iterator[tuple[str, LayerFacts]]:
-    """The write cache of every drive, as the drive says and as the kernel says."""
-    drives = [device for device in devices if device.kind == "disk" and device.size]
-    for name, cache in read_drive_caches(runner, drives, root).items():
+def _drive_facts(devices: Devices, runner: Runner, root: Path, protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:
+    """What stands at the bottom: the write cache of a drive as the drive and the kernel say, or the volume of a RAID controller.
+
+    :raises StorageError: after everything was told, if the tool of a controller failed.
+    """
+    behind = read_behind(devices, runner, root, find_tools, protected)
+    for name, finding in behind.findings.items():
+        yield name, LayerFacts("controller", finding.state, finding.volatile, finding.why, finding.loses)
+    drives = [device for device in devices if device.kind == "disk" and device.size and device.name not in behind.findings]
+    # A drive that its controller passes through is asked like any other; only the automatic choice would refuse it.
+    asked = {drive.name: "ata" if drive.properties.get("ID_BUS") == "ata" else "scsi" for drive in drives if drive.name in behind.passed_through}
+    for name, cache in read_drive_caches(runner, drives, root, asked).items():
         device = devices.get(name)
         if device is not None:
             plain = {"drive": cache.drive, "kernel": cache.kernel, "kernel_agrees": cache.kernel_agrees, "provider": cache.provider}
             yield name, LayerFacts("drive", plain, *_drive_ruling(device, cache))
+    if behind.problems:
+        raise StorageError(" ".join(behind.problems))
 
 
 def _drive_ruling(device: BlockDevice, cache: DriveCache) -> tuple[bool | None, str]:
     """Whether a drive holds acknowledged writes in volatile memory, and the clause that says so."""
-    if device.transport == "raid":
-        return None, f"is behind a RAID controller ({device.driver}) whose cache is not read yet"
     if device.transport in _REMOTE_TRANSPORTS:
         return None, f"is {_REMOTE_TRANSPORTS[device.transport]}, and what is below it cannot be seen from here"
     if device.transport in ("virtual", "unknown"):
@@ -218,7 +228,7 @@ def _drive_ruling(device: BlockDevice, cache: DriveCache) -> tuple[bool | None, 
     return None, "does not tell whether its write cache is on"
 
 
-def _dm_cache_facts(devices: Devices, runner: Runner, _root: Path) -> t.Iterator[tuple[str, LayerFacts]]:
+def _dm_cache_facts(devices: Devices, runner: Runner, _root: Path, _protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:
     """dm-cache and dm-writecache: what is dirty waits on the cache device, which is a medium of its own in the stack."""
     caches = [device for device in devices if {"cache", "writecache"} & set(device.dm_targets)]
     if not caches:
@@ -233,7 +243,7 @@ def _dm_cache_facts(devices: Devices, runner: Runner, _root: Path) -> t.Iterator
             yield device.name, LayerFacts("block_cache", {"failed": True}, None, "is a cache that the kernel reports as failed")
 
 
-def _array_facts(devices: Devices, _runner: Runner, root: Path) -> t.Iterator[tuple[str, LayerFacts]]:
+def _array_facts(devices: Devices, _runner: Runner, root: Path, _protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:
     """MD arrays. With parity and a disk missing, a stripe that a power cut tears can no longer be told from a whole one.
 
     Source: Documentation/admin-guide/md.rst (level, degraded, sync_action, consistency_policy).
@@ -253,13 +263,13 @@ def _array_facts(devices: Devices, _runner: Runner, root: Path) -> t.Iterator[tu
             yield device.name, LayerFacts("array", state, False, "is an array that keeps nothing back")
 
 
-def _memory_facts(devices: Devices, _runner: Runner, _root: Path) -> t.Iterator[tuple[str, LayerFacts]]:
+def _memory_facts(devices: Devices, _runner: Runner, _root: Path, _protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:
     for device in devices:
         if device.kind in _MEMORY_KINDS:
             yield device.name, LayerFacts("memory", {}, True, "is main memory")
 
 
-def _remote_facts(devices: Devices, _runner: Runner, _root: Path) -> t.Iterator[tuple[str, LayerFacts]]:
+def _remote_facts(devices: Devices, _runner: Runner, _root: Path, _protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:
     """Where the stack leaves this machine, or the block layer. AoE sends no flush over the wire at all."""
     for device in devices:
         if device.kind in _REMOTE_KINDS:
@@ -269,7 +279,7 @@ def _remote_facts(devices: Devices, _runner: Runner, _root: Path) -> t.Iterator[
             yield device.name, LayerFacts("block_cache", {}, None, f"is a {device.kind} device whose cache is not read yet")
 
 
-Reader = t.Callable[[Devices, "Runner", Path], t.Iterable[t.Tuple[str, LayerFacts]]]
+Reader = t.Callable[[Devices, "Runner", Path, t.Sequence[str]], t.Iterable[t.Tuple[str, LayerFacts]]]
 
 #: Every layer that has something to say, in the order in which it shall be heard.
 READERS: tuple[Reader, ...] = (_drive_facts, _dm_cache_facts, _array_facts, _memory_facts, _remote_facts)
@@ -285,7 +295,7 @@ def read_stack(runner: Runner, root: Path = Path("/"), protected: t.Sequence[str
     problems = []
     for reader in READERS:
         try:
-            for name, found in reader(devices, runner, root):
+            for name, found in reader(devices, runner, root, protected):
                 facts.setdefault(name, []).append(found)
         except StorageError as error:
             # One tool that is missing or speaks oddly must not hide every other layer: its own is unknown then, and says why.

@@ -8,13 +8,34 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack import read_stack
+from ansible_collections.cachefleet.storage.tests.simulators.storcli import StorCli
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+from ansible_collections.cachefleet.storage.tests.unit.support.simulated_raid import SimulatedRunner
 
 _LVM = "LVM-uuid"
 _HDPARM_ON = "\n/dev/{0}:\n write-caching =  1 (on)\n"
 _HDPARM_OFF = "\n/dev/{0}:\n write-caching =  0 (off)\n"
 _CACHE_STATUS = "vg-data: 0 1228800 cache 8 15/2048 128 1606/3072 265 59 8271 1969 0 1606 1579 2 metadata2 writeback 2 migration_threshold 2048 smq 0 rw - \n"
+
+
+class _WithRaidTools:
+    """Simulated RAID tools beside scripted commands."""
+
+    def __init__(self, scripted, tools):
+        self.scripted, self.tools = scripted, tools
+
+    def _of(self, name):
+        return self.tools if name in _NoRaidTool() else self.scripted
+
+    def find(self, name):
+        return self._of(name).find(name)
+
+    def has(self, name):
+        return self._of(name).has(name)
+
+    def run(self, argv, **options):
+        return self._of(argv[0]).run(argv, **options)
 
 
 class Rack:
@@ -34,7 +55,7 @@ class Rack:
         self.host.disk(name, "virtual", dm_name=dm_name, dm_uuid=uuid, slaves=slaves, write_cache=write_cache)
         self.table += f"{dm_name}: 0 2048 {target} 8:0 0\n"
 
-    def stack(self, missing=(), **options):
+    def stack(self, missing=(), tools=None, **options):
         def hdparm(words):
             return Reply("".join(self.hdparm[word.rsplit("/", 1)[-1]] for word in words if "/dev/" in word))
 
@@ -44,7 +65,8 @@ class Rack:
             ("dmsetup", "status"): Reply(self.status),
             ("hdparm",): hdparm,
         }
-        return read_stack(ScriptedRunner(replies, missing=missing), self.host.root, **options)
+        runner = ScriptedRunner(replies, missing=missing)
+        return read_stack(_WithRaidTools(runner, tools) if tools else runner, self.host.root, **options)
 
 
 @pytest.fixture
@@ -138,11 +160,62 @@ def test_a_cache_that_the_kernel_gave_up_is_unknown(rack):
     assert _ruling(rack.stack(), "dm-0")[0] == "unknown"
 
 
-def test_a_raid_volume_is_unknown_until_its_controller_is_read(rack):
+class _NoRaidTool:
+    def __contains__(self, name):
+        return "cli" in name or "arcconf" in name
+
+
+def test_a_raid_volume_is_unknown_without_the_tool_of_its_controller(rack):
     rack.host.disk("sda", "raid")
-    verdict, _unflushed, reason = _ruling(rack.stack(), "sda")
+    verdict, _unflushed, reason = _ruling(rack.stack(missing=_NoRaidTool()), "sda")
     assert verdict == "unknown"
     assert "megaraid_sas" in reason
+    assert "storcli (Broadcom) or perccli (Dell)" in reason
+
+
+def _behind_a_controller(rack, model="MegaRAID 9361-8i", faults=(), write="WB", drive_cache="Off"):
+    """The stack of a host with one volume of a simulated controller, known by its WWN."""
+    tools = SimulatedRunner(StorCli)
+    wwn = "6" * 32
+    rack.host.disk("sda", "raid", wwn=f"0x{wwn[:16]}", ID_WWN_WITH_EXTENSION=f"0x{wwn}")
+    state = tools.add(StorCli, model, volumes=1, drives=2, os_devices=[{"path": "/dev/sda", "wwn": wwn, "size": 8 << 20}])
+    for volume in state["volumes"]:
+        volume.update(write=write, disk_cache=drive_cache)
+    tools.states["storcli"]["faults"].update(dict.fromkeys(faults, True))
+    return rack.stack(tools=tools), tools
+
+
+@pytest.mark.parametrize(
+    ("write", "faults", "drive_cache", "verdict", "words"),
+    [
+        ("WB", (), "Off", "durable", "protected cache"),
+        ("WB", ("battery_failed",), "Off", "durable", "writes through"),
+        ("AWB", ("battery_failed",), "Off", "at_risk", "no working protection"),
+        ("WT", (), "Off", "durable", "writes through"),
+        ("WT", (), "On", "at_risk", "caches of its drives, which are on"),
+        ("WT", (), "Default", "unknown", "default"),
+    ],
+)
+def test_a_raid_volume_is_worth_what_its_controller_makes_of_it(rack, write, faults, drive_cache, verdict, words):
+    stack, tools = _behind_a_controller(rack, faults=faults, write=write, drive_cache=drive_cache)
+    found, _unflushed, reason = _ruling(stack, "sda")
+    assert (found, words in reason) == (verdict, True), reason
+    assert [cache["layer"] for cache in stack.describe("sda")["layers"][0]["caches"]] == ["controller"]
+    # A fourth asks what is wrong with a battery or capacitor that is not well.
+    assert len(tools.calls) <= 4
+
+
+def test_a_raid_tool_that_prints_garbage_leaves_its_volumes_unknown_and_says_so(rack):
+    stack, _tools = _behind_a_controller(rack, faults=("truncated",))
+    assert _ruling(stack, "sda")[0] == "unknown"
+    assert len(stack.problems) == 1
+
+
+def test_no_raid_tool_runs_on_a_host_without_a_controller(rack):
+    rack.sata("sda")
+    tools = SimulatedRunner(StorCli)
+    rack.stack(tools=tools)
+    assert tools.calls == []
 
 
 def test_main_memory_is_at_risk_and_what_is_elsewhere_unknown(rack):

@@ -162,6 +162,41 @@ def test_the_wrong_question_about_protection(kind: type[StorCli], model: str, fa
     assert status == code
 
 
+def test_the_properties_of_a_battery_are_those_that_readers_of_the_tool_know() -> None:
+    """There is no capture of them; these are the names that public programs look for, and the form of their values."""
+    response = only(tool(StorCli, "ServeRAID M5015"), "/c0/bbu show all")["Response Data"]
+    told = {title: {row["Property"]: row["Value"] for row in rows} for title, rows in response.items()}
+    assert told["BBU_Info"]["Battery State"] == "Optimal"
+    assert told["BBU_Info"]["Type"] == "iBBU08"
+    assert [told["BBU_Info"][name].split()[1] for name in ("Voltage", "Current", "Temperature")] == ["mV", "mA", "C"]
+    assert {told["BBU_Firmware_Status"][name] for name in ("Battery Pack Missing", "Replacement required", "Remaining Capacity Low", "Learn Cycle Active")} == {
+        "No"
+    }
+    assert told["BBU_Firmware_Status"]["Pack is about to fail & should be replaced"] == "No"
+    assert told["BBU_Capacity_Info"]["Relative State of Charge"] == "96%"
+    assert {"Absolute State of charge", "Remaining Capacity", "Full Charge Capacity", "Average time to empty", "Run time to empty"} <= set(
+        told["BBU_Capacity_Info"]
+    )
+    design = ("Date of Manufacture", "Serial Number", "Manufacture Name", "Design Capacity", "Design Voltage", "Device Chemistry")
+    assert set(design) <= set(told["BBU_Design_Info"])
+    assert {"Auto Learn Period", "Next Learn time", "Learn Delay Interval", "Auto-Learn Mode"} == set(told["BBU_Properties"])
+    assert list(only(tool(StorCli, "ServeRAID M5015"), "/c0/bbu show status")["Response Data"]) == ["BBU_Info", "BBU_Firmware_Status", "GasGaugeStatus"]
+
+
+def test_a_charging_battery_fills_up() -> None:
+    cli = tool(StorCli, "ServeRAID M5015", faults={"capacitor_charging": True})
+    response = only(cli, "/c0/bbu show all")["Response Data"]
+    told = {row["Property"]: row["Value"] for rows in response.values() for row in rows}
+    assert (told["Charging Status"], told["Battery State"], told["Relative State of Charge"], told["Fully Charged"]) == ("Charging", "Charging", "40%", "No")
+
+
+def test_the_old_word_for_adaptive_reading_ahead_is_taken() -> None:
+    cli = tool(StorCli, "MegaRAID 9361-8i")
+    assert only(cli, "/c0/v0 set rdcache=NoRA")["Command Status"]["Detailed Status"][0]["Value"] == "NoRA"
+    assert only(cli, "/c0/v0 set rdcache=ADRA")["Command Status"]["Detailed Status"][0]["Value"] == "ADRA"
+    assert policies(cli)[0] == "RWBD"
+
+
 def test_a_battery_that_was_taken_out() -> None:
     cli = tool(PercCli, "PERC H740P")
     assert only(cli, "/c0 show all")["Response Data"]["HwCfg"]["BBU"] == "Present"

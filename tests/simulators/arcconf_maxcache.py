@@ -18,6 +18,8 @@ from .simulator import State
 
 FLUSHING = "Please wait for the flushing to complete"
 _LEAST_DRIVES = {"volume": 1, "simple_volume": 1, "0": 1, "1": 2, "1e": 3, "5": 3, "10": 4}
+#: RAID levels as GETCONFIG writes them, where that is not just in capitals.
+_WRITTEN = {"volume": "Volume", "simple_volume": "Simple_volume"}
 _LEAST_SIZE = 16384  # MB: 16 GB
 # Guessed sentences.
 _ALREADY = "The specified maxCache setting is the same as the current setting."
@@ -224,7 +226,7 @@ def _create_container(call: Call, words: list[str]) -> None:
     for drive in drives:
         drive["state"] = "Online"
     call.printed.append("Creating maxCache device: " + name)
-    call.controller["maxcache"]["containers"].append(_container(100, name, raid.upper(), size, drives, data=None))
+    call.controller["maxcache"]["containers"].append(_container(100, name, _WRITTEN.get(raid, raid.upper()), size, drives, data=None))
 
 
 def _capacity(call: Call, raid: str, drives: t.Sequence[State], wanted: int | None) -> int:
@@ -263,14 +265,14 @@ def _create_smart(call: Call, words: list[str]) -> None:
         words = words[2:]
     if len(words) < 6 or words[0].lower() != "datald" or words[3].lower() not in ("0", "1", "5", "10"):
         raise InvalidArgumentsError
-    raid, wanted = words[3].lower(), None if words[2].lower() == "max" else number(words[2], 1)
+    raid, wanted = words[3].lower(), number(words[2], 1)
     volume = call.volume(words[1])
     if words[4].lower() == "array":
         # A second maxCache volume on the SSDs of the first: the simulator keeps no rest space on arrays.
         raise AbortedError("There is not enough space on the maxCache array.")
     drives = _free_ssds(call, words[4:])
     _check_smart(call, volume, policy, raid)
-    size = min(_capacity(call, raid, drives, wanted), volume["size"]) if wanted is None else _capacity(call, raid, drives, wanted)
+    size = _capacity(call, raid, drives, wanted)
     if size < _LEAST_SIZE or size > volume["size"]:
         raise AbortedError("The size of the maxCache device is not between 16 GB and the size of the data logical device.")
     call.confirm("All data on the specified devices will be lost.", "Do you wish to continue?")

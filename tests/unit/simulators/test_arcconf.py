@@ -113,6 +113,7 @@ def test_words_in_any_case(words: str) -> None:
         (SMART, "SETCACHE 1 WRITECACHEBYPASSTHRESHOLD 1056"),
         (SMART, "SETMAXCACHE 1 FLUSHANDFETCHRATE 100"),
         (SMART, "SETCONTROLLERMODE 1 0"),
+        (SMART, "CREATE 1 MAXCACHE DataLD 0 MAX 1 0 10 0 11 noprompt"),
         (CONTAINER, "SETMAXCACHE 1 FLUSHANDFETCHRATE 1001"),
         (CONTAINER, "SETMAXCACHE 1 RWBALANCE 11 1"),
         (CONTAINER, "SETMAXCACHE 1 DIRTYPAGETHRESHOLD 0"),
@@ -566,7 +567,7 @@ def test_the_reader_of_the_collection_understands_every_line(model: str, fault: 
 def test_the_reader_of_the_collection_sees_a_maxcache_volume_of_smartraid() -> None:
     tool = arcconf(SMART)
     done(tool, "SETCACHE 1 LOGICALDRIVE 0 coff")
-    done(tool, "CREATE 1 MAXCACHE DataLD 0 MAX 1 0 10 0 11 noprompt")
+    done(tool, "CREATE 1 MAXCACHE DataLD 0 65536 1 0 10 0 11 noprompt")
     reading = parse(done(tool, "GETCONFIG 1 AL"))
     (controller,) = reading.controllers
     assert reading.not_understood == ()

@@ -305,7 +305,7 @@ def _ssd_verdicts(controller: Controller, volume: Volume) -> t.Iterator[tuple[bo
     if on == DISABLED or cache.write_policy == WRITETHROUGH:
         return
     if on == UNKNOWN and cache.write_policy == UNKNOWN:
-        if volume.acceleration == "maxcache" or cache.cache_volume is not None or cache.dirty == "dirty":
+        if volume.acceleration == "maxcache" or cache.cache_volume is not None or cache.dirty == "dirty" or cache.read.configured == ENABLED:
             yield None, "nothing is told of whether its SSD cache holds writes"
         return
     container = _container(controller, cache.cache_volume)

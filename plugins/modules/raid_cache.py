@@ -165,7 +165,8 @@ attributes:
   idempotent:
     support: full
 notes:
-  - One read is three commands of C(storcli) and its kin, one of C(ssacli), and one of C(arcconf) plus one for each controller.
+  - One read is three commands of C(storcli) and its kin (a fourth if a battery or capacitor is not well), one of C(ssacli), and one of C(arcconf)
+    plus one for each controller.
 seealso:
   - module: cachefleet.storage.raid_cache_info
   - module: cachefleet.storage.raid_maxcache

@@ -67,7 +67,7 @@ class StorCli(Provider):
 
     name = "storcli"
     commands = ("storcli64", "storcli")
-    folders = ("/opt/MegaRAID/storcli", "/opt/lsi/storcli", "/usr/local/MegaRAID/storcli")
+    folders = ("/opt/MegaRAID/storcli", "/opt/hpe/storcli", "/opt/lsi/storcli", "/usr/local/MegaRAID/storcli")
     #: Cached I/O puts writes into the cache whatever the write policy says, so it goes first.
     order = ("drive_cache.jbod", "io", "read", "write", "drive_cache")
 
@@ -172,6 +172,8 @@ class StorCli(Provider):
         return None
 
     def _drive_objection(self, controller: Controller, drive: Drive) -> str:
+        if controller.mode == "hba":
+            return "the controller is an HBA and leaves the cache of its drives to the host"
         if drive.usage == "jbod":
             if self.jbod_property is None:
                 return f"{self.name} has no setting for the cache of a JBOD drive"

@@ -107,10 +107,7 @@ class Reader:
 
     def not_understood(self, label: str, value: str) -> None:
         """A known label with an unknown value."""
-        patterns = (re.escape(label) + r".{0,6}?" + re.escape(value), re.escape(value))
-        found = None
-        for pattern in patterns:
-            found = found or re.search(pattern, self.output.text)
+        found = re.search(re.escape(label) + r".{0,6}?" + re.escape(value), self.output.text) or re.search(re.escape(value), self.output.text)
         said = f"{label}: {value}"
         self.problems.append(f"{said} ({at_line(self.output.text, found.start())})" if found else said)
 
@@ -290,7 +287,7 @@ class _Generation7:
         volumes = self._volumes()
         caches = [volume for volume, row in volumes if _is_cache_volume(row)]
         data_volumes = tuple(volume for volume, row in volumes if not _is_cache_volume(row))
-        drives = self._drives({volume.array for volume in caches})
+        drives = self._drives([volume.array for volume in caches if volume.array is not None])
         package = first(self.version.get("Firmware Package Build"), self.data.get("FW Package Build"))
         status = first(self.state.get("Controller Status"), self.data.get("Controller Status"))
         memory = self.reader.size(self.hardware.get("On Board Memory Size"), decimal=False)
@@ -390,7 +387,7 @@ class _Generation7:
 
     # Drives
 
-    def _drives(self, cache_groups: t.Container[t.Optional[str]]) -> tuple[Drive, ...]:
+    def _drives(self, cache_groups: t.Container[str]) -> tuple[Drive, ...]:
         found: dict[str, Drive] = {}
         inside = section(self.data.get("Physical Device Information"))
         for place in (self.data, inside):
@@ -400,7 +397,7 @@ class _Generation7:
                     drive = self.reader.drive(row)
                     if drive is None:
                         continue
-                    if word(row.get("DG")) and word(row.get("DG")) in _texts(cache_groups):
+                    if word(row.get("DG")) in cache_groups:
                         drive = dataclasses.replace(drive, usage="cache")
                     found[drive.address] = filled(found[drive.address], drive) if drive.address in found else drive
         for place in (self.data, inside):
@@ -508,11 +505,7 @@ def _is_cache_volume(row: Data) -> bool:
 
 def _is_drive_key(key: str) -> bool:
     found = _DRIVE_KEY.match(key)
-    return bool(found) and not found["part"] if found else False
-
-
-def _texts(values: t.Any) -> set[str]:
-    return {str(value) for value in values if value is not None}
+    return found is not None and not found["part"]
 
 
 def _attributes(place: Data) -> t.Iterator[tuple[str, Data]]:

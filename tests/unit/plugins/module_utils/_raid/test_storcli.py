@@ -255,6 +255,12 @@ def test_an_hba_has_no_volumes() -> None:
     assert "HBA" in (objection(VOLUME, {"write": "writethrough"}, dataclasses.replace(CONTROLLER, mode="hba")) or "")
 
 
+def test_drives_of_an_hba_are_the_hosts() -> None:
+    hba = dataclasses.replace(CONTROLLER, mode="hba", volumes=())
+    reason = objection(Drive("0:1", usage="jbod"), {"write_cache": "enabled"}, hba)
+    assert reason == "cannot have write_cache: enabled, since the controller is an HBA and leaves the cache of its drives to the host"
+
+
 def test_a_single_drive_cannot_be_set() -> None:
     reason = objection(HDDS[0], {"write_cache": "disabled"})
     assert (

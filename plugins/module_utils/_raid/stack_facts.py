@@ -20,7 +20,7 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on_host
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
     CACHED,
@@ -38,15 +38,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
 
-LAYER = "controller"
 #: The tools for the controllers of each kernel driver and who makes them: what to install where nothing can be read.
 TOOLS: t.Mapping[str, str] = {
     "megaraid_sas": "storcli (Broadcom) or perccli (Dell)",
     "mpi3mr": "storcli2 (Broadcom) or perccli2 (Dell)",
     "mpt3sas": "storcli (Broadcom)",
+    "mpt2sas": "storcli (Broadcom)",
     "aacraid": "arcconf (Adaptec, Microchip)",
     "smartpqi": "arcconf (Microchip) or ssacli (HPE)",
     "hpsa": "ssacli (HPE)",
@@ -86,30 +86,6 @@ class Behind:
     findings: t.Mapping[str, Finding] = field(default_factory=dict)
     passed_through: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
-
-
-Facts = t.TypeVar("Facts")
-
-
-def controller_facts(
-    devices: Devices,
-    runner: Runner,
-    root: Path,
-    facts: t.Callable[..., Facts],
-    find_tools: t.Callable[[Runner], t.Sequence[Provider]],
-    protected: t.Collection[str] = (),
-) -> t.Iterator[tuple[str, Facts]]:
-    """The layer ``controller`` of every disk behind a RAID controller; nothing for drives that are passed through.
-
-    :param facts: makes one, from layer, state, volatile, why and loses.
-    :param find_tools: see :func:`read_behind`, as for ``protected``.
-    :raises StorageError: after everything else was told, if a tool failed.
-    """
-    behind = read_behind(devices, runner, root, find_tools, protected)
-    for name, finding in behind.findings.items():
-        yield name, facts(LAYER, finding.state, finding.volatile, finding.why, finding.loses)
-    if behind.problems:
-        raise CommandFailed(" ".join(behind.problems))
 
 
 def read_behind(

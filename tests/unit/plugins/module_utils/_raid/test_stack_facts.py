@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
     CacheVolume,
@@ -27,8 +27,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     VolumeMaxCache,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import SsaCli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import controller_facts, drive_caches, read_behind, volume_finding
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack import AT_RISK, DURABLE, LayerFacts, Stack
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import drive_caches, read_behind, volume_finding
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack import AT_RISK, DURABLE, UNKNOWN, LayerFacts, Stack, Verdict
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 HEALTHY = Protection("battery", "healthy", said="Optimal")
@@ -249,27 +249,18 @@ def test_drives_that_are_passed_through_speak_for_themselves(tmp_path: Path) -> 
     assert behind(tmp_path, Tool("storcli", hba)).passed_through == {"sda"}
 
 
-def test_facts_for_the_stack_and_its_verdict(tmp_path: Path) -> None:
-    tool = Tool("storcli", controller(volumes=(volume(write=BACK),)))
-    facts = dict(controller_facts([DISK], ScriptedRunner({}), tmp_path, LayerFacts, lambda runner: [tool]))
-    assert facts["sda"].layer == "controller"
-    verdict = Stack(Devices([DISK]), {"sda": [facts["sda"]]}).verdict(DISK)
-    assert (verdict.verdict, verdict.unflushed) == (DURABLE, "kept")
-    assert verdict.reason == (
+def test_the_verdict_of_the_stack(tmp_path: Path) -> None:
+    def verdict(one: Controller) -> Verdict:
+        finding = behind(tmp_path, Tool("storcli", one)).findings["sda"]
+        return Stack(Devices([DISK]), {"sda": [LayerFacts("controller", **vars(finding))]}).verdict(DISK)
+
+    good = verdict(controller(volumes=(volume(write=BACK),)))
+    assert (good.verdict, good.unflushed) == (DURABLE, "kept")
+    assert good.reason == (
         "/dev/sda is volume data of controller 0 (MODEL, storcli), which writes back into a protected cache (Optimal) and keeps the caches of its drives off."
     )
-    tool = Tool("storcli", controller(protection=FAILED, volumes=(volume(write=BACK),)))
-    facts = dict(controller_facts([DISK], ScriptedRunner({}), tmp_path, LayerFacts, lambda runner: [tool]))
-    assert Stack(Devices([DISK]), {"sda": [facts["sda"]]}).verdict(DISK).verdict == AT_RISK
-
-
-def test_facts_come_before_the_error_of_a_tool(tmp_path: Path) -> None:
-    found = []
-    tools = [Tool("storcli", error="storcli did not end.")]
-    with pytest.raises(StorageError, match="storcli did not end"):
-        for name, facts in controller_facts([DISK], ScriptedRunner({}), tmp_path, LayerFacts, lambda runner: tools):
-            found.append((name, facts.volatile))
-    assert found == [("sda", None)]
+    assert verdict(controller(protection=FAILED, volumes=(volume(write=BACK),))).verdict == AT_RISK
+    assert verdict(controller(volumes=(volume(drive_cache="default"),))).verdict == UNKNOWN
 
 
 def test_with_a_real_reader(tmp_path: Path) -> None:

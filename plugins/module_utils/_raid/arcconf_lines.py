@@ -58,6 +58,7 @@ _OBJECTS = (
     ("array", re.compile(r"(?:maxcache )?array number ([0-9]{1,6})", re.IGNORECASE)),
     ("drive", re.compile(r"device #([0-9]{1,6})", re.IGNORECASE)),
     ("maxcache", re.compile(r"maxcache (?:logical )?(?:device|drive|ld) number ([0-9]{1,6})", re.IGNORECASE)),
+    ("channel", re.compile(r"channel #([0-9]{1,6}):?", re.IGNORECASE)),
     ("controller", re.compile(r"controller #([0-9]{1,6})", re.IGNORECASE)),
 )
 _FOUND = re.compile(r"controllers found\s*:\s*([0-9]{1,6})", re.IGNORECASE)
@@ -70,6 +71,9 @@ _FREE = re.compile(
     r"|(?:logical|physical) (?:device|drive) task|\(min/max\)|sensor |slot |raw )",
     re.IGNORECASE,
 )
+
+
+_KIND = re.compile(r"device is an? ", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -265,6 +269,9 @@ class _Reader:
     def _free(self, index: int, line: str) -> None:
         text = line.strip()
         if self.block is not None:
+            if self.block.kind == "drive" and _KIND.match(text) and any(_KIND.match(one) for unused, one in self.block.free):
+                self._lose(index + 1, text, f"begins a device whose heading is damaged, after device {self.block.number}")
+                return
             self.block.free.append((index + 1, text.lower()))
             indented = line[:1] in (" ", "\t")
             if not (indented and _looks_like_words(text)) and not _FREE.match(text):

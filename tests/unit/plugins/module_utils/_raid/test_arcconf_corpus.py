@@ -146,7 +146,7 @@ def damaged(draw: t.Callable[[st.SearchStrategy[t.Any]], t.Any], text: str, othe
         return "".join(lines)
     if kind == "flip":
         letters = list(text)
-        for unused in range(chance.randrange(1, 40)):
+        for _unused in range(chance.randrange(1, 40)):
             letters[chance.randrange(len(letters))] = chance.choice("\0\r\t\n :-#=(),{}0" + "\ufffd\u0663\u00e9A")
         return "".join(letters)
     if kind == "values":
@@ -161,7 +161,7 @@ def damaged(draw: t.Callable[[st.SearchStrategy[t.Any]], t.Any], text: str, othe
 @given(data=st.data())
 def test_damaged_output_never_raises(data: st.DataObject, captures: dict[str, str], foreign: list[str]) -> None:
     text = captures[data.draw(st.sampled_from(sorted(captures)))]
-    for _ in range(data.draw(st.integers(1, 3))):
+    for _unused in range(data.draw(st.integers(1, 3))):
         text = damaged(data.draw, text, [*captures.values(), *foreign]) or "\n"
     check(parse(text))
 

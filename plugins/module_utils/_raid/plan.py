@@ -31,6 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     WRITEBACK_ALWAYS,
     Controller,
     Drive,
+    Policy,
     Volume,
     writes_back,
 )
@@ -122,9 +123,16 @@ def _impossible(target: Target) -> str | None:
     if reason is not None:
         return reason
     for attribute in target.settings:
-        if configured(target.subject, attribute) in (None, UNKNOWN):
+        if not _is_told(target.subject, attribute):
             return f"does not tell its {attribute}, so that a change could not be proved ({provider.name} prints none)"
     return None
+
+
+def _is_told(subject: Subject, attribute: str) -> bool:
+    """Whether a change of an attribute could be read back: old firmware tells only what is in force."""
+    value = getattr(subject, attribute, None)
+    told = {value.configured, value.effective} if isinstance(value, Policy) else {configured(subject, attribute)}
+    return not told <= {None, UNKNOWN}
 
 
 def _check_left_out(targets: t.Sequence[Target], left_out: t.Mapping[int, str]) -> None:

@@ -116,6 +116,13 @@ def test_what_the_tool_does_not_print_is_not_changed():
     assert tool.sent == []
 
 
+def test_a_policy_of_which_only_the_effect_is_told_can_be_set():
+    steps = _steps(FakeTool(controller(volumes=(volume(0, write=Policy("unknown", "writethrough")),))), {"volumes": [{"id": "0", "write": "writeback"}]})
+    assert steps == [("storcli controller 0 volume 0", "write", "unknown", "writeback")]
+    with pytest.raises(BadInput, match="does not tell its write"):
+        _plan(FakeTool(controller(volumes=(volume(0, write=Policy()),))), {"volumes": [{"id": "0", "write": "writeback"}]})
+
+
 def test_a_class_of_drives_that_the_controller_does_not_have_is_refused():
     with pytest.raises(BadInput, match=r"does not tell its drive_cache\.hba"):
         _plan(FakeTool(controller()), {"drive_cache": {"hba": "disabled"}})

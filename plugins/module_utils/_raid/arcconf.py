@@ -87,10 +87,10 @@ class ArcConf(Provider):
             reading = Reading(reading.controllers, (*reading.not_understood, said), complete=False)
         numbers = [controller.id for controller in reading.controllers if controller.id != UNKNOWN]
         match = re.search(r"controllers found\s*:\s*([0-9]{1,2})\b", completed.stdout, re.IGNORECASE)
-        for number in range(1, int(match.group(1)) + 1 if match else 1):
-            # Cut output: the tool numbers its controllers from 1.
-            if len(numbers) < int(match.group(1) if match else 0) and str(number) not in numbers:
-                numbers.append(str(number))
+        count = int(match.group(1)) if match else 0
+        # The tool numbers its controllers from 1, whatever is missing from a cut list.
+        missing = [str(number) for number in range(1, count + 1) if str(number) not in numbers]
+        numbers += missing[: max(count - len(numbers), 0)]
         return reading, numbers
 
     def _config(self, number: str) -> Reading:

@@ -290,7 +290,7 @@ def _prints_personality(view: View) -> bool:
 
 
 def _pci_address(state: State) -> str:
-    return f"00:{state['bus']:02x}:00:00"
+    return f"00:{state['bus']:02x}:{state.get('device', 0):02x}:00"
 
 
 def controller_full(view: View) -> Response:
@@ -308,7 +308,7 @@ def _megaraid_full(view: View) -> Response:
     basics.update({"Current Controller Date/Time": clock, "Current System Date/time": clock, "SAS Address": state["sas_address"]})
     basics.update({"PCI Address": _pci_address(state), "Mfg Date": "01/15/26", "Rework Date": "00/00/00", "Revision No": "01A"})
     changes: dict[str, Response] = {
-        "Bus": {"Bus Number": state["bus"]},
+        "Bus": {"Bus Number": state["bus"], "Device Number": state.get("device", 0)},
         "Status": {
             "Controller Status": view.health,
             "Any Offline VD Cache Preserved": "Yes" if any(view.pinned(volume) for volume in view.volumes) else "No",

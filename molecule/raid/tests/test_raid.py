@@ -1,0 +1,107 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the tools themselves say after the role has run, and what its runs did."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+_MODULE = "cachefleet.storage.raid_cache"
+
+
+@pytest.fixture
+def name(host):
+    return host.ansible.get_variables()["inventory_hostname"] if host.backend.NAME == "ansible" else host.check_output("hostname")
+
+
+def _runs(check):
+    runs = [json.loads(path.read_text()) for path in sorted(Path(os.environ["CACHEFLEET_RECORD"]).glob("*.json"))]
+    converging = [run["results"] for run in runs if run["playbook"] == "converge" and run["check"] is check]
+    return [results for results in converging if any(result["module"] == _MODULE for result in results)]
+
+
+def _told(results, name):
+    return [(result["changed"], result["actions"], result["diff"]) for result in results if result["host"] == name and result["module"] == _MODULE]
+
+
+def _calls(host, tool):
+    output = host.check_output("cd /opt/cachefleet && python3 -m simulators calls %s", tool)
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def _json(host, command):
+    return json.loads(host.run(command).stdout)["Controllers"][0]["Response Data"]
+
+
+def test_a_check_predicts_exactly_what_the_first_run_changes(name):
+    predicted, done = _told(_runs(True)[0], name), _told(_runs(False)[0], name)
+    assert predicted == done
+    assert done[0][0]
+    assert len(done[0][1]) >= 3
+
+
+def test_a_second_run_changes_nothing_with_one_call(name):
+    assert _told(_runs(False)[1], name) == [(False, [], {"before": {}, "after": {}})]
+
+
+def test_the_tool_says_what_was_asked_of_a_megaraid(host, name):
+    if name != "node1":
+        pytest.skip("this machine has another card")
+    data = _json(host, "/opt/MegaRAID/storcli/storcli64 /c0/vall show all J")
+    columns = {key: data[key][0]["Cache"] for key in data if key.startswith("/c0/v")}
+    assert columns == {"/c0/v0": "RWBD", "/c0/v1": "RWBD", "/c0/v2": "RWTD"}
+    assert {data[key]["Disk Cache Policy"] for key in data if key.endswith("Properties")} == {"Disabled"}
+
+
+def test_the_tool_says_what_was_asked_of_an_adaptec(host, name):
+    if name != "node1":
+        pytest.skip("this machine has another card")
+    output = host.run("/usr/Arcconf/arcconf GETCONFIG 1 AL").stdout
+    settings = [line.split(":", 1)[1].strip() for line in output.splitlines() if line.strip().startswith("Write-cache setting")]
+    assert settings == ["On when protected by battery/ZMM"] * 2
+    assert "Global Physical Device Write Cache Policy: Disabled" in output
+
+
+def test_the_tool_says_what_was_asked_of_a_perc(host, name):
+    if name != "node2":
+        pytest.skip("this machine has another card")
+    data = _json(host, "/opt/MegaRAID/perccli/perccli64 /c0/vall show all J")
+    assert {data[key][0]["Cache"] for key in data if key.startswith("/c0/v")} == {"NRWTD"}
+
+
+def test_the_tool_says_what_was_asked_of_a_9660(host, name):
+    if name != "node2":
+        pytest.skip("this machine has another card")
+    volumes = _json(host, "/opt/MegaRAID/storcli2/storcli2 /c0/vall show all J")["Virtual Drives"]
+    assert {volume["VD Info"]["DefaultCache"] for volume in volumes} == {"NR,WT"}
+
+
+def test_the_tools_say_what_was_asked_of_smart_arrays(host, name):
+    if name != "node2":
+        pytest.skip("this machine has another card")
+    smartraid = host.run("/usr/Arcconf/arcconf GETCONFIG 1 AL").stdout
+    assert [line.split(":")[1].strip() for line in smartraid.splitlines() if line.strip().startswith("Caching ")] == ["Disabled"] * 2
+    assert [line.split(":")[1].strip() for line in smartraid.splitlines() if line.strip().startswith("Read Cache Percentage")] == ["20 percent"]
+    hpe = host.run("ssacli ctrl all show config detail").stdout
+    assert [line.split(":")[1].strip() for line in hpe.splitlines() if line.strip().startswith("Caching:")] == ["Enabled", "Disabled"]
+    assert "Configured Drive Write Cache Policy: Disable" in hpe
+
+
+def test_commands_that_set_something_are_as_many_as_differences(host, name):
+    tool = {"node1": "storcli", "node2": "perccli"}[name]
+    sent = [call for call in _calls(host, tool) if "set" in call]
+    actions = [action for _changed, actions, _diff in _told(_runs(False)[0], name) for action in actions if f", {tool})" in action]
+    # node1 sends two more: the side effect asks for write-back without protection, and the role takes it back.
+    assert len(sent) == len(actions) + (2 if name == "node1" else 0)
+
+
+def test_whoever_looks_at_a_tool_reads_that_it_is_simulated(host):
+    assert "NOT the vendor's" in host.file("/opt/MegaRAID/storcli/storcli64").content_string
+    assert "simulators of proprietary RAID tools" in host.file("/opt/MegaRAID/storcli/SIMULATORS.txt").content_string

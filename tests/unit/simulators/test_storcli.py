@@ -471,6 +471,27 @@ def test_text_and_json_say_the_same() -> None:
     assert "Write Cache(initial setting) = WriteBack" in text
 
 
+def test_the_overview_in_text_explains_its_words() -> None:
+    text = tool(StorCli, "MegaRAID 9361-8i", faults={"battery_failed": True}).answer(["show"], "").stdout
+    assert "Operating System  = " in text
+    assert "  0 AVAGOMegaRAIDSAS9361-8i     8   4   2     0   2     0 Fld On  1&2 Y      3 NdAtn \n" in text
+    assert "Ctl=Controller Index|DGs=Drive groups|VDs=Virtual drives|Fld=Failed\n" in text
+    assert "Chrg=Charging | MsngCbl=Cable Failure\n" in text
+
+
+def test_a_refusal_in_text() -> None:
+    text = tool(StorCli, "MegaRAID 9361-8i", media="SSD").answer(["/c0/v0", "set", "wrcache=WT", "pdcache=on"], "").stdout
+    assert text.endswith(
+        "Status = Failure\nDescription = None\n\nDetailed Status :\n===============\n\n"
+        "--------------------------------------------------\n"
+        "VD Property Value Status  ErrCd ErrMsg            \n"
+        "--------------------------------------------------\n"
+        " 0 wrCache  WT    Success     0 -                 \n"
+        " 0 PdCac    On    Failed    255 SSD Pd is present \n"
+        "--------------------------------------------------\n\n\n"
+    )
+
+
 def test_the_state_outlives_the_process(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     monkeypatch.setenv(simulator.FOLDER_VARIABLE, str(tmp_path))
     monkeypatch.setattr("sys.stdin", None)

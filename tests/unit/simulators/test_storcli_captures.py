@@ -23,6 +23,9 @@ from ansible_collections.cachefleet.storage.tests.simulators.storcli_views impor
 #: Digits in keys name a controller, a volume, an enclosure or a slot; they are not part of the shape.
 _OBJECT = re.compile(r"(?<=[cvesD ])\d+")
 
+#: Columns of tables whose rows are properties: their words are labels.
+_NAMING = ("Property", "Ctrl_Prop", "Policy")
+
 
 def ask(kind: type[Simulator], model: str, words: str, faults: dict[str, t.Any] | None = None, **options: t.Any) -> Answer:
     """The answer of a tool with one controller."""
@@ -45,6 +48,8 @@ def shape(value: t.Any) -> t.Any:
             item = (_OBJECT.sub("#", key), shape(inner))
             items += [item] if item not in items else []
         return ("object", items)
+    if isinstance(value, list) and value and next(iter(value[0])) in _NAMING:
+        return ("table", [(next(iter(row.values())), [(label, type(cell).__name__) for label, cell in row.items()]) for row in value])
     if isinstance(value, list):
         elements: list[t.Any] = []
         for element in value:
@@ -306,6 +311,26 @@ def test_the_text_about_a_controller_is_that_of_the_capture(shared_corpus: pathl
     rest = [pair for pair in zip(expected, found, strict=True) if pair[0] != pair[1]]
     assert [pair for pair in rest if not pair[0].startswith(("---", "EID State Slots", "134 OK"))] == []
     assert [line.split()[:9] for line, _other in rest if line.startswith("134 OK")] == [line.split()[:9] for _line, line in rest if line.startswith("134 OK")]
+
+
+def test_numbers_of_the_bus_are_hexadecimal_in_text_as_in_the_capture(shared_corpus: pathlib.Path) -> None:
+    real = (shared_corpus / "storcli" / "c0-show-all_avago-9361-8i_ssd.txt").read_text(encoding="utf-8")
+    simulated = ask(StorCli, "MegaRAID 9361-8i", "/c0 show all").stdout
+    ids = [line for line in lines_of(real, first="Bus :", last="Host Interface = PCIE") if " Id = " in line]
+    assert len(ids) == 4
+    assert [line for line in lines_of(simulated, first="Bus :", last="Host Interface = PCI-E") if " Id = " in line] == ids
+
+
+def test_inquiry_data_is_broken_into_lines_as_in_the_capture(shared_corpus: pathlib.Path) -> None:
+    def around(text: str) -> list[str]:
+        begin = text.index("\nInquiry Data")
+        block = text[begin : text.index("\nDrive /c0", begin)]
+        return [re.sub("[0-9a-f]{2} ", "00 ", line) for line in block.split("\n")]
+
+    real = around((shared_corpus / "storcli" / "c0-show-all_hba-9400-16i.txt").read_text(encoding="utf-8"))
+    simulated = around(ask(StorCli, "HBA 9400-16i", "/c0 show all").stdout)
+    assert [line for line in real if not line.startswith("00")] == [line for line in simulated if not line.startswith("00")]
+    assert set(real) == set(simulated)
 
 
 def test_the_text_about_a_card_in_hba_mode_is_that_of_the_capture(shared_corpus: pathlib.Path) -> None:

@@ -7,6 +7,7 @@
 
 python3 -m simulators install [--root /]             every tool at its vendor's place, said to be a simulator
 python3 -m simulators add storcli "MegaRAID 9361-8i" [--option volumes=2] [--option 'os_devices=[{"path": "/dev/sda"}]']
+    [--set bus=0 --set device=6]                     (values of its state that are to be others: here, where in the machine it is)
 python3 -m simulators fault storcli battery_failed   (again with --end to mend it)
 python3 -m simulators clear storcli                  no controllers, no faults, no calls
 python3 -m simulators calls storcli                  how the tool was called, one JSON list in a line
@@ -60,13 +61,16 @@ def install(root: Path) -> list[Path]:
     return written
 
 
-def add(name: str, model: str, options: t.Mapping[str, t.Any]) -> None:
+def add(name: str, model: str, options: t.Mapping[str, t.Any], changes: t.Mapping[str, t.Any] | None = None) -> None:
     """One more controller for a tool.
+
+    :param options: what the model's function takes.
+    :param changes: values of the state that are to be others, by their keys.
 
     :raises KeyError: if the tool does not have that model.
     """
     with simulator.opened(name) as state:
-        state["controllers"].append(KINDS[name].models[model](**options))
+        state["controllers"].append({**KINDS[name].models[model](**options), **(changes or {})})
 
 
 def set_fault(name: str, fault: str, value: t.Any) -> None:
@@ -96,7 +100,7 @@ def main(words: t.Sequence[str]) -> int:
     if given.verb == "install":
         print("\n".join(map(str, install(given.root))))
     elif given.verb == "add":
-        add(given.tool, given.model, dict(map(_option, given.option)))
+        add(given.tool, given.model, dict(map(_option, given.option)), dict(map(_option, given.set)))
     elif given.verb == "fault":
         set_fault(given.tool, given.fault, not given.end)
     elif given.verb == "clear":
@@ -120,6 +124,7 @@ def _arguments(words: t.Sequence[str]) -> argparse.Namespace:
         if verb == "add":
             one.add_argument("model")
             one.add_argument("--option", action="append", default=[], metavar="NAME=JSON")
+            one.add_argument("--set", action="append", default=[], metavar="KEY=JSON")
         if verb == "fault":
             one.add_argument("fault")
             one.add_argument("--end", action="store_true")

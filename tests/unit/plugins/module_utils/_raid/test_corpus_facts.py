@@ -1,0 +1,143 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The readers against facts that a human took from the raw outputs (tests/unit/data/raid/facts.yml)."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import pathlib
+import typing as t
+
+import pytest
+import yaml
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf, ssacli, storcli, storcli2
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Reading
+
+TABLE = pathlib.Path(__file__).resolve().parents[3] / "data" / "raid" / "facts.yml"
+
+#: Which reader the outputs in a folder of the corpus belong to.
+PARSERS = {
+    "arcconf": arcconf.parse,
+    "storcli": storcli.parse,
+    "perccli": storcli.parse,
+    "transcribed": storcli.parse,
+    "storcli2": storcli2.parse,
+    "ssacli": ssacli.parse,
+}
+SECTIONS: dict[str, list[dict[str, t.Any]]] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+FACTS = [fact for facts in SECTIONS.values() for fact in facts]
+
+
+def output(path: pathlib.Path) -> str:
+    """A captured output as the runner would hand it over: line ends kept, strange bytes replaced."""
+    return path.read_bytes().decode("utf-8", errors="replace")
+
+
+@functools.lru_cache(maxsize=None)
+def reading_of(path: pathlib.Path) -> Reading:
+    return PARSERS[path.parent.name](output(path))
+
+
+def described(fact: dict[str, t.Any]) -> str:
+    """``arcconf/a.txt: volume 0: write.configured``."""
+    objects = [f"{kind} {fact[kind]}" for kind in ("controller", "volume", "drive") if kind in fact]
+    return ": ".join([fact["file"], ", ".join(objects) or "the controller", fact["field"]])
+
+
+def controllers_of(reading: Reading, fact: dict[str, t.Any]) -> list[Controller]:
+    return [controller for controller in reading.controllers if fact.get("controller") in (None, controller.id)]
+
+
+def subject_of(reading: Reading, fact: dict[str, t.Any]) -> t.Any:
+    """The object that a fact is about; a failed test if there is none or more than one."""
+    controllers = controllers_of(reading, fact)
+    assert len(controllers) == 1, f"{described(fact)}: found controllers {[one.id for one in reading.controllers]}; {reading.not_understood}"
+    controller = controllers[0]
+    if "volume" in fact:
+        found: list[t.Any] = [volume for volume in controller.volumes if volume.id == fact["volume"]]
+        assert len(found) == 1, f"{described(fact)}: found volumes {[one.id for one in controller.volumes]}; {reading.not_understood}"
+        return found[0]
+    if "drive" in fact:
+        found = [drive for drive in controller.drives if drive.address == fact["drive"]]
+        # an output that shows one address twice is still clear if both say the same
+        assert len(set(found)) == 1, f"{described(fact)}: found drives {[one.address for one in controller.drives]}; {reading.not_understood}"
+        return found[0]
+    return controller
+
+
+def value_at(subject: t.Any, path: str) -> t.Any:
+    for step in path.split("."):
+        if isinstance(subject, collections.abc.Mapping):
+            assert step in subject, f"no {step!r} of {path!r} in {dict(subject)}"
+            subject = subject[step]
+        elif step.isdigit():
+            assert int(step) < len(subject), f"{path!r}: only {len(subject)} there"
+            subject = subject[int(step)]
+        else:
+            assert subject is not None, f"{path!r}: there is nothing before {step!r}"
+            subject = getattr(subject, step)
+    return list(subject) if isinstance(subject, tuple) else subject
+
+
+def found_by(reading: Reading, fact: dict[str, t.Any]) -> t.Any:
+    what, _dot, of = fact["field"].partition(".")
+    if what != "count":
+        return value_at(subject_of(reading, fact), fact["field"])
+    controllers = controllers_of(reading, fact)
+    if of == "controllers":
+        return len(controllers)
+    if "controller" in fact:
+        assert len(controllers) == 1, f"{described(fact)}: found controllers {[one.id for one in reading.controllers]}"
+    return sum(len(getattr(controller, of)) for controller in controllers)
+
+
+@pytest.mark.parametrize("fact", [pytest.param(fact, id=described(fact)) for fact in FACTS])
+def test_the_reader_says_what_the_raw_text_says(shared_corpus: pathlib.Path, fact: dict[str, t.Any]) -> None:
+    reading = reading_of(shared_corpus / fact["file"])
+    found = found_by(reading, fact)
+    assert found == fact["value"], f"{described(fact)}: wanted {fact['value']!r}, found {found!r}"
+
+
+def test_the_table_is_long_and_broad_enough() -> None:
+    assert len(FACTS) >= 120
+    assert len([section for section, facts in SECTIONS.items() if len(facts) >= 10]) >= 6
+    assert {fact["file"].split("/")[0] for fact in FACTS} == set(PARSERS)
+
+
+def test_no_fact_is_there_twice() -> None:
+    counts = collections.Counter(described(fact) for fact in FACTS)
+    assert [fact for fact, count in counts.items() if count > 1] == []
+
+
+def test_every_file_of_the_table_is_in_the_corpus(shared_corpus: pathlib.Path) -> None:
+    assert sorted({fact["file"] for fact in FACTS if not (shared_corpus / fact["file"]).is_file()}) == []
+
+
+@pytest.mark.parametrize("name, parse", [(name, PARSERS[name]) for name in ("arcconf", "storcli", "storcli2", "ssacli")])
+def test_every_output_of_every_tool_is_read_without_an_exception(shared_corpus: pathlib.Path, name: str, parse: t.Callable[[str], Reading]) -> None:
+    """Its own outputs, and those of the other tools, of MegaCli, smartctl and the rest, which it gets if a path is set wrongly."""
+    files = sorted(path for path in shared_corpus.rglob("*") if path.is_file())
+    assert len(files) > 150
+    failed = []
+    for path in files:
+        try:
+            reading = parse(output(path))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs into the list
+            failed.append(f"{path.relative_to(shared_corpus)}: {type(error).__name__}: {error}")
+            continue
+        if not isinstance(reading, Reading):
+            failed.append(f"{path.relative_to(shared_corpus)}: {reading!r}")
+    assert failed == []
+
+
+@pytest.mark.parametrize("folder", sorted(PARSERS))
+def test_a_reading_can_be_put_into_a_result(shared_corpus: pathlib.Path, folder: str) -> None:
+    for path in sorted((shared_corpus / folder).iterdir()):
+        for controller in reading_of(path).controllers:
+            result = controller.as_result()
+            assert yaml.safe_load(yaml.safe_dump(result)) == result, path.name

@@ -1,0 +1,377 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Damaged outputs: whatever a tool prints, a reader gives a Reading and never an exception.
+
+What is cut is not complete, and what is missing is unknown: never off, and never healthy.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import typing as t
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf, ssacli, storcli, storcli2
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Reading
+
+Parse = t.Callable[[str], Reading]
+Draw = t.Callable[[st.SearchStrategy[t.Any]], t.Any]
+
+PARSERS: dict[str, Parse] = {"arcconf": arcconf.parse, "storcli": storcli.parse, "storcli2": storcli2.parse, "ssacli": ssacli.parse}
+#: Folders of the corpus with outputs of that tool.
+FOLDERS = {"arcconf": ("arcconf",), "storcli": ("storcli", "perccli", "transcribed"), "storcli2": ("storcli2",), "ssacli": ("ssacli",)}
+#: Larger outputs only take longer to damage; every shape of output is there below this size.
+LARGEST = 40_000
+SPEEDY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+#: What a number can be replaced with: nothing, too much for an int() that limits its digits, no number at all.
+NUMBERS = ("", "0", "-1", "9" * 40, "7" * 5000, "1e999", "NaN", "0x", "٣", "²", "1,5", "3/4")
+#: What any value of a JSON document can be replaced with.
+VALUES = (None, True, 0, -1, 10**30, 1.5, float("inf"), "", "-", "N/A", " ", ":", "/", "1/", "\u0000", [], [None], [[]], {}, {"": None}, [{}], [1, "a"])
+
+
+@pytest.fixture(scope="session")
+def outputs(shared_corpus: pathlib.Path) -> dict[str, list[str]]:
+    """Real outputs by tool, shortest first."""
+    texts = {}
+    for tool, folders in FOLDERS.items():
+        paths = [path for folder in folders for path in sorted((shared_corpus / folder).iterdir()) if path.stat().st_size <= LARGEST]
+        texts[tool] = sorted((path.read_bytes().decode("utf-8", errors="replace") for path in paths), key=len)
+    return texts
+
+
+def read(parse: Parse, text: str) -> Reading:
+    reading = parse(text)
+    assert isinstance(reading, Reading)
+    for clause in reading.not_understood:
+        assert isinstance(clause, str)
+    for controller in reading.controllers:
+        controller.as_result()
+    return reading
+
+
+def place(draw: Draw, text: str) -> int:
+    return draw(st.integers(min_value=0, max_value=len(text)))
+
+
+def cut(draw: Draw, text: str, other: str) -> str:
+    return text[: place(draw, text)]
+
+
+def beheaded(draw: Draw, text: str, other: str) -> str:
+    return text[place(draw, text) :]
+
+
+def spliced(draw: Draw, text: str, other: str) -> str:
+    return text[: place(draw, text)] + other[place(draw, other) :]
+
+
+def lines_deleted(draw: Draw, text: str, other: str) -> str:
+    lines = text.splitlines(keepends=True)
+    gone = set(draw(st.lists(st.integers(0, max(0, len(lines) - 1)), max_size=8)))
+    return "".join(line for number, line in enumerate(lines) if number not in gone)
+
+
+def lines_repeated(draw: Draw, text: str, other: str) -> str:
+    lines = text.splitlines(keepends=True)
+    for at in draw(st.lists(st.integers(0, max(0, len(lines) - 1)), max_size=8)):
+        lines[at:at] = lines[at : at + 1] * draw(st.integers(1, 3))
+    return "".join(lines)
+
+
+def lines_swapped(draw: Draw, text: str, other: str) -> str:
+    lines = text.splitlines(keepends=True)
+    if lines:
+        index = st.integers(0, len(lines) - 1)
+        for one, two in draw(st.lists(st.tuples(index, index), max_size=8)):
+            lines[one], lines[two] = lines[two], lines[one]
+    return "".join(lines)
+
+
+def lines_of_another(draw: Draw, text: str, other: str) -> str:
+    lines, strange = text.splitlines(keepends=True), other.splitlines(keepends=True)
+    if lines and strange:
+        for at, of in draw(st.lists(st.tuples(st.integers(0, len(lines) - 1), st.integers(0, len(strange) - 1)), max_size=8)):
+            lines[at] = strange[of]
+    return "".join(lines)
+
+
+def characters_flipped(draw: Draw, text: str, other: str) -> str:
+    letters = list(text)
+    if letters:
+        for at, letter in draw(st.lists(st.tuples(st.integers(0, len(letters) - 1), st.characters()), max_size=12)):
+            letters[at] = letter
+    return "".join(letters)
+
+
+def characters_removed(draw: Draw, text: str, other: str) -> str:
+    """All of one character: no blanks, no colons, no line ends, no quotes."""
+    return text.replace(draw(st.sampled_from(" :\n\t\r,(){}[]=\"-/'")), draw(st.sampled_from(("", " ", "\x00", "\u2028"))))
+
+
+def numbers_replaced(draw: Draw, text: str, other: str) -> str:
+    words = text.split(" ")
+    numbers = [at for at, word in enumerate(words) if any(letter.isdigit() for letter in word)]
+    if numbers:
+        for at in draw(st.lists(st.sampled_from(numbers), max_size=8)):
+            digits = "".join(letter for letter in words[at] if letter.isdigit())
+            words[at] = words[at].replace(digits, draw(st.sampled_from(NUMBERS))) if digits else draw(st.sampled_from(NUMBERS))
+    return " ".join(words)
+
+
+def values_emptied(draw: Draw, text: str, other: str) -> str:
+    lines = text.splitlines(keepends=True)
+    labelled = [at for at, line in enumerate(lines) if ":" in line]
+    if labelled:
+        for at in draw(st.lists(st.sampled_from(labelled), max_size=8)):
+            lines[at] = lines[at].partition(":")[0] + draw(st.sampled_from((":", "", " : ", ":\t?"))) + "\n"
+    return "".join(lines)
+
+
+def line_made_long(draw: Draw, text: str, other: str) -> str:
+    at = place(draw, text)
+    return text[:at] + draw(st.sampled_from((" ", "-", ":", "9", "/", "=", "a ", "0,0 ", "{", '"'))) * 4_000 + text[at:]
+
+
+def json_retyped(draw: Draw, text: str, other: str) -> str:
+    """Well-formed JSON in which some values are of another kind; texts that are not JSON stay as they are."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if not document or not isinstance(document, (dict, list)):
+        return text
+    places: list[tuple[t.Any, t.Any]] = []
+    waiting = [document]
+    while waiting:
+        node = waiting.pop()
+        pairs = node.items() if isinstance(node, dict) else enumerate(node)
+        for key, value in pairs:
+            places.append((node, key))
+            if isinstance(value, (dict, list)):
+                waiting.append(value)
+    for holder, key in draw(st.lists(st.sampled_from(places), max_size=6)):
+        holder[key] = draw(st.sampled_from(VALUES))
+    return json.dumps(document)
+
+
+MUTATIONS = (
+    cut,
+    beheaded,
+    spliced,
+    lines_deleted,
+    lines_repeated,
+    lines_swapped,
+    lines_of_another,
+    characters_flipped,
+    characters_removed,
+    numbers_replaced,
+    values_emptied,
+    line_made_long,
+    json_retyped,
+)
+
+
+@pytest.mark.parametrize("tool", sorted(PARSERS))
+@settings(SPEEDY, max_examples=300)
+@given(data=st.data())
+def test_a_damaged_output_of_the_tool_itself(outputs: dict[str, list[str]], tool: str, data: st.DataObject) -> None:
+    text = data.draw(st.sampled_from(outputs[tool]))
+    other = data.draw(st.sampled_from(outputs[data.draw(st.sampled_from(sorted(PARSERS)))]))
+    for mutate in data.draw(st.lists(st.sampled_from(MUTATIONS), min_size=1, max_size=3)):
+        text = mutate(data.draw, text, other)
+    read(PARSERS[tool], text)
+
+
+@pytest.mark.parametrize("tool", sorted(set(PARSERS) - {"arcconf", "ssacli"}))
+@SPEEDY
+@given(data=st.data())
+def test_json_with_values_of_another_kind(outputs: dict[str, list[str]], tool: str, data: st.DataObject) -> None:
+    text = data.draw(st.sampled_from([text for text in outputs[tool] if text.lstrip().startswith("{")]))
+    read(PARSERS[tool], json_retyped(data.draw, text, ""))
+
+
+@pytest.mark.parametrize("tool", sorted(PARSERS))
+@SPEEDY
+@given(bytes_=st.binary(max_size=300))
+def test_bytes_that_are_no_text(tool: str, bytes_: bytes) -> None:
+    read(PARSERS[tool], bytes_.decode("utf-8", errors="replace"))
+    read(PARSERS[tool], bytes_.decode("utf-8", errors="surrogateescape"))
+
+
+@pytest.mark.parametrize("tool", sorted(PARSERS))
+@SPEEDY
+@given(text=st.text(alphabet='CDE:/,=-|"{}[] \n\t0123456789ailnorstv', max_size=400))
+def test_text_of_the_letters_that_outputs_are_made_of(tool: str, text: str) -> None:
+    read(PARSERS[tool], text)
+
+
+@pytest.mark.parametrize("tool", sorted(PARSERS))
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"Controllers":' * 50_000,
+        '{"Controllers":[' + '{"Response Data":' * 20_000 + "}" * 20_000 + "]}",
+        '{"Controllers":[{"Command Status":{"Controller":' + "9" * 6000 + ',"Status":"Success"}}]}',
+        '{"Controllers":[{"Command Status":{"Controller":1e999,"Status":NaN},"Response Data":{"VD LIST":-Infinity}}]}',
+        "Controllers found: 1\n" + "   Size : " + "9" * 6000 + " MB\n",
+        "Logical device number " + "9" * 6000 + "\n   Size : 1 MB\n",
+        "\n" * 100_000,
+        " " * 100_000,
+        ":" * 100_000,
+        "-" * 100_000 + "\n" + "=" * 100_000,
+        " : " * 40_000,
+        "\ufeff",
+        "\x00",
+        "\ud800",
+        "",
+    ],
+    ids=lambda text: f"{text[:20]!r} ({len(text)})",
+)
+def test_extremes(tool: str, text: str) -> None:
+    read(PARSERS[tool], text)
+
+
+#: The last words of a complete output, where the tool has such.
+VERDICT = "Command completed successfully."
+
+
+@pytest.mark.parametrize("tool", ["arcconf", "storcli", "storcli2"])
+@SPEEDY
+@given(data=st.data())
+def test_what_is_cut_is_not_complete(outputs: dict[str, list[str]], tool: str, data: st.DataObject) -> None:
+    if tool == "arcconf":
+        whole = [text for text in outputs[tool] if text.rstrip().endswith(VERDICT) and "evice information" in text.lower()]
+        text = data.draw(st.sampled_from(whole))
+        end = text.rindex(VERDICT)
+    else:
+        text = data.draw(st.sampled_from([text for text in outputs[tool] if text.startswith("{")]))
+        end = len(text.rstrip()) - 1
+    reading = read(PARSERS[tool], text[: data.draw(st.integers(min_value=0, max_value=end))])
+    assert not reading.complete
+    assert reading.controllers == () or reading.not_understood
+
+
+def writes(reading: Reading) -> set[str]:
+    return {word for controller in reading.controllers for volume in controller.volumes for word in (volume.write.configured, volume.write.effective)}
+
+
+def configured_writes(reading: Reading) -> set[str]:
+    return {volume.write.configured for controller in reading.controllers for volume in controller.volumes}
+
+
+def effective_writes(reading: Reading) -> set[str]:
+    return {volume.write.effective for controller in reading.controllers for volume in controller.volumes}
+
+
+def effective_writes_of_cached(reading: Reading) -> set[str]:
+    """Of volumes that are written through by choice, the state of the cache does not matter."""
+    volumes = [volume for controller in reading.controllers for volume in controller.volumes]
+    return {volume.write.effective for volume in volumes if volume.write.configured != "writethrough"}
+
+
+def reads(reading: Reading) -> set[str]:
+    return {word for controller in reading.controllers for volume in controller.volumes for word in (volume.read.configured, volume.read.effective)}
+
+
+def drive_caches(reading: Reading) -> set[str]:
+    return {drive.write_cache for controller in reading.controllers for drive in controller.drives}
+
+
+def volume_drive_caches(reading: Reading) -> set[str]:
+    return {volume.drive_cache for controller in reading.controllers for volume in controller.volumes}
+
+
+def classes(reading: Reading) -> set[str]:
+    return {value for controller in reading.controllers for value in controller.drive_cache.values()}
+
+
+def health(reading: Reading) -> set[str]:
+    return {controller.protection.health for controller in reading.controllers}
+
+
+def cache_status(reading: Reading) -> set[str]:
+    return {controller.cache.status for controller in reading.controllers}
+
+
+def no_battery_write_cache(reading: Reading) -> set[str]:
+    return {controller.no_battery_write_cache for controller in reading.controllers}
+
+
+def status(reading: Reading) -> set[str]:
+    return {volume.status for controller in reading.controllers for volume in controller.volumes}
+
+
+@pytest.mark.parametrize(
+    "tool, lines, found",
+    [
+        ("arcconf", r" +Write Cache +:", drive_caches),
+        ("arcconf", r" +Write-cache |  +Caching +:", writes),
+        ("arcconf", r" +Read-cache |  +Caching +:", reads),
+        ("arcconf", r" +Status of [Ll]ogical", status),
+        ("arcconf", r" +(Status|Overall Backup Unit Status|Supercap Status|Non-Volatile Storage Status) +:", health),
+        ("arcconf", r" +Cache Status +:", cache_status),
+        ("arcconf", r" +No-Battery Write Cache +:", no_battery_write_cache),
+        ("arcconf", r" +Global Physical Device Write Cache Policy|   (Configured|Unconfigured|HBA) Drives  ", classes),
+        ("ssacli", r" +Caching:", writes),
+        ("ssacli", r" +Cache Status:", cache_status),
+        ("ssacli", r" +Cache (Status|Ratio|Status Details):", effective_writes_of_cached),
+        ("ssacli", r" +Battery/Capacitor Status:", health),
+        ("ssacli", r" +No-Battery Write Cache:", no_battery_write_cache),
+        ("ssacli", r".*Drive Write Cache", classes),
+    ],
+)
+def test_what_is_missing_is_unknown(outputs: dict[str, list[str]], tool: str, lines: str, found: t.Callable[[Reading], set[str]]) -> None:
+    known_before = set()
+    for text in outputs[tool]:
+        known_before |= found(read(PARSERS[tool], text))
+        left = "".join(line for line in text.splitlines(keepends=True) if not re.match(lines, line))
+        assert found(read(PARSERS[tool], left)) <= {"unknown"}, text[:200]
+    # or the test would hold for outputs that never tell it
+    assert known_before - {"unknown"}
+
+
+def without(node: t.Any, keys: set[str]) -> t.Any:
+    """A document without these keys, and without the rows of lists of properties that are called so."""
+    if isinstance(node, dict):
+        return {key: without(value, keys) for key, value in node.items() if key not in keys}
+    if isinstance(node, list):
+        return [without(value, keys) for value in node if not (isinstance(value, dict) and value.get("Property") in keys)]
+    return node
+
+
+@pytest.mark.parametrize(
+    "tool, keys, found",
+    [
+        ("storcli", {"Cache"}, effective_writes),
+        ("storcli", {"Cache"}, reads),
+        ("storcli", {"Write Cache(initial setting)"}, configured_writes),
+        ("storcli", {"Write Cache"}, drive_caches),
+        ("storcli", {"PDC", "Disk Cache Policy"}, volume_drive_caches),
+        ("storcli", {"State", "BBU"}, health),
+        ("storcli2", {"CurrentCache"}, effective_writes),
+        ("storcli2", {"DefaultCache"}, configured_writes),
+        ("storcli2", {"CurrentCache", "DefaultCache"}, reads),
+        ("storcli2", {"Current Write Cache"}, drive_caches),
+        ("storcli2", {"PDC", "Drive Write Cache Policy"}, volume_drive_caches),
+        ("storcli2", {"Energy Pack Info", "EPack"}, health),
+    ],
+    ids=lambda value: "+".join(sorted(value)) if isinstance(value, set) else getattr(value, "__name__", value),
+)
+def test_what_is_missing_in_json_is_unknown(outputs: dict[str, list[str]], tool: str, keys: set[str], found: t.Callable[[Reading], set[str]]) -> None:
+    known_before = set()
+    for text in outputs[tool]:
+        if not text.startswith("{") or "Battery is absent" in text:
+            continue
+        known_before |= found(read(PARSERS[tool], text))
+        assert found(read(PARSERS[tool], json.dumps(without(json.loads(text), keys)))) <= {"unknown"}, text[:200]
+    assert known_before - {"unknown"}

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, KIB, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_maxcache import CONTAINER, POOL, REDUNDANT_LEVELS, SMART
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_wanted import SIMPLE
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
@@ -32,6 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     CacheVolume,
     Controller,
     Drive,
+    Policy,
     Volume,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import plain_address
@@ -62,7 +63,7 @@ def no_maxcache(controller: Controller) -> str | None:
     if version.lower() in ("not applicable", "not supported"):
         return f"has no maxCache (it says: maxCache Version: {version})"
     if maxcache is None:
-        return f"has no maxCache ({controller.provider} prints nothing of it)"
+        return f"has no maxCache ({controller.provider} tells of no pool, no maxCache device and no maxCache version)"
     if maxcache.limit == 0:
         return "has no maxCache (it allows 0 SSDs in it)"
     if maxcache.generation not in GENERATIONS:
@@ -146,7 +147,8 @@ def dirtiness(generation: str, cache: CacheVolume | None, volumes: t.Iterable[Vo
     """
     cached = [volume for volume in volumes if volume.maxcache is not None]
     words = [volume.maxcache.dirty for volume in cached if volume.maxcache is not None]
-    if DIRTY in words or (cache is not None and cache.dirty == DIRTY):
+    ending = [volume for volume in cached if volume.maxcache is not None and volume.maxcache.write == Policy(DISABLED, ENABLED)]
+    if ending or DIRTY in words or (cache is not None and cache.dirty == DIRTY):
         return DIRTY
     if cache is not None and cache.dirty == CLEAN:
         # A volume that never cached writes has no line of its own: the cache volume speaks for it.
@@ -211,13 +213,20 @@ def _objection_to_drive(controller: Controller, drive: Drive, free: t.Container[
     return _USAGE.get(drive.usage, "is in a state that does not show it free") + state
 
 
-def objection_to_container(wish: CacheVolumeWish) -> str | None:
+def objection_to_container(controller: Controller, wish: CacheVolumeWish) -> str | None:
     """Why maxCache 3.0 cannot have such a cache volume."""
     for name, value in (("data_volume", wish.data_volume), ("line_size", wish.line_size), ("write", wish.write)):
         if value is not None:
             return f"has {GENERATION_NAMES[CONTAINER]}, whose one cache volume has no {name} of its own: it serves every volume as volumes says"
     if wish.size is not None and wish.size > LARGEST_CONTAINER:
         return f"takes a maxCache volume of at most {format_size(LARGEST_CONTAINER)}, and size is {format_size(wish.size)}"
+    return _too_large(controller, wish)
+
+
+def _too_large(controller: Controller, wish: CacheVolumeWish) -> str | None:
+    most = usable_size(controller, wish)
+    if wish.size is not None and most is not None and wish.size > most:
+        return f"cannot make a maxCache volume of {format_size(wish.size)}: these SSDs give {format_size(most)} as raid_level {wish.raid_level}"
     return None
 
 
@@ -235,7 +244,7 @@ def objection_to_smart(controller: Controller, volume: Volume, wish: CacheVolume
     reason = _unprotected(controller)
     if reason is not None:
         return f"creates a maxCache only with a healthy cache module and a full capacitor, and {reason}"
-    return _objection_to_smart_size(volume, called, wish, others)
+    return _objection_to_smart_size(volume, called, wish, others) or _too_large(controller, wish)
 
 
 def _accelerated(volume: Volume) -> str | None:
@@ -272,7 +281,7 @@ def _objection_to_smart_size(volume: Volume, called: str, wish: CacheVolumeWish,
     line = wish.line_size or 64
     if others + wish.size > LARGEST_SMART[line]:
         total = format_size(others + wish.size)
-        return f"takes at most {format_size(LARGEST_SMART[line])} of maxCache with cache lines of {line * KIB // KIB} KiB, and with this one it would be {total}"
+        return f"takes at most {format_size(LARGEST_SMART[line])} of maxCache with cache lines of {line} KiB, and with this one it would be {total}"
     return None
 
 

@@ -15,7 +15,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan, registry
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host, Source
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import AUTO, ControllerWish, parse_controllers
 
 if t.TYPE_CHECKING:
@@ -40,7 +40,7 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
     def read(self) -> Host:
         """Every controller that one of the tools sees."""
         host = registry.read_host(self.providers.values())
-        self.problems = problems_of(host.sources)
+        self.problems = host.problems
         return host
 
     def plan(self, present: Host, wanted: t.Sequence[ControllerWish]) -> list[Step]:
@@ -96,11 +96,6 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
         return {"controllers": [one.controller.as_result() for one in present.controllers], "problems": list(self.problems)}
 
 
-def problems_of(sources: t.Iterable[Source]) -> list[str]:
-    """What of the tools' outputs was not understood, one sentence each."""
-    return [f"{source.provider.name}: not understood: {text}" for source in sources for text in source.reading.not_understood]
-
-
 def providers_for(runner: Runner, wanted: t.Sequence[ControllerWish]) -> list[Provider]:
     """The tools that the wishes need: those they name, and every one that is there if one of them says ``auto``.
 
@@ -135,10 +130,11 @@ def run_info_module(module: AnsibleModule) -> t.NoReturn:
             raise BadInput(f"tool_path {path} needs the provider whose language it speaks: write provider: storcli, arcconf, … beside it.")
         runner = Runner()
         providers = registry.find_tools(runner) if name == AUTO else [registry.find_tool(runner, name, path)]
-        host = registry.read_host(providers)
+        # One broken tool must not hide the controllers of the others; one that was asked for must not fail in silence.
+        host = registry.read_host(providers, tolerant=name == AUTO)
     except StorageError as error:
         module.fail_json(**error.as_result())
-    problems = problems_of(host.sources)
+    problems = host.problems
     for problem in problems:
         module.warn(problem)
     module.exit_json(

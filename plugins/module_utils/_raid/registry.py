@@ -13,7 +13,7 @@ import os
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import ArcConf
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Reading
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import SsaCli
@@ -30,23 +30,25 @@ PROVIDERS: t.Mapping[str, type[Provider]] = {kind.name: kind for kind in (StorCl
 #: Tools for the same controllers: a host that has two of them shows each controller twice.
 _TWINS = ({"storcli2", "perccli2"}, {"storcli", "perccli"}, {"arcconf", "ssacli"})
 
-#: Which tools speak to the controllers of a kernel driver.
-TOOLS_OF_DRIVER: t.Mapping[str, tuple[str, ...]] = {
-    "megaraid_sas": ("storcli", "perccli"),
-    "mpi3mr": ("storcli2", "perccli2"),
-    "mpt3sas": ("storcli",),
-    "aacraid": ("arcconf",),
-    "smartpqi": ("arcconf", "ssacli"),
-    "hpsa": ("ssacli",),
-}
-
 
 @dataclass(frozen=True)
 class Source:
-    """One tool and what it told."""
+    """One tool and what it told.
+
+    :param failure: why it told nothing, a sentence; empty if it ran.
+    """
 
     provider: Provider
     reading: Reading
+    failure: str = ""
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with its answer, one sentence each."""
+        if self.failure:
+            return [self.failure]
+        found = [f"{self.provider.name}: not understood: {text}." for text in self.reading.not_understood]
+        return found or ([] if self.reading.complete else [f"{self.provider.name}: its output is not whole."])
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,11 @@ class Host:
 
     sources: tuple[Source, ...] = ()
     controllers: tuple[Seen, ...] = ()
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with the answers, one sentence each."""
+        return [problem for source in self.sources for problem in source.problems]
 
 
 def find_tool(runner: Runner, name: str, tool_path: str | None = None) -> Provider:
@@ -94,15 +101,28 @@ def _places(runner: Runner, kind: type[Provider]) -> list[str]:
     return found + [path for path in inside if runner.has(path)]
 
 
-def read_host(providers: t.Iterable[Provider]) -> Host:
-    """What every tool tells, each asked once; a controller that two tools see counts for the first."""
-    sources = tuple(Source(provider, provider.read()) for provider in providers)
+def read_host(providers: t.Iterable[Provider], *, tolerant: bool = False) -> Host:
+    """What every tool tells, each asked once; a controller that two tools see counts for the first.
+
+    :param tolerant: whether a tool that cannot be run or does not end is one that told nothing.
+    :raises StorageError: for such a tool otherwise.
+    """
+    sources = tuple(_ask(provider, tolerant) for provider in providers)
     seen: list[Seen] = []
     for source in sources:
         for controller in source.reading.controllers:
             if not any(_same(controller, other.controller) for other in seen):
                 seen.append(Seen(controller, source))
     return Host(sources, tuple(seen))
+
+
+def _ask(provider: Provider, tolerant: bool) -> Source:
+    try:
+        return Source(provider, provider.read())
+    except StorageError as error:
+        if not tolerant:
+            raise
+        return Source(provider, Reading(complete=False), error.message)
 
 
 def _same(one: Controller, other: Controller) -> bool:

@@ -20,8 +20,7 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on_host
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on_host, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
     CACHED,
     DEFAULT,
@@ -104,36 +103,11 @@ def read_behind(
     if not disks:
         return Behind()
     drivers = {disk.driver for disk in disks}
-    controllers: list[Controller] = []
-    problems: dict[str, str] = {}
-    asked: set[str] = set()
-    for tool in find_tools(runner):
-        if not any(driver in on_host.DRIVERS_OF_TOOL.get(tool.name, (driver,)) for driver in drivers):
-            continue
-        asked.add(tool.name)
-        try:
-            reading = tool.read()
-        except StorageError as error:
-            problems[tool.name] = error.message
-            continue
-        controllers += [one for one in reading.controllers if not any(_same(one, other) for other in controllers)]
-        if reading.not_understood:
-            problems[tool.name] = f"{tool.name}: not understood: {'; '.join(reading.not_understood[:3])}."
-        elif not reading.complete:
-            problems[tool.name] = f"{tool.name}: its output is not whole."
-    return _judge(disks, controllers, root, _Asked(frozenset(asked), problems), frozenset(word.strip().lower() for word in protected))
-
-
-def _same(one: Controller, other: Controller) -> bool:
-    """Whether two tools tell of one controller."""
-    if one.provider == other.provider:
-        return False
-    if one.serial and other.serial:
-        return one.serial == other.serial
-    if one.pci_address and other.pci_address:
-        return one.pci_address == other.pci_address
-    # Rebranded tools number the controllers alike.
-    return one.id == other.id and one.provider.replace("perc", "stor") == other.provider.replace("perc", "stor")
+    tools = [tool for tool in find_tools(runner) if any(driver in on_host.DRIVERS_OF_TOOL.get(tool.name, (driver,)) for driver in drivers)]
+    host = registry.read_host(tools, tolerant=True)
+    problems = {source.provider.name: " ".join(source.problems[:3]) for source in host.sources if source.problems}
+    controllers = [seen.controller for seen in host.controllers]
+    return _judge(disks, controllers, root, _Asked(frozenset(tool.name for tool in tools), problems), frozenset(word.strip().lower() for word in protected))
 
 
 @dataclass(frozen=True)

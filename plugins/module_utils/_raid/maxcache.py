@@ -16,7 +16,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, NotUnderstood, StorageError, TimedOut
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import maxcache_plan, registry
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import problems_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_wanted import MaxCacheWish, parse_controllers
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import CLEAN, DIRTY
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host
@@ -74,7 +73,7 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
     def read(self) -> Host:
         """Every controller that the tool sees."""
         host = registry.read_host(self.providers.values())
-        self.problems = problems_of(host.sources)
+        self.problems = [f"{source.provider.name}: not understood: {text}." for source in host.sources for text in source.reading.not_understood]
         return host
 
     def plan(self, present: Host, wanted: t.Sequence[MaxCacheWish]) -> list[Step]:

@@ -266,7 +266,7 @@ def test_a_setting_that_is_acknowledged_and_ignored_is_found():
         return completed
 
     rig.runner.run = deaf
-    with pytest.raises(NotEffective, match="flush_and_fetch_rate should be 500 and is 100, although .*FLUSHANDFETCHRATE 500") as raised:
+    with pytest.raises(NotEffective, match=r"flush_and_fetch_rate should be 500 and is 100, although .*FLUSHANDFETCHRATE 500") as raised:
         rig.run(flush_and_fetch_rate=500)
     assert raised.value.facts["changed"] is True
 

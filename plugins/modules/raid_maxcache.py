@@ -57,7 +57,7 @@ options:
           state:
             description:
               - V(present) creates the cache volume, or makes the one that is there as wanted.
-              - V(absent) switches write caching off, waits until the controller says clean, and deletes it.
+              - V(absent) switches write caching off, waits until the controller says clean, and deletes it. Of a pool, every SSD is removed.
             type: str
             default: present
             choices: [present, absent]
@@ -101,7 +101,8 @@ options:
             choices: [writethrough, writeback]
       pool_drives:
         description:
-          - The SSDs of the pool (maxCache 1 and 2), no more and no less. An empty list leaves the pool as it is.
+          - The SSDs of the pool (maxCache 1 and 2), no more and no less. An empty list leaves the pool as it is. To empty it, write
+            one entry of O(controllers[].cache_volumes) with O(controllers[].cache_volumes[].state=absent).
         type: list
         elements: str
         default: []

@@ -89,7 +89,8 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
         try:
             differences = super().verify(present, wanted)
         except StorageError as error:
-            raise NotEffective(f"{self.name}: what was read back does not agree with what was set: {error.message}", item=error.item) from error
+            said = error.message.replace(f" {maxcache_plan.NOTHING}", "")
+            raise NotEffective(f"{self.name}: what was read back does not agree with what was set: {said}", item=error.item) from error
         for difference in differences:
             completed = self._sent.get((difference.item, difference.attribute))
             if completed is not None:

@@ -42,7 +42,8 @@ if t.TYPE_CHECKING:
 LAYER = "raid_maxcache"
 SEND, WAIT = "send", "wait"
 _ALLOW = "allow_unprotected: true"
-_NOTHING = "Nothing was changed."
+#: Ends every refusal.
+NOTHING = "Nothing was changed."
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class Target:
         :raises BadInput: for what is impossible: a clause after the name of the controller or of a volume.
         """
         called = self.controller.called if volume is None else self.called(volume)
-        raise BadInput(f"{called} {reason}. {_NOTHING}", item=self.item if volume is None else self.item_of(volume))
+        raise BadInput(f"{called} {reason}. {NOTHING}", item=self.item if volume is None else self.item_of(volume))
 
 
 def plan(host: Host, wanted: t.Sequence[MaxCacheWish]) -> tuple[list[Step], list[str]]:
@@ -201,8 +202,10 @@ def _changes(target: Target) -> list[Change]:
     """
     wished = target.wish.cache_volumes
     if target.generation == POOL:
-        if wished:
+        if any(wish.present for wish in wished):
             target.refuse("has a pool of SSDs and no cache volumes (maxCache 1 or 2): write pool_drives instead of cache_volumes")
+        if wished and target.wish.pool_drives:
+            target.refuse("has pool_drives and state: absent in cache_volumes: write one of them")
         return []
     if target.wish.pool_drives:
         target.refuse(f"has no pool of SSDs ({rules.GENERATION_NAMES[target.generation]}): write cache_volumes instead of pool_drives")
@@ -257,7 +260,7 @@ def _judged(target: Target, change: Change) -> Change:
     if not members or level == UNKNOWN:
         raise NotUnderstood(
             f"{target.controller.called} does not tell of which SSDs or of which RAID level its maxCache volume {present.id} is made, "
-            f"so that it cannot be compared with the wanted one. {_NOTHING}",
+            f"so that it cannot be compared with the wanted one. {NOTHING}",
             item=target.cache_item(change),
         )
     same = members == set(wish.drives) and level == rules.plain_level(target.generation, wish.raid_level or "")
@@ -317,11 +320,12 @@ class _PoolChange:
     def of(cls, target: Target) -> _PoolChange:
         present = tuple(plain_address(drive) for drive in target.maxcache.pool)
         wanted = target.wish.pool_drives
-        if not wanted:
+        # Without cache volumes, the cache that shall be absent is the pool.
+        if not wanted and not (target.generation == POOL and target.wish.cache_volumes):
             return cls(after=present)
         if target.maxcache.assigned is not None and target.maxcache.assigned != len(present):
             raise NotUnderstood(
-                f"{target.controller.called} says that {target.maxcache.assigned} SSDs are in its maxCache pool, and names {len(present)}. {_NOTHING}",
+                f"{target.controller.called} says that {target.maxcache.assigned} SSDs are in its maxCache pool, and names {len(present)}. {NOTHING}",
                 item=target.item,
             )
         added = tuple(drive for drive in wanted if drive not in present)
@@ -406,7 +410,7 @@ def _with_what_was_there(target: Target, changes: t.Sequence[Change], pool: _Poo
     """
     own = {use.volume.id: use for use in uses}
     rebuilt = [volume for change in changes if change.rebuild for volume in _emptied(target, change)]
-    if pool.removed:
+    if pool.removed and pool.after:
         rebuilt = [volume for volume in target.controller.volumes if volume.maxcache is not None]
     for volume in rebuilt:
         use = own.get(volume.id, Use(volume, {}, target.wish.allow_unprotected))
@@ -434,9 +438,9 @@ def _to_set_back(target: Target, volume: Volume, wished: t.Mapping[str, t.Any]) 
 def _objection_to_use(target: Target, use: Use, changes: t.Sequence[Change], pool: _PoolChange) -> str | None:
     """Why a volume cannot use the cache as wished, or why it could not be proved."""
     change = _cache_of(target, changes, use.volume)
-    there = bool(pool.after) if target.generation == POOL else change is not None and change.stays
-    if not there and target.generation == POOL and target.maxcache.assigned:
-        there = True
+    there = change is not None and change.stays
+    if target.generation == POOL:
+        there = bool(pool.after) or (bool(target.maxcache.assigned) and not pool.removed)
     for attribute, value in use.settings.items():
         reason = _objection_to_setting(target, attribute, value)
         if reason is None and not there and value not in (False, DISABLED):
@@ -509,7 +513,7 @@ def _check_danger(target: Target, use: Use, changes: t.Sequence[Change]) -> None
     if reason is not None:
         raise Refused(
             f"{target.called(use.volume)}: with write: {policy} its newest data is only on the SSDs, and its maxCache {reason}: when an SSD fails it is lost. "
-            f"Set {_ALLOW} on this entry only if its data may be lost. {_NOTHING}",
+            f"Set {_ALLOW} on this entry only if its data may be lost. {NOTHING}",
             item=target.item_of(use.volume),
         )
 
@@ -568,10 +572,17 @@ def _empty(target: Target, item: str, cache: CacheVolume | None, volumes: t.Sequ
         what = "its maxCache pool" if cache is None else f"its maxCache volume {cache.id}"
         raise Refused(
             f"{target.controller.called} does not tell whether {what} is clean, so that nothing would show that its data is on the disks: "
-            f"it cannot be taken away safely. {_NOTHING}",
+            f"it cannot be taken away safely. {NOTHING}",
             item=item,
         )
     writing = [volume for volume in volumes if not rules.is_off(target.generation, volume) and _can_switch(target, volume)]
+    silent = next((volume for volume in writing if volume.maxcache is None or volume.maxcache.write.configured == UNKNOWN), None)
+    if silent is not None:
+        raise Refused(
+            f"{target.called(silent)} does not tell whether its writes are cached, so that nothing would show that they are not any more: "
+            f"its maxCache cannot be taken away safely. {NOTHING}",
+            item=target.item_of(silent),
+        )
     steps = [_switch_off(target, volume) for volume in writing]
     steps.append(
         Step(

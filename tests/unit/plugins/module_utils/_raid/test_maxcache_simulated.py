@@ -240,6 +240,22 @@ def test_a_damaged_look_is_repeated_and_a_lasting_one_ends_the_wait(fault):
     assert len(rig.containers) == 1
 
 
+def test_what_is_read_back_and_could_not_be_planned_is_not_called_unchanged():
+    rig = Rig(SERIES8)
+    real = rig.runner.run
+
+    def lose(argv, **rest):
+        completed = real(argv, **rest)
+        if argv[1] == "SETMAXCACHE":
+            rig.controller["maxcache"]["containers"].clear()
+        return completed
+
+    rig.runner.run = lose
+    with pytest.raises(NotEffective, match="what was read back does not agree") as raised:
+        rig.run(volumes=[{"id": "0", "read": True}])
+    assert "Nothing was changed" not in raised.value.message
+
+
 def test_a_command_that_is_refused_ends_the_run():
     rig = Rig(SERIES8, maxcache=False)
     real = rig.runner.run
@@ -398,6 +414,17 @@ def test_writing_through_a_pool_needs_a_permission_and_a_flush_before_an_ssd_lea
     words = [" ".join(change[2:]) for change in rig.changes]
     assert [word.split()[0] for word in words] == ["LOGICALDRIVE", "LOGICALDRIVE", "REMOVEFROMPOOL", "LOGICALDRIVE", "LOGICALDRIVE"]
     assert rig.settings()["write"] is True
+
+
+def test_a_pool_that_shall_be_absent_is_flushed_and_emptied():
+    rig = Rig(SERIES6, ssds=2)
+    rig.controller["maxcache"]["write_feature"] = True
+    rig.run(volumes=[{"id": "all", "write": "writeback", "allow_unprotected": True}])
+    rig.runner.calls.clear()
+    rig.settle(cache_volumes=[{"state": "absent"}])
+    assert [change[2] for change in rig.changes] == ["LOGICALDRIVE", "LOGICALDRIVE", "REMOVEFROMPOOL"]
+    assert not any(drive["pool"] for drive in rig.controller["drives"])
+    assert "write one of them" in rig.refuses(cache_volumes=[{"state": "absent"}], pool_drives=rig.ssds)
 
 
 def test_a_pool_that_does_not_tell_of_write_caching_cannot_have_it():

@@ -1,0 +1,119 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module as Ansible calls it, with the simulated tool in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+
+import pytest
+import yaml
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import maxcache
+from ansible_collections.cachefleet.storage.plugins.modules import raid_maxcache
+from ansible_collections.cachefleet.storage.tests.simulators import __main__ as simulators
+from ansible_collections.cachefleet.storage.tests.simulators import simulator
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[4]
+_LAUNCHER = '#!/bin/sh\nPYTHONPATH={tests} CACHEFLEET_SIMULATORS={states} exec {python} -m simulators call arcconf "$@"\n'
+
+
+@pytest.fixture
+def tool(tmp_path, monkeypatch):
+    """A simulated series 8 card whose SSDs are 0,12 and 0,13; time passes only between its answers."""
+    monkeypatch.setenv(simulator.FOLDER_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(maxcache, "FIRST_PAUSE", 0.0)
+    launcher = tmp_path / "arcconf"
+    launcher.write_text(_LAUNCHER.format(tests=REPOSITORY / "tests", states=tmp_path, python=sys.executable))
+    launcher.chmod(0o755)
+    simulators.add("arcconf", "Adaptec ASR-81605ZQ", {"volumes": 1, "drives": 4, "ssds": 2, "maxcache": False})
+    return str(launcher)
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*controllers, **more):
+        with patch_module_args({"controllers": list(controllers), **more}), pytest.raises(SystemExit) as ended:
+            raid_maxcache.main()
+        return ended.value.code, json.loads(capsys.readouterr().out)
+
+    return call
+
+
+def test_create_use_and_take_away(tool, run):
+    who = {"provider": "arcconf", "tool_path": tool}
+    wished = {
+        **who,
+        "cache_volumes": [{"drives": ["0,12", "0,13"], "raid_level": "1"}],
+        "volumes": [{"id": "all", "read": True, "write": "writeback"}],
+    }
+    _code, predicted = run(wished, _ansible_check_mode=True)
+    code, done = run(wished)
+    assert (code, done["changed"], done["problems"]) == (0, True, [])
+    assert (predicted["actions"], predicted["diff"]) == (done["actions"], done["diff"])
+    assert run(wished)[1]["changed"] is False
+
+    gone = {**who, "cache_volumes": [{"state": "absent"}]}
+    code, done = run(gone)
+    assert (code, [action.split()[0] for action in done["actions"]]) == (0, ["Stop", "Wait", "Delete"])
+    assert len(done["progress"]) > 1
+    assert done["controllers"][0]["maxcache"]["volumes"] == []
+    assert run(gone)[1]["changed"] is False
+
+
+def test_a_wait_that_is_over_too_early_says_what_was_done(tool, run):
+    who = {"provider": "arcconf", "tool_path": tool}
+    run({**who, "cache_volumes": [{"drives": ["0,12", "0,13"], "raid_level": "1"}], "volumes": [{"id": "0", "write": "writeback"}]})
+    with simulator.opened("arcconf") as state:
+        state["controllers"][0]["flush_reads"] = 1_000_000
+    code, result = run({**who, "cache_volumes": [{"state": "absent"}], "flush_timeout": 1})
+    assert (code, result["error"], result["changed"]) == (1, "timed_out", True)
+    assert result["broke_off"].startswith("Wait until")
+    assert len(result["actions"]) == 1
+    assert "Run again to go on" in result["msg"]
+
+
+def test_refusals_change_nothing(tool, run):
+    code, result = run({"provider": "arcconf", "tool_path": tool, "volumes": [{"id": "0", "read": True}]})
+    assert (code, result["error"], "changed" in result and result["changed"]) == (1, "bad_input", False)
+    code, result = run({"provider": "storcli", "flush_and_fetch_rate": 1})
+    assert (code, result["error"]) == (1, "bad_input")
+    assert "CacheCade" in result["msg"]
+
+
+def test_an_empty_list_asks_nobody(run):
+    code, result = run()
+    assert (code, result["changed"], result["actions"], result["controllers"]) == (0, False, [], [])
+
+
+def test_a_tool_that_is_missing_is_said(run):
+    code, result = run({"provider": "arcconf", "tool_path": "/nowhere/arcconf", "flush_and_fetch_rate": 1})
+    assert (code, result["error"]) == (1, "tool_missing")
+
+
+def test_documentation_has_every_option():
+    documented = yaml.safe_load(raid_maxcache.DOCUMENTATION)["options"]["controllers"]["suboptions"]
+
+    def compare(options, spec):
+        assert set(options) == set(spec)
+        for name, option in options.items():
+            own = spec[name]
+            assert (option["type"], option.get("default"), option.get("elements"), option.get("required", False)) == (
+                own["type"],
+                own.get("default"),
+                own.get("elements"),
+                own.get("required", False),
+            )
+            assert option.get("choices") == own.get("choices")
+            if "options" in own:
+                compare(option["suboptions"], own["options"])
+
+    compare(documented, raid_maxcache.CONTROLLER)
+    for example in yaml.safe_load(raid_maxcache.EXAMPLES):
+        assert set(example) == {"name", "cachefleet.storage.raid_maxcache"}

@@ -134,7 +134,7 @@ _WWN = re.compile(r"^[0-9A-Fa-f]{16,32}$")
 _RAID_LEVEL = re.compile(r"^(?:RAID )?(?:([0-9])\+0|(ADG)|([0-9]{1,2}))(?: ?\(.*\)| ?ADM)?$")
 _SERIAL = re.compile(r"\(sn: *([^)]+)\)")
 _HELP = re.compile(
-    r"\b(?:hp)?ssacli\b|\bhpacucli\b|^CLI Syntax|<target>|^\s*Available options are|\bSOULAPI Version|^\s*(?:logical|physical)drive \S+ \(.*\): ",
+    r"\b(?:hp)?ssacli\b|\bhpacucli\b|^CLI Syntax|<target>|^[ \t]*Available options are|\bSOULAPI Version|^[ \t]*(?:logical|physical)drive \S+ \(.*\): ",
     re.IGNORECASE | re.MULTILINE,
 )
 #: The switch of a volume's cache; the second is the older label.

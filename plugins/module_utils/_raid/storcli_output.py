@@ -26,9 +26,9 @@ Data = t.Mapping[str, t.Any]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LINE_OF_OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
-_HELP = re.compile(r"^\s*(?:Storage Command Line Tool\b|(?:stor|perc)cli\S*\s+(?:/c|show|help|-h|-v))", re.MULTILINE | re.IGNORECASE)
+_HELP = re.compile(r"^[ \t]*(?:Storage Command Line Tool\b|(?:stor|perc)cli\S*\s+(?:/c|show|help|-h|-v))", re.MULTILINE | re.IGNORECASE)
 #: Some builds print it without a command status, and the help after it.
-_SYNTAX_ERROR = re.compile(r"^\s*syntax error\b.*$", re.MULTILINE | re.IGNORECASE)
+_SYNTAX_ERROR = re.compile(r"^[ \t]*syntax error\b.*$", re.MULTILINE | re.IGNORECASE)
 #: Printed before or after the answer proper.
 _NOTICE = re.compile(r"^(?:Generating detailed summary of the adapter|Expander may|WARNING\b|NOTE\b)", re.IGNORECASE)
 _PROMPT = re.compile(r"^\S.*[>#$]\s*\S*(?:stor|perc)cli", re.IGNORECASE)
@@ -40,8 +40,7 @@ _TOKEN = re.compile(
 )
 _CONSTANTS = {"true": True, "false": False, "null": None}
 
-_PROPERTY = re.compile(r"^\s*(?P<label>\S.*?)\s+=(?:\s+(?P<value>.*?))?\s*$")
-_HEADING = re.compile(r"^(?P<name>\S.*?)\s*:\s*$")
+_EQUALS = re.compile(r"\s=(?=\s|$)")
 _UNDERLINE = re.compile(r"^={2,}\s*$")
 _DASHES = re.compile(r"^-{5,}\s*$")
 _STATUS_LABELS = ("CLI Version", "Operating system", "Controller", "Status", "Description", "Status Code")
@@ -350,10 +349,10 @@ def _read_text(text: str) -> Output:
         following = lines[number + 1] if number + 1 < len(lines) else ""
         if _begins_answer(line, following, blocks):
             blocks.append(_TextBlock())
-        heading = _HEADING.match(line)
+        heading = _heading(line)
         if heading and _UNDERLINE.match(following) and blocks:
             block = blocks[-1]
-            block.section = heading["name"]
+            block.section = heading
             if block.section != "Detailed Status":
                 block.data.setdefault(block.section, {})
             number += 2
@@ -367,9 +366,9 @@ def _read_text(text: str) -> Output:
             if table is not None:
                 blocks[-1].put_table(table)
             continue
-        found = _PROPERTY.match(line)
+        found = _property(line)
         if found and blocks:
-            blocks[-1].put(found["label"], found["value"] or "")
+            blocks[-1].put(*found)
         number += 1
     answers = tuple(block.answer() for block in blocks)
     if not any("Status" in answer.status for answer in answers):
@@ -383,11 +382,24 @@ def _read_text(text: str) -> Output:
     return Output(text, answers, tuple(problems), complete)
 
 
+def _heading(line: str) -> str:
+    """The name of a section, from ``Name :``; empty if the line is no such heading."""
+    text = line.rstrip()
+    return text[:-1].rstrip() if text.endswith(":") and not text[0].isspace() else ""
+
+
+def _property(line: str) -> tuple[str, str] | None:
+    """Label and value of ``Label = value``."""
+    found = _EQUALS.search(line)
+    label = line[: found.start()].strip() if found else ""
+    return (label, line[found.end() :].strip()) if found and label else None
+
+
 def _begins_answer(line: str, following: str, blocks: t.Sequence[_TextBlock]) -> bool:
-    found = _PROPERTY.match(line)
+    found = _property(line)
     if not found:
         return False
-    label = found["label"]
+    label = found[0]
     if label == "CLI Version":
         return True
     begun = bool(blocks) and blocks[-1].in_status

@@ -138,7 +138,7 @@ def values_emptied(draw: Draw, text: str, other: str) -> str:
 
 def line_made_long(draw: Draw, text: str, other: str) -> str:
     at = place(draw, text)
-    return text[:at] + draw(st.sampled_from((" ", "-", ":", "9", "/", "=", "a ", "0,0 ", "{", '"'))) * 4_000 + text[at:]
+    return text[:at] + draw(st.sampled_from((" ", "-", ":", "9", "/", "=", "a ", "0,0 ", "{", '"'))) * 20_000 + text[at:]
 
 
 def json_retyped(draw: Draw, text: str, other: str) -> str:

@@ -264,6 +264,12 @@ def test_members_of_the_cache_that_goes_are_free_for_the_one_that_comes():
     assert (steps[-1].attribute, steps[-1].arguments["must_succeed"]) == ("maxcache_read", False)
 
 
+def test_a_pool_whose_ssds_are_not_named_is_left_alone():
+    one = dataclasses.replace(controller(volume(0, dirty="clean")), maxcache=MaxCache("pool", assigned=1, limit=8))
+    assert "says that 1 SSDs are in its maxCache pool, and names 0" in refused(one, NotUnderstood, pool_drives=["0,4"])
+    assert planned(one, volumes=[{"id": "0", "read": True}]) == ([], [])
+
+
 def test_a_limit_counts_for_what_is_there_too():
     one = dataclasses.replace(controller(), maxcache=MaxCache("container", (CONTAINER,), limit=1))
     assert "allows 1 SSDs" in refused(one, cache_volumes=[{"drives": ["0,4", "0,5"], "raid_level": "1"}])

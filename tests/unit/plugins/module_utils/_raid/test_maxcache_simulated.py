@@ -13,7 +13,15 @@ import typing as t
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, NotEffective, Refused, StorageError, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
+    BadInput,
+    CommandFailed,
+    NotEffective,
+    NotUnderstood,
+    Refused,
+    StorageError,
+    TimedOut,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import ArcConf
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import Interrupted, RaidMaxCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_wanted import parse_controllers
@@ -37,6 +45,7 @@ class Rig:
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.now += seconds
+        assert self.now < 86400, "it waits for ever"
         if self.on_sleep is not None:
             self.on_sleep()
 
@@ -222,6 +231,14 @@ def test_write_caching_that_comes_back_while_waiting_ends_the_wait():
     with pytest.raises(NotEffective, match="write caching of volume0 is still on"):
         rig.run(cache_volumes=[{"state": "absent"}])
     assert len(rig.containers) == 1
+
+
+def test_a_controller_that_does_not_tell_any_more_ends_the_wait():
+    rig = writing(SERIES7)
+    rig.on_sleep = rig.containers.clear
+    with pytest.raises(NotUnderstood, match="does not tell any more whether its maxCache is clean: write caching is off now for volume0"):
+        rig.run(cache_volumes=[{"state": "absent"}])
+    assert rig.changes[-1][0] == "SETMAXCACHE"
 
 
 @pytest.mark.parametrize("fault", ["truncated", "empty"])
@@ -494,6 +511,23 @@ def test_write_back_without_redundancy_needs_a_permission():
     predicted = rig.run(check_mode=True, cache_volumes=[wish], allow_unprotected=True)
     assert predicted.steps[0].arguments["words"][3:5] == ["Wcache", "WB"]
     rig.settle(cache_volumes=[{**wish, "write": "writethrough"}])
+
+
+def test_a_permission_for_cache_volumes_is_none_for_a_volume_with_an_entry_of_its_own():
+    rig = smart()
+    entry = {"cache_volumes": [smart_wish(rig, raid_level="0", write="writeback")], "allow_unprotected": True}
+    assert rig.run(check_mode=True, **entry).changed
+    named = {"name": "volume1", "write": "writeback"}
+    assert "its maxCache is RAID 0" in rig.refuses(Refused, **entry, volumes=[named])
+    assert rig.run(check_mode=True, **entry, volumes=[{**named, "allow_unprotected": True}]).changed
+
+
+def test_a_volume_that_is_not_listed_gets_its_write_back_back_only_where_that_is_allowed():
+    rig = smart()
+    rig.run(cache_volumes=[smart_wish(rig, write="writeback")])
+    weaker = {"cache_volumes": [smart_wish(rig, raid_level="0")]}
+    assert "its maxCache is RAID 0" in rig.refuses(Refused, **weaker)
+    assert rig.run(check_mode=True, **weaker, allow_unprotected=True).steps[-1].arguments["words"][3:5] == ["Wcache", "WB"]
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
     def read(self) -> Host:
         """Every controller that the tool sees."""
         host = registry.read_host(self.providers.values())
-        self.problems = [f"{source.provider.name}: not understood: {text}." for source in host.sources for text in source.reading.not_understood]
+        self.problems = host.problems
         return host
 
     def plan(self, present: Host, wanted: t.Sequence[MaxCacheWish]) -> list[Step]:

@@ -172,6 +172,7 @@ class Volume:
     :param size: bytes (what the tool prints is rounded).
     :param drive_cache: the policy for the drives of this volume: ``enabled``, ``disabled``, ``default`` or ``unknown``.
     :param members: addresses of its drives.
+    :param members_untold: how many more drives it has whose addresses could not be read; nothing may be said of all its drives then.
     :param os_device: the path under which the tool thinks the kernel knows it, for example ``/dev/sdb``.
     :param scsi: (bus or channel, target, lun) as the tool prints or the family defines it.
     :param array: the array it lies on, where the tool has such (SmartRAID, Smart Array).
@@ -189,6 +190,7 @@ class Volume:
     io: Policy = Policy()
     drive_cache: str = UNKNOWN
     members: tuple[str, ...] = ()
+    members_untold: int = 0
     os_device: str | None = None
     scsi: tuple[int, int, int] | None = None
     array: str | None = None
@@ -274,11 +276,14 @@ class Reading:
     :param not_understood: ``line 17: 'the line'`` or a clause about the whole, for each thing that should have been understood. Labels
         that are merely unknown do not belong here (every version of a tool brings new ones); known labels with
         unknown values, broken structure, cut output and foreign text do.
+    :param lost: controllers, volumes or drives that are there and could not be read (a damaged heading, a controller that answers
+        with a failure), one clause each: what is wished of all of them cannot be done then.
     :param complete: whether the output ends as it should; ``False`` if it is cut, or not of this tool.
     """
 
     controllers: tuple[Controller, ...] = ()
     not_understood: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
     complete: bool = True
 
 

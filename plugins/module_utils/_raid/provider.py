@@ -97,8 +97,23 @@ class Provider(abc.ABC):
         impossible belongs here; what is dangerous is refused elsewhere.
 
         :param wishes: all attributes wished for this subject (controller attributes if the subject is the controller).
-        :param controller_wishes: what is wished for the controller itself in the same run: settings exclude each other.
+        :param controller_wishes: what is wished for the controller itself in the same run: settings exclude each other. ``caching`` in it
+            is true if the same run switches caching on for a volume.
         """
+
+    def side_effects(
+        self,
+        controller: Controller,  # noqa: ARG002
+        subject: Subject,  # noqa: ARG002
+        attribute: str,  # noqa: ARG002
+        value: t.Any,  # noqa: ARG002
+        controller_wishes: t.Mapping[str, t.Any],  # noqa: ARG002
+    ) -> t.Mapping[str, t.Any]:
+        """Further attributes of the same subject that the command for this one sets, with their values; pure.
+
+        A switch for reading and writing together writes back too when it is to read ahead.
+        """
+        return {}
 
     def agrees(self, controller: Controller, subject: Subject, attribute: str, value: t.Any) -> bool:  # noqa: ARG002
         """Whether the *configured* value of an attribute is the wished one; pure. Default: it is equal."""

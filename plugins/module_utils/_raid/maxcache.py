@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, NotUnderstood, StorageError, TimedOut
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import maxcache_plan, registry
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import maxcache_emptying, maxcache_plan, maxcache_target, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_wanted import MaxCacheWish, parse_controllers
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import CLEAN, DIRTY
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host
@@ -50,7 +50,7 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
     :param log: takes every line of progress, while it happens.
     """
 
-    name = maxcache_plan.LAYER
+    name = maxcache_target.LAYER
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
         try:
             differences = super().verify(present, wanted)
         except StorageError as error:
-            said = error.message.replace(f" {maxcache_plan.NOTHING}", "")
+            said = error.message.replace(f" {maxcache_target.NOTHING}", "")
             raise NotEffective(f"{self.name}: what was read back does not agree with what was set: {said}", item=error.item) from error
         for difference in differences:
             completed = self._sent.get((difference.item, difference.attribute))
@@ -115,7 +115,7 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
         """Send one command, or wait until the cache is clean."""
         provider = self.providers[step.arguments["provider"], step.arguments["tool"]]
         try:
-            if step.operation == maxcache_plan.WAIT:
+            if step.operation == maxcache_target.WAIT:
                 self._wait(provider, step)
                 return
             words = step.arguments["words"]
@@ -146,7 +146,7 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
         limit = step.arguments["flush_timeout"]
         while True:
             controller = self._look(provider, step)
-            state, writing = maxcache_plan.flush_state(controller, step.arguments)
+            state, writing = maxcache_emptying.flush_state(controller, step.arguments)
             waited = self.clock() - started
             if writing:
                 names = ", ".join(writing)

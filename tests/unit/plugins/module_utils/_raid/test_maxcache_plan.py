@@ -16,7 +16,8 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf_text, maxcache_rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_plan import concerns, flush_state, plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_emptying import flush_state
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_plan import concerns, plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_wanted import parse_controllers
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
     CacheModule,

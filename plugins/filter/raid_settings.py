@@ -13,7 +13,8 @@ from ansible.errors import AnsibleFilterError
 
 PARTS = ("policies", "ssd_cache", "removed_ssd_cache")
 _WHO = ("provider", "tool_path", "id", "serial")
-_WHICH = ("id", "name", "wwn", "allow_unprotected")
+#: What names a volume. Its allow_unprotected is about power cuts and is no permission to lose data with an SSD: maxcache has its own.
+_WHICH = ("id", "name", "wwn")
 
 
 def raid_settings(controllers: t.Any, part: str) -> list[dict[str, t.Any]]:

@@ -43,9 +43,16 @@ def test_the_ssd_cache_has_its_own_settings_and_volumes():
             "id": 1,
             "flush_and_fetch_rate": 100,
             "cache_volumes": [{"state": "present", "drives": ["0,1"]}],
-            "volumes": [{"name": "archive", "allow_unprotected": True, "read": True, "write": "instant_writeback"}],
+            "volumes": [{"name": "archive", "read": True, "write": "instant_writeback"}],
         }
     ]
+
+
+def test_a_permission_for_power_cuts_is_none_for_ssds_and_the_other_way_round():
+    mine = {"allow_unprotected": True, "volumes": [{"id": 0, "allow_unprotected": True, "maxcache": {"write": "writeback"}}]}
+    assert raid_settings([mine], "ssd_cache") == [{"volumes": [{"id": 0, "write": "writeback"}]}]
+    ssds = {"maxcache": {"allow_unprotected": True}, "volumes": [{"id": 0, "maxcache": {"allow_unprotected": True}}]}
+    assert raid_settings([ssds], "policies") == [{"volumes": [{"id": 0}]}]
 
 
 def test_only_caches_that_go_are_removed_first():

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
 
+from ansible_collections.cachefleet.storage.plugins.filter.raid_settings import raid_settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import maxcache
 from ansible_collections.cachefleet.storage.plugins.modules import raid_maxcache
 from ansible_collections.cachefleet.storage.tests.simulators import __main__ as simulators
@@ -117,3 +118,56 @@ def test_documentation_has_every_option():
     compare(documented, raid_maxcache.CONTROLLER)
     for example in yaml.safe_load(raid_maxcache.EXAMPLES):
         assert set(example) == {"name", "cachefleet.storage.raid_maxcache"}
+
+
+def _options(documented):
+    return {
+        name: {key: option.get(key) for key in ("type", "elements", "choices", "required", "default")}
+        | {"options": _options(option.get("suboptions", option.get("options")) or {})}
+        for name, option in documented.items()
+    }
+
+
+@pytest.fixture
+def role():
+    """The options of one controller in the role."""
+    specification = yaml.safe_load((REPOSITORY / "roles/raid_cache/meta/argument_specs.yml").read_text())
+    return _options(specification["argument_specs"]["main"]["options"])["raid_cache_controllers"]["options"]
+
+
+def test_the_role_takes_what_the_module_takes(role):
+    module = _options(yaml.safe_load(raid_maxcache.DOCUMENTATION)["options"])["controllers"]["options"]
+    which = ("id", "name", "wwn")
+    volumes = {**{name: role["volumes"]["options"][name] for name in which}, **role["volumes"]["options"]["maxcache"]["options"]}
+    assert volumes == module.pop("volumes")["options"]
+    who = ("provider", "tool_path", "id", "serial")
+    offered = {**{name: role[name] for name in who}, **role["maxcache"]["options"]}
+    # The order in which the two name the tools says nothing.
+    for one in (offered, module):
+        one["provider"] = {**one["provider"], "choices": sorted(one["provider"]["choices"])}
+    assert offered == module
+
+
+def _filled(options):
+    """A value for every option, each one its own."""
+
+    def value(name, option):
+        if option["options"]:
+            return [_filled(option["options"])] if option["elements"] == "dict" else _filled(option["options"])
+        return [f"each {name}"] if option["type"] == "list" else f"the {name}"
+
+    return {name: value(name, option) for name, option in options.items()}
+
+
+def test_everything_that_the_role_takes_of_ssd_caches_reaches_the_module(role):
+    controller = _filled(role)
+    controller["volumes"][0]["maxcache"]["allow_unprotected"] = "the one of maxcache"
+    (handed,) = raid_settings([controller], "ssd_cache")
+    assert set(handed) == set(raid_maxcache.CONTROLLER)
+    assert set(handed["volumes"][0]) == set(raid_maxcache.VOLUME)
+    # What a power cut may lose is allowed in one place, what an SSD may lose in the other.
+    assert handed["volumes"][0]["allow_unprotected"] == "the one of maxcache"
+    assert handed["allow_unprotected"] == controller["maxcache"]["allow_unprotected"]
+    controller["maxcache"]["cache_volumes"][0]["state"] = "absent"
+    (removed,) = raid_settings([controller], "removed_ssd_cache")
+    assert set(removed) == {"provider", "tool_path", "id", "serial", "flush_timeout", "cache_volumes"}

@@ -14,7 +14,8 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Step, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan, registry
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, plan, registry
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import UNKNOWN
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import AUTO, ControllerWish, parse_controllers
 
@@ -23,6 +24,9 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+
+
+Wish = t.TypeVar("Wish", bound=ControllerWish)
 
 
 class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
@@ -35,7 +39,7 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
         self.providers = {(provider.name, provider.tool): provider for provider in providers}
         self.problems: list[str] = []
         self._sent: dict[tuple[str, ...], Completed] = {}
-        self._by_item: dict[str, Completed] = {}
+        self._evidence: dict[tuple[str, str], Completed] = {}
 
     def read(self) -> Host:
         """Every controller that one of the tools sees."""
@@ -44,7 +48,13 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
         return host
 
     def plan(self, present: Host, wanted: t.Sequence[ControllerWish]) -> list[Step]:
-        steps, left_out = plan.plan(present, wanted)
+        try:
+            steps, left_out = plan.plan(present, wanted)
+        except StorageError as error:
+            # The same plan serves for reading back; what it says must be true then as well.
+            error.message = f"After the change: {error.message}" if self._sent else f"{error.message} Nothing was changed."
+            error.args = (error.message,)
+            raise
         self.problems += [problem for problem in left_out if problem not in self.problems]
         return steps
 
@@ -55,7 +65,7 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
         key = (provider.tool, *words)
         if key not in self._sent:
             self._sent[key] = provider.send(words, step.item)
-        self._by_item[step.item] = self._sent[key]
+        self._evidence[step.item, step.attribute] = self._sent[key]
 
     def verify(self, present: Host, wanted: t.Sequence[ControllerWish]) -> list[Difference]:
         """As planned again, with the command that claimed to have done it as evidence.
@@ -64,11 +74,12 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
         """
         differences = super().verify(present, wanted)
         for difference in differences:
-            if difference.item in self._by_item:
-                completed = self._by_item[difference.item]
+            completed = self._evidence.get((difference.item, difference.attribute))
+            if completed is not None:
+                untold = difference.found == UNKNOWN
                 raise NotEffective(
                     f"{self.name}: {difference}, although {completed.command_line} ended with exit status {completed.rc}. "
-                    "The controller or its tool ignores the setting.",
+                    + ("The tool does not tell it, so it could not be proved." if untold else "The controller or its tool ignores the setting."),
                     item=difference.item,
                     completed=completed,
                     differences=[vars(one) for one in differences],
@@ -80,7 +91,7 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
 
         :raises NotEffective: for those of an entry with ``require_effective``.
         """
-        found = plan.not_in_force(present, wanted)
+        found = in_force.not_in_force(present, wanted)
         failing = [one for one in found if one.must]
         if failing:
             more = f" (and {len(failing) - 1} more)" if len(failing) > 1 else ""
@@ -96,27 +107,33 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
         return {"controllers": [one.controller.as_result() for one in present.controllers], "problems": list(self.problems)}
 
 
-def providers_for(runner: Runner, wanted: t.Sequence[ControllerWish]) -> list[Provider]:
-    """The tools that the wishes need: those they name, and every one that is there if one of them says ``auto``.
+def resolve_tools(runner: Runner, wanted: t.Sequence[Wish]) -> tuple[list[Provider], list[Wish]]:
+    """The tools that the wishes need, and the wishes with the place of the tool they name.
+
+    Those that are named, and every one that is there if one wish says ``auto``.
 
     :raises ToolMissing: if a named tool is not there.
     """
     found: dict[tuple[str, str], Provider] = {}
+    resolved: list[Wish] = []
     if any(wish.provider == AUTO for wish in wanted):
         found = {(provider.name, provider.tool): provider for provider in registry.find_tools(runner)}
     for wish in wanted:
-        if wish.provider != AUTO:
-            provider = registry.find_tool(runner, wish.provider, wish.tool_path)
-            found.setdefault((provider.name, provider.tool), provider)
-    return list(found.values())
+        if wish.provider == AUTO:
+            resolved.append(wish)
+            continue
+        provider = registry.find_tool(runner, wish.provider, wish.tool_path)
+        found.setdefault((provider.name, provider.tool), provider)
+        resolved.append(dataclasses.replace(wish, tool_path=provider.tool))
+    return list(found.values()), resolved
 
 
 def run_module(module: AnsibleModule) -> t.NoReturn:
     """The body of the module ``raid_cache``."""
     try:
         runner = Runner()
-        wanted = parse_controllers(module.params["controllers"])
-        layer = RaidCacheLayer(runner, providers_for(runner, wanted))
+        providers, wanted = resolve_tools(runner, parse_controllers(module.params["controllers"]))
+        layer = RaidCacheLayer(runner, providers)
     except StorageError as error:
         module.fail_json(**error.as_result())
     run_layer(module, layer, wanted)

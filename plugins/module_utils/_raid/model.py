@@ -283,8 +283,8 @@ class Reading:
 
     controllers: tuple[Controller, ...] = ()
     not_understood: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
     complete: bool = True
+    lost: tuple[str, ...] = ()
 
 
 def policy(configured: str, effective: str | None = None) -> Policy:

@@ -43,6 +43,11 @@ class Source:
     failure: str = ""
 
     @property
+    def controllers(self) -> list[Seen]:
+        """Every controller that this tool sees."""
+        return [Seen(controller, self) for controller in self.reading.controllers]
+
+    @property
     def problems(self) -> list[str]:
         """What is wrong with its answer, one sentence each."""
         if self.failure:
@@ -110,9 +115,7 @@ def read_host(providers: t.Iterable[Provider], *, tolerant: bool = False) -> Hos
     sources = tuple(_ask(provider, tolerant) for provider in providers)
     seen: list[Seen] = []
     for source in sources:
-        for controller in source.reading.controllers:
-            if not any(_same(controller, other.controller) for other in seen):
-                seen.append(Seen(controller, source))
+        seen += [one for one in source.controllers if not any(is_twin(one.controller, other.controller) for other in seen)]
     return Host(sources, tuple(seen))
 
 
@@ -125,7 +128,8 @@ def _ask(provider: Provider, tolerant: bool) -> Source:
         return Source(provider, Reading(complete=False), error.message)
 
 
-def _same(one: Controller, other: Controller) -> bool:
+def is_twin(one: Controller, other: Controller) -> bool:
+    """Whether two tools tell of one controller."""
     if one.provider == other.provider or not any({one.provider, other.provider} <= twins for twins in _TWINS):
         return False
     if one.serial and other.serial:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import DRIVE_CLASSES, Controller, Drive, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import is_twin
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host, Seen, Source
@@ -84,7 +85,7 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> ControllerWish:
     return ControllerWish(
         provider=entry.get("provider") or AUTO,
         tool_path=entry.get("tool_path"),
-        id=str(entry["id"]) if entry.get("id") is not None else ALL,
+        id=str(entry["id"]).strip() if entry.get("id") is not None else ALL,
         serial=entry.get("serial"),
         settings=settings,
         volumes=tuple(_parse_item(one, ("id", "name", "wwn"), VOLUME_ATTRIBUTES, "volume") for one in entry.get("volumes") or ()),
@@ -100,7 +101,7 @@ def _parse_item(entry: t.Mapping[str, t.Any], keys: tuple[str, ...], attributes:
         raise BadInput(f"A {kind} is named by exactly one of {', '.join(keys)}; this one has {' and '.join(given) or 'none'}: {_compact(entry)}")
     return ItemWish(
         by=given[0],
-        value=str(entry[given[0]]),
+        value=str(entry[given[0]]).strip(),
         settings={name: entry[name] for name in attributes if entry.get(name) is not None},
         allow_unprotected=bool(entry.get("allow_unprotected")),
     )
@@ -111,41 +112,52 @@ def _compact(entry: t.Mapping[str, t.Any]) -> str:
 
 
 def choose_controllers(host: Host, wish: ControllerWish) -> list[Seen]:
-    """The controllers a list entry names.
+    """The controllers a list entry names. An entry that names its tool gets that tool, whichever others see the controller.
 
     :raises DeviceMissing: if there is none, saying which there are.
     :raises BadInput: if a number means controllers of several tools.
     :raises NotUnderstood: if the output of a tool that may have told of them is damaged.
     """
-    for source in host.sources:
+    asked = [source for source in host.sources if _is_tool(source, wish)]
+    for source in asked:
         _check_reading(source, wish)
-    reachable = [one for one in host.controllers if _is_tool(one.source, wish)]
+    reachable = list(host.controllers) if wish.provider == AUTO else [seen for source in asked for seen in source.controllers]
     chosen = [one for one in reachable if wish.id in (ALL, one.controller.id) and wish.serial in (None, one.controller.serial)]
     if not chosen:
-        raise DeviceMissing(_nobody(host, wish, reachable), item=wish.called)
+        raise DeviceMissing(_nobody(host, asked, wish, reachable), item=wish.called)
     tools = sorted({one.controller.provider for one in chosen})
     if wish.id != ALL and len(tools) > 1:
         raise BadInput(f"controller {wish.id} is ambiguous: {' and '.join(tools)} each have one. Write provider: {tools[0]} (or {tools[1]}).", item=wish.called)
     return chosen
 
 
-def _nobody(host: Host, wish: ControllerWish, reachable: t.Sequence[Seen]) -> str:
+def is_same(one: Seen, other: Seen) -> bool:
+    """Whether two entries mean one controller, perhaps through two tools."""
+    if one.controller.provider == other.controller.provider:
+        return one.controller.id == other.controller.id
+    return is_twin(one.controller, other.controller)
+
+
+def _nobody(host: Host, asked: t.Sequence[Source], wish: ControllerWish, reachable: t.Sequence[Seen]) -> str:
     if not host.sources:
         return (
             "There is no RAID tool on this host: install the one of the vendor (storcli, perccli, storcli2, perccli2, arcconf or ssacli), "
             "name its place with provider and tool_path, or give this host no raid_cache_controllers."
         )
-    asked = ", ".join(source.provider.tool for source in host.sources if _is_tool(source, wish))
+    tools = ", ".join(source.provider.tool for source in asked)
     there = ", ".join(one.controller.called for one in reachable) or "none"
-    return f"{wish.called} is not on this host; controllers that {asked or 'the tools'} can see: {there}."
+    return f"{wish.called} is not on this host; controllers that {tools or 'the tools'} can see: {there}."
 
 
 def _check_reading(source: Source, wish: ControllerWish) -> None:
     reading = source.reading
-    if _is_tool(source, wish) and not reading.complete:
+    if not reading.complete:
         what = reading.not_understood[0] if reading.not_understood else "it ends too early"
+        raise NotUnderstood(f"The output of {source.provider.tool} is damaged ({what}). Run it again; if it stays so, report the output.", item=wish.called)
+    if reading.lost and wish.id == ALL and wish.serial is None:
         raise NotUnderstood(
-            f"The output of {source.provider.tool} is damaged ({what}), so nothing was changed. Run it again; if it stays so, report the output.",
+            f"{source.provider.tool} did not tell of everything that is there ({reading.lost[0]}), so nothing can be set for all controllers: "
+            "name them one by one, or report the output.",
             item=wish.called,
         )
 
@@ -220,7 +232,7 @@ def _find_drives(drives: t.Sequence[Drive], wish: ItemWish) -> list[Drive]:
 
 def plain_wwn(text: str) -> str:
     """A world wide name without the decoration that tools and people give it."""
-    word = text.strip().lower()
+    word = text.strip().lower().rpartition("/")[2]
     for prefix in ("naa.", "0x", "wwn-0x", "eui."):
         if word.startswith(prefix):
             word = word[len(prefix) :]

@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
     TimedOut,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import registry
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer, providers_for
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer, resolve_tools
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import parse_controllers
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf
 from ansible_collections.cachefleet.storage.tests.simulators.ssacli import SsaCli
@@ -48,9 +48,9 @@ def _machine(name, model, **options):
 
 
 def _converge(runner, *entries, check_mode=False):
-    wanted = parse_controllers(list(entries))
     runner.calls.clear()
-    return converge(RaidCacheLayer(runner, providers_for(runner, wanted)), wanted, check_mode=check_mode)
+    providers, wanted = resolve_tools(runner, parse_controllers(list(entries)))
+    return converge(RaidCacheLayer(runner, providers), wanted, check_mode=check_mode)
 
 
 def _own(runner, name):

@@ -11,7 +11,7 @@ import dataclasses
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, NotUnderstood, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Drive, Policy, Protection
@@ -38,12 +38,26 @@ def test_a_difference_is_a_step_and_a_setting_that_agrees_is_none():
 
 def test_settings_are_made_in_the_order_the_tool_needs():
     entry = {
-        "volumes": [{"id": "all", "write": "writeback", "drive_cache": "default", "read": "read_ahead", "io": "cached"}],
+        "volumes": [{"id": "all", "write": "writeback", "drive_cache": "default", "read": "read_ahead", "io": "cached", "allow_unprotected": True}],
         "drive_cache": {"jbod": "default"},
         "cache_ratio": 20,
+        "allow_unprotected": True,
     }
     attributes = [attribute for _item, attribute, _before, _after in _steps(FakeTool(controller(volumes=(volume(0),))), entry)]
     assert attributes == ["cache_ratio", "drive_cache.jbod", "io", "read", "write", "drive_cache"]
+
+
+def test_what_keeps_less_in_memory_comes_before_a_controller_may_cache_without_protection():
+    tool = FakeTool(controller(volumes=(volume(0, write=Policy("writeback", "writeback")), volume(1))))
+    steps = _steps(
+        tool,
+        {
+            "no_battery_write_cache": "enabled",
+            "allow_unprotected": True,
+            "volumes": [{"id": "0", "write": "writethrough"}, {"id": "1", "write": "writeback_always", "allow_unprotected": True}],
+        },
+    )
+    assert [(item.rpartition(" ")[2], attribute) for item, attribute, *_values in steps] == [("0", "write"), ("0", "no_battery_write_cache"), ("1", "write")]
 
 
 def test_the_same_volume_number_of_two_controllers_is_two_items():
@@ -52,7 +66,7 @@ def test_the_same_volume_number_of_two_controllers_is_two_items():
 
 
 def test_a_controller_is_listed_once():
-    with pytest.raises(BadInput, match="Two entries are for storcli controller 0"):
+    with pytest.raises(BadInput, match=r"Two entries are for controller 0 \(MODEL, storcli\)"):
         _plan(FakeTool(controller()), {"id": "0"}, {"serial": "SERIAL0"})
 
 
@@ -64,6 +78,7 @@ def test_a_controller_is_listed_once():
         ({"drives": [{"address": "252:0", "write_cache": "enabled"}]}, "write_cache: enabled keeps writes"),
         ({"drive_cache": {"jbod": "enabled"}}, "drive_cache jbod: enabled keeps writes"),
         ({"no_battery_write_cache": "enabled"}, "without any protection"),
+        ({"volumes": [{"id": "0", "io": "cached"}]}, "io: cached caches writes"),
     ],
 )
 def test_what_loses_data_needs_the_permission_of_its_item(entry, danger):
@@ -90,21 +105,48 @@ def test_what_is_dangerous_is_refused_even_where_it_is_so_already():
         _plan(tool, {"volumes": [{"id": "0", "write": "writeback_always"}]})
 
 
-@pytest.mark.parametrize(
-    "protection", [DEAD, Protection("unknown", "unknown"), Protection("none", "unknown"), Protection("capacitor", "charging"), Protection("battery", "missing")]
-)
-def test_cached_io_is_refused_without_healthy_protection(protection):
-    entry = {"volumes": [{"id": "0", "io": "cached"}]}
-    with pytest.raises(Refused, match="io: cached caches writes"):
-        _plan(FakeTool(controller(protection=protection)), entry)
-    assert _steps(FakeTool(controller()), entry)
+def test_leaving_drive_caches_to_the_drives_needs_permission_where_they_are_not_left_to_them():
+    tool = FakeTool(controller(drive_cache={"jbod": "default", "hba": "disabled"}))
+    assert _steps(tool, {"drive_cache": {"jbod": "default"}}) == []
+    with pytest.raises(Refused, match="now disabled, to the drives, and most have them on"):
+        _plan(tool, {"drive_cache": {"hba": "default"}})
+
+
+class _OneSwitch(FakeTool):
+    """One switch for reading and writing, as on SmartRAID."""
+
+    def side_effects(self, controller, subject, attribute, value, controller_wishes):
+        always = (controller_wishes.get("no_battery_write_cache") or controller.no_battery_write_cache) == "enabled"
+        if attribute == "read":
+            return {"write": "writethrough" if value == "none" else "writeback_always" if always else "writeback"}
+        return {}
+
+
+def test_a_switch_for_two_settings_shows_both_and_asks_for_permission_where_it_is_dangerous():
+    entry = {"volumes": [{"id": "0", "read": "read_ahead"}]}
+    steps = _plan(_OneSwitch(controller()), entry)[0]
+    assert [(step.attribute, step.before, step.after) for step in steps] == [("read", "none", "read_ahead"), ("write", "writethrough", "writeback")]
+    assert steps[0].arguments == steps[1].arguments
+    with pytest.raises(Refused, match="one switch is for both"):
+        _plan(_OneSwitch(controller(no_battery_write_cache="enabled")), entry)
+    with pytest.raises(Refused, match="one switch is for both"):
+        _plan(_OneSwitch(controller()), {**entry, "no_battery_write_cache": "enabled", "allow_unprotected": True})
+
+
+def test_giving_writes_a_share_of_an_unprotected_cache_needs_permission():
+    tool = FakeTool(controller(no_battery_write_cache="enabled", cache_ratio=100))
+    with pytest.raises(Refused, match="cache_ratio: 10 gives a share"):
+        _plan(tool, {"cache_ratio": 10})
+    assert _steps(tool, {"cache_ratio": 10, "allow_unprotected": True})
+    assert _steps(FakeTool(controller(cache_ratio=100)), {"cache_ratio": 10})
 
 
 def test_what_the_controller_cannot_do_is_said_before_anything_is_changed():
     tool = FakeTool(controller())
     tool.impossible[("io", "cached")] = "cannot have io: cached, since the tool says 'Cached IO: No'"
-    with pytest.raises(BadInput, match=r"volume volume1 of controller 0 .* cannot have io: cached, since the tool says .*Nothing was changed") as caught:
+    with pytest.raises(BadInput, match=r"volume volume1 of controller 0 .* cannot have io: cached, since the tool says") as caught:
         _converge(tool, {"volumes": [{"id": "0", "write": "writeback"}, {"id": "1", "io": "cached"}]})
+    assert caught.value.message.endswith("Nothing was changed.")
     assert tool.sent == []
     assert caught.value.item == "storcli controller 0 volume 1"
 
@@ -134,7 +176,7 @@ def test_of_all_what_cannot_be_set_is_left_out_and_said():
     outcome = converge(layer, parse_controllers([{"drives": [{"address": "all", "write_cache": "disabled"}]}]), check_mode=False)
     assert [step.item for step in outcome.steps] == ["storcli controller 0 drive 252:0"]
     assert layer.facts(outcome.present)["problems"] == list(outcome.concerns)
-    assert outcome.concerns[0].startswith("Left as it is: drive 252:1 of controller 0")
+    assert outcome.concerns[0].startswith("Left as it is: write_cache of drive 252:1 of controller 0")
 
 
 def test_all_that_cannot_be_set_at_all_is_refused():
@@ -206,9 +248,92 @@ def test_the_controllers_own_reason_comes_first():
         _converge(tool, {"volumes": [{"id": "0", "write": "writeback"}]})
 
 
-def test_what_is_not_told_of_the_effect_is_no_failure():
-    tool = FakeTool(controller(volumes=(volume(0, write=Policy("writeback", "unknown")),)))
-    assert _converge(tool, {"volumes": [{"id": "0", "write": "writeback"}]}).concerns == ()
+def test_what_is_not_told_of_the_effect_is_said_and_grave_without_protection():
+    untold = (volume(0, write=Policy("writeback", "unknown")),)
+    entry = {"volumes": [{"id": "0", "write": "writeback"}]}
+    assert [str(one).count("whether that is in force is not told") for one in _converge(FakeTool(controller(volumes=untold)), entry).concerns] == [1]
+    with pytest.raises(NotEffective, match="whether that is in force is not told: its battery has failed"):
+        _converge(FakeTool(controller(volumes=untold, protection=DEAD)), entry)
+
+
+def test_cached_io_without_protection_is_no_write_back_while_protected():
+    cached = (volume(0, write=Policy("writeback", "writeback"), io=Policy("cached", "cached")),)
+    entry = {"volumes": [{"id": "0", "write": "writeback"}]}
+    assert _converge(FakeTool(controller(volumes=cached)), entry).concerns == ()
+    with pytest.raises(NotEffective, match="caching of writes without protection is in force: with io: cached"):
+        _converge(FakeTool(controller(volumes=cached, protection=DEAD)), entry)
+
+
+def test_drives_that_say_something_else_than_their_policy_are_told():
+    drives = (Drive("0,8", write_cache="enabled", usage="configured"), Drive("0,9", write_cache="disabled", usage="configured"))
+    tool = FakeTool(controller(drive_cache={"all": "disabled"}, drives=drives, volumes=(volume(0, members=("0,8", "0,9")),)))
+    with pytest.raises(NotEffective, match=r"drive_cache.all is set to disabled, but enabled is in force: so say 1 of its drives \(0,8\)"):
+        _converge(tool, {"drive_cache": {"all": "disabled"}})
+    with pytest.raises(NotEffective, match=r"drive_cache is set to disabled, but enabled"):
+        _converge(tool, {"volumes": [{"id": "0", "drive_cache": "disabled"}]})
+    assert len(_converge(tool, {"drive_cache": {"all": "disabled"}, "require_effective": False}).concerns) == 1
+
+
+def test_what_is_lost_is_not_part_of_all():
+    tool = FakeTool(controller())
+    tool.reading = {"lost": ("line 7: a volume without a number",)}
+    with pytest.raises(NotUnderstood, match="line 7"):
+        _plan(tool, {"volumes": [{"id": "0", "write": "writeback"}]})
+    with pytest.raises(NotUnderstood, match="nothing can be set for all of it"):
+        _plan(tool, {"id": "0", "volumes": [{"id": "all", "write": "writeback"}]})
+    assert _steps(tool, {"id": "0", "volumes": [{"id": "0", "write": "writeback"}]})
+
+
+def test_of_an_entry_for_all_only_the_setting_that_is_impossible_is_left_out():
+    tool = FakeTool(controller(volumes=(volume(0, read=Policy()), volume(1))))
+    steps, notes = _plan(tool, {"volumes": [{"id": "all", "write": "writeback", "read": "read_ahead"}]})
+    assert [(step.item[-1], step.attribute) for step in steps] == [("0", "write"), ("1", "read"), ("1", "write")]
+    assert len(notes) == 1
+    assert notes[0].startswith("Left as it is: read of volume volume0")
+
+
+def test_a_volume_that_shall_keep_less_and_cannot_is_no_warning():
+    tool = FakeTool(controller(volumes=(volume(0, drive_cache="unknown"), volume(1))))
+    with pytest.raises(BadInput, match="does not tell its drive_cache"):
+        _plan(tool, {"volumes": [{"id": "all", "drive_cache": "disabled"}]})
+
+
+def test_all_of_nothing_is_said():
+    notes = _plan(FakeTool(controller(volumes=())), {"volumes": [{"id": "all", "write": "writeback"}]})[1]
+    assert notes == ["controller 0 (MODEL, storcli) has no volumes, so there is nothing to set for all of them."]
+
+
+def test_the_evidence_is_the_command_of_the_setting_that_was_not_taken():
+    tool = FakeTool(controller())
+    tool.deaf = {"write"}
+    with pytest.raises(NotEffective) as caught:
+        _converge(tool, {"volumes": [{"id": "0", "write": "writeback", "read": "read_ahead"}]})
+    assert caught.value.completed.argv[-2:] == ("write", "writeback")
+
+
+def test_what_turns_out_after_a_change_does_not_say_that_nothing_was_changed():
+    tool = FakeTool(controller())
+    tool.deaf = set()
+    send = tool.send
+
+    def breaking(words, item):
+        tool.reading = {"complete": False, "not_understood": ("line 3",)}
+        return send(words, item)
+
+    tool.send = breaking
+    with pytest.raises(NotUnderstood, match="After the change: The output") as caught:
+        _converge(tool, {"volumes": [{"id": "0", "write": "writeback"}]})
+    assert "Nothing was changed" not in caught.value.message
+    assert caught.value.facts["changed"] is True
+
+
+def test_the_first_cached_volume_brings_the_ratio():
+    fresh = controller(cache_ratio=None)
+    fresh = dataclasses.replace(fresh, cache=dataclasses.replace(fresh.cache, status="not_configured"))
+    entry = {"cache_ratio": 20, "volumes": [{"id": "0", "write": "writeback"}]}
+    assert [attribute for _item, attribute, *_values in _steps(FakeTool(fresh), entry)] == ["write", "cache_ratio"]
+    with pytest.raises(BadInput, match="does not tell its cache_ratio"):
+        _plan(FakeTool(fresh), {"cache_ratio": 20})
 
 
 def test_write_back_in_force_although_write_through_was_asked_is_said():

@@ -1,0 +1,75 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""Settings that keep acknowledged writes where a power cut loses them: refused unless their item allows it."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import CACHED, DEFAULT, ENABLED, WRITEBACK_ALWAYS, Controller
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import configured
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import Target
+
+
+def check(target: Target) -> None:
+    """
+    :raises Refused: if a wish for this target, or what its command sets besides, is dangerous, and its own entry does not allow that.
+    """
+    found = _danger(target)
+    if found is not None and not target.allowed:
+        raise Refused(f"{target.called}: {found}. Set allow_unprotected: true on this entry only if its data may be lost.", item=target.item)
+
+
+def _danger(target: Target) -> str | None:
+    for attribute, value in target.settings.items():
+        found = _of_wish(target, attribute, value) or _of_command(target, attribute, value)
+        if found is not None:
+            return found
+    return None
+
+
+def _of_wish(target: Target, attribute: str, value: t.Any) -> str | None:
+    """A wish that is dangerous whether or not it is met already: the permission belongs to what the inventory says."""
+    if attribute == "write" and value == WRITEBACK_ALWAYS:
+        return f"write: {WRITEBACK_ALWAYS} goes on acknowledging writes from the controller's memory when its protection has failed, and a power cut loses them"
+    if attribute == "io" and value == CACHED:
+        return f"io: {CACHED} caches writes whatever the write policy says, and goes on when the protection has failed"
+    if attribute == "no_battery_write_cache" and value == ENABLED:
+        return "no_battery_write_cache: enabled acknowledges writes from the controller's memory without any protection, and a power cut loses them"
+    if not _is_drive_cache(attribute):
+        return None
+    called = attribute.replace(".", " ")
+    if value == ENABLED:
+        return (
+            f"{called}: enabled keeps writes in the memory of drives, the controller answers flushes itself, and a power cut loses them "
+            "unless the drives protect their own cache, which the controller does not tell"
+        )
+    if value == DEFAULT and configured(target.subject, attribute) != DEFAULT:
+        return f"{called}: default leaves the caches of drives, now {configured(target.subject, attribute)}, to the drives, and most have them on"
+    return None
+
+
+def _of_command(target: Target, attribute: str, value: t.Any) -> str | None:
+    """A change that is dangerous for what comes with it."""
+    if target.provider.agrees(target.controller, target.subject, attribute, value):
+        return None
+    if target.follows(attribute, value).get("write") == WRITEBACK_ALWAYS:
+        return (
+            f"{attribute}: {value} switches write-back on with it (one switch is for both), and with no_battery_write_cache enabled that is without "
+            "any protection"
+        )
+    unprotected = (target.wish.settings.get("no_battery_write_cache") or target.controller.no_battery_write_cache) == ENABLED
+    if isinstance(target.subject, Controller) and attribute == "cache_ratio" and value < 100 and unprotected:
+        return f"cache_ratio: {value} gives a share of the cache to writes, and with no_battery_write_cache enabled that is without any protection"
+    return None
+
+
+def _is_drive_cache(attribute: str) -> bool:
+    return attribute.split(".")[0] in ("drive_cache", "write_cache")

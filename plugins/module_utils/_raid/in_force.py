@@ -1,0 +1,143 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""Settings that a controller stores and does not follow, and why; pure."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+    CACHED,
+    CHARGING,
+    DEGRADED,
+    DISABLED,
+    ENABLED,
+    FAILED,
+    LEARNING,
+    MISSING,
+    UNKNOWN,
+    WRITEBACK_ALWAYS,
+    WRITES_BACK,
+    Controller,
+    Drive,
+    Volume,
+    writes_back,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import Target
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import ControllerWish
+
+
+@dataclass(frozen=True)
+class NotInForce:
+    """A setting that is stored and not in force, or of which that is not known.
+
+    :param found: what is in force; ``unknown`` if the tool does not tell.
+    :param must: whether that is a failure.
+    """
+
+    item: str
+    called: str
+    attribute: str
+    wanted: t.Any
+    found: str
+    cause: str
+    must: bool
+
+    def __str__(self) -> str:
+        if self.found == UNKNOWN:
+            return f"{self.called}: {self.attribute} is set to {self.wanted}, and whether that is in force is not told: {self.cause}"
+        return f"{self.called}: {self.attribute} is set to {self.wanted}, but {self.found} is in force: {self.cause}"
+
+
+def not_in_force(host: Host, wanted: t.Sequence[ControllerWish]) -> list[NotInForce]:
+    """Every setting of the list that is not in force, with the cause as far as the tool tells it."""
+    targets, _notes = plan.settable(host, wanted)
+    return [one for target in targets for attribute, value in target.settings.items() for one in _differences(target, attribute, value)]
+
+
+def _differences(target: Target, attribute: str, value: t.Any) -> t.Iterator[NotInForce]:
+    if isinstance(target.subject, Volume) and attribute != "drive_cache":
+        found, cause, must = _of_policy(target.controller, target.subject, attribute, value)
+    elif attribute.split(".")[0] == "drive_cache" and value in (ENABLED, DISABLED):
+        found, cause, must = _of_drives(target, attribute, value)
+    else:
+        return
+    if found is not None:
+        yield NotInForce(target.item, target.called, attribute, value, found, cause, must and target.wish.require_effective)
+
+
+def _of_policy(controller: Controller, volume: Volume, attribute: str, value: t.Any) -> tuple[str | None, str, bool]:
+    """What is in force instead of a policy (``None``: nothing else), why, and whether that is grave."""
+    effective = getattr(volume, attribute).effective
+    unprotected = controller.protection.protects is not True
+    if attribute == "write" and value != WRITEBACK_ALWAYS and volume.io.effective == CACHED and unprotected:
+        return (
+            "caching of writes without protection",
+            f"with io: {CACHED}, writes are cached whatever the write policy says, and {_protection(controller)}",
+            True,
+        )
+    if effective == UNKNOWN:
+        if attribute != "write" or value not in WRITES_BACK:
+            return None, "", False
+        return UNKNOWN, _protection(controller) if unprotected else "the tool prints no state of it", controller.protection.protects is False
+    same = writes_back(value) == writes_back(effective) if attribute == "write" else value == effective
+    return (None, "", False) if same else (effective, _cause(controller, volume, attribute), True)
+
+
+def _of_drives(target: Target, attribute: str, value: str) -> tuple[str | None, str, bool]:
+    """Drives that say something else than the policy for them."""
+    drives = [drive for drive in target.controller.drives if _belongs(target, attribute, drive) and drive.write_cache not in (UNKNOWN, value)]
+    if not drives:
+        return None, "", False
+    some = "; ".join(drive.address for drive in drives[:6]) + ("; …" if len(drives) > 6 else "")
+    return drives[0].write_cache, f"so say {len(drives)} of its drives ({some})", True
+
+
+def _belongs(target: Target, attribute: str, drive: Drive) -> bool:
+    if isinstance(target.subject, Volume):
+        return drive.address in target.subject.members
+    kind = attribute.partition(".")[2]
+    return kind == "all" or drive.usage == kind
+
+
+def _cause(controller: Controller, volume: Volume, attribute: str) -> str:
+    if controller.cache.reason:
+        return f"the controller says: {controller.cache.reason}"
+    if controller.cache.status in ("temporarily_disabled", "permanently_disabled", "not_configured"):
+        return f"the cache of the controller is {controller.cache.status.replace('_', ' ')}"
+    if attribute == "write" and volume.io.effective == CACHED and writes_back(volume.write.effective):
+        return "with io: cached, writes are cached whatever the write policy says"
+    if attribute == "write" and controller.protection.protects is not True:
+        return _protection(controller)
+    if volume.status not in ("optimal", UNKNOWN):
+        return f"the volume is {volume.status.replace('_', ' ')}"
+    return "the tool does not say why"
+
+
+_HEALTH = {
+    FAILED: "has failed",
+    MISSING: "is missing",
+    CHARGING: "is charging; write-back returns when it is full",
+    LEARNING: "is in a learn cycle; write-back returns when it ends",
+    DEGRADED: "is degraded",
+    UNKNOWN: "is in a state the tool does not tell",
+}
+
+
+def _protection(controller: Controller) -> str:
+    """The state of the protection as a clause."""
+    protection = controller.protection
+    if protection.kind == "none":
+        return "the controller has no battery and no capacitor"
+    kind = "protection (battery or capacitor)" if protection.kind == UNKNOWN else protection.kind
+    said = f" ({protection.said})" if protection.said else ""
+    return f"its {kind} {_HEALTH.get(protection.health, 'is ' + protection.health)}{said}"

@@ -1,0 +1,74 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""One thing with settings: a controller, a volume or a drive, what is wished of it, and by whom it is reached."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import READ_AHEAD, WRITES_BACK, Controller, Drive, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider, Subject
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Seen
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import ControllerWish
+
+
+@dataclass(frozen=True)
+class Target:
+    """One thing with settings, what is wished of it, and by whom it is reached."""
+
+    seen: Seen
+    wish: ControllerWish
+    subject: Subject
+    settings: t.Mapping[str, t.Any]
+    allowed: bool
+    #: Whether it was meant by name, and not as one of all.
+    named: bool
+
+    @property
+    def controller(self) -> Controller:
+        return self.seen.controller
+
+    @property
+    def provider(self) -> Provider:
+        return self.seen.source.provider
+
+    @property
+    def controller_wishes(self) -> dict[str, t.Any]:
+        """What is wished for the controller itself in the same run, and whether that run switches caching on for a volume."""
+        caching = any(one.settings.get("write") in WRITES_BACK or one.settings.get("read") == READ_AHEAD for one in self.wish.volumes)
+        return {**self.wish.settings, "caching": caching}
+
+    @property
+    def brings_ratio(self) -> bool:
+        """Whether the controller has no cache ratio yet, and the first volume that is cached in this run brings it."""
+        return self.controller.cache_ratio is None and self.controller.cache.status == "not_configured" and self.controller_wishes["caching"]
+
+    def follows(self, attribute: str, value: t.Any) -> dict[str, t.Any]:
+        """What else changes when an attribute is set to a value: a command can set more than one."""
+        also = self.provider.side_effects(self.controller, self.subject, attribute, value, self.controller_wishes)
+        return {name: after for name, after in also.items() if not self.provider.agrees(self.controller, self.subject, name, after)}
+
+    @property
+    def called(self) -> str:
+        if isinstance(self.subject, Volume):
+            return f"volume {self.subject.name or self.subject.id} of {self.controller.called}"
+        if isinstance(self.subject, Drive):
+            return f"drive {self.subject.address} of {self.controller.called}"
+        return self.controller.called
+
+    @property
+    def item(self) -> str:
+        """The key in diffs: no two things of a host share it."""
+        kind = "" if isinstance(self.subject, Controller) else f" {type(self.subject).__name__.lower()} {_id(self.subject)}"
+        return f"{self.controller.provider} controller {self.controller.id}{kind}"
+
+
+def _id(subject: Volume | Drive) -> str:
+    return subject.id if isinstance(subject, Volume) else subject.address

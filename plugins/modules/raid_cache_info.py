@@ -42,7 +42,9 @@ EXAMPLES = r"""
 
 - name: Name every volume that does not do what is configured
   ansible.builtin.debug:
-    msg: "{{ raid.controllers | json_query('[].volumes[?write.configured != write.effective].name') }}"
+    msg: "{{ raid.controllers | community.general.json_query(query) }}"
+  vars:
+    query: "[].volumes[?write.effective != 'unknown' && write.configured != write.effective][].{volume: name || id, is: write.effective}"
 """
 
 RETURN = r"""
@@ -96,6 +98,7 @@ controllers:
         io: {description: 'I/O policy.', type: dict}
         drive_cache: {description: 'Policy for the caches of its drives.', type: str}
         members: {description: 'Addresses of its drives.', type: list, elements: str}
+        members_untold: {description: 'How many more drives it has whose addresses could not be read.', type: int}
         os_device: {description: 'The device as the tool thinks the kernel calls it.', type: str}
         scsi: {description: 'Channel, target and unit.', type: list, elements: int}
         array: {description: 'The array it lies on.', type: str}

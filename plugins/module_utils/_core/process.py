@@ -138,16 +138,7 @@ class Runner:
         words = (self.find(argv[0]), *(str(word) for word in argv[1:]))
         environment = {**os.environ, "LC_ALL": "C", "LANGUAGE": "C", "LVM_SUPPRESS_FD_WARNINGS": "1"}
         started = time.monotonic()
-        # AnsibleModule.run_command has no time limit and needs a module.
-        with subprocess.Popen(  # pylint: disable=ansible-bad-function
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            cwd=cwd,
-            start_new_session=True,
-        ) as process:
+        with _started(words, environment, cwd, item) as process:
             try:
                 out, err = _communicate(process, stdin.encode(), started + limit, watch, interval)
             except subprocess.TimeoutExpired:
@@ -166,6 +157,29 @@ class Runner:
         completed = Completed(argv, rc, out.decode(errors="replace"), err.decode(errors="replace"), time.monotonic() - started)
         self.history.append(completed)
         return completed
+
+
+def _started(words: tuple[str, ...], environment: t.Mapping[str, str], cwd: str | None, item: str | None) -> subprocess.Popen[bytes]:
+    """A command that begins to run.
+
+    :raises ToolMissing: if it is there and cannot be started.
+    """
+    try:
+        # AnsibleModule.run_command has no time limit and needs a module.
+        return subprocess.Popen(  # pylint: disable=ansible-bad-function,consider-using-with
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            cwd=cwd,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolMissing(
+            f"{words[0]} is there and cannot be started ({error.strerror}): is it for another architecture, or is its interpreter or loader missing?",
+            item=item or words[0],
+        ) from None
 
 
 def _communicate(process: subprocess.Popen[bytes], stdin: bytes, deadline: float, watch: t.Callable[[], None] | None, interval: float) -> tuple[bytes, bytes]:

@@ -73,3 +73,13 @@ def test_every_command_is_remembered():
     runner.run(["true"])
     runner.run(["false"], ok=None)
     assert [completed.rc for completed in runner.history] == [0, 1]
+
+
+def test_a_command_that_is_there_and_cannot_be_started_is_said(tmp_path):
+    for name, content in (("wrong", b"\x7fELF no program"), ("nobody", b"#!/no/such/interpreter\n")):
+        tool = tmp_path / name
+        tool.write_bytes(content)
+        tool.chmod(0o755)
+        with pytest.raises(ToolMissing, match="is there and cannot be started") as caught:
+            Runner().run([str(tool)])
+        assert str(tool) in caught.value.message

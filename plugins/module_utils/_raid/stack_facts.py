@@ -16,6 +16,7 @@ The tools run only if there is a disk behind a controller at all, and each runs 
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
     CACHED,
     DEFAULT,
+    DIRTY,
     DISABLED,
     ENABLED,
     PER_DRIVE,
@@ -53,7 +55,8 @@ TOOLS: t.Mapping[str, str] = {
 }
 #: SSD caches that survive the loss of one SSD.
 _REDUNDANT = frozenset({"1", "1E", "5", "5EE", "6", "10", "50", "60"})
-_HOLDS_DIRTY = frozenset({"writeback", "instant_writeback", "writeback_with_writethrough"})
+_PARITY = frozenset({"5", "5EE", "6", "50", "60"})
+_NOT_WHOLE = frozenset({"degraded", "partially_degraded", "rebuilding"})
 #: Modes in which disks are drives as they are.
 _PASSING = frozenset({"hba", "jbod"})
 
@@ -106,16 +109,19 @@ def read_behind(
     tools = [tool for tool in find_tools(runner) if any(driver in on_host.DRIVERS_OF_TOOL.get(tool.name, (driver,)) for driver in drivers)]
     host = registry.read_host(tools, tolerant=True)
     problems = {source.provider.name: " ".join(source.problems[:3]) for source in host.sources if source.problems}
+    damaged = frozenset(source.provider.name for source in host.sources if source.reading.lost or not source.reading.complete)
+    asked = _Asked(frozenset(tool.name for tool in tools), problems, damaged)
     controllers = [seen.controller for seen in host.controllers]
-    return _judge(disks, controllers, root, _Asked(frozenset(tool.name for tool in tools), problems), frozenset(word.strip().lower() for word in protected))
+    return _judge(disks, controllers, root, asked, frozenset(word.strip().lower() for word in protected))
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """The tools that were asked, by name, and what is wrong with the answers of some."""
+    """The tools that were asked, by name, what is wrong with the answers of some, and whose answers are not whole."""
 
     tools: frozenset[str]
     problems: t.Mapping[str, str]
+    damaged: frozenset[str] = frozenset()
 
 
 def _judge(disks: t.Sequence[BlockDevice], controllers: t.Sequence[Controller], root: Path, asked: _Asked, protected: frozenset[str]) -> Behind:
@@ -126,12 +132,20 @@ def _judge(disks: t.Sequence[BlockDevice], controllers: t.Sequence[Controller], 
         matched = matches.get(disk.name)
         near = on_host.controllers_at(on_host.place_of(disk, root), controllers)
         if matched is not None and isinstance(matched[1], Volume):
-            findings[disk.name] = volume_finding(matched[0], matched[1], protected)
-        elif matched is not None or (len(near) == 1 and near[0].mode in _PASSING):
+            found = volume_finding(matched[0], matched[1], protected)
+            findings[disk.name] = _doubted(found) if matched[0].provider in asked.damaged else found
+        elif matched is not None or (len(near) == 1 and near[0].mode in _PASSING and not near[0].volumes):
             passed.add(disk.name)
         else:
             findings[disk.name] = _unmatched(disk, near, asked)
     return Behind(findings, frozenset(passed), tuple(asked.problems.values()))
+
+
+def _doubted(finding: Finding) -> Finding:
+    """What half an output says in favour of a volume is not believed: the other half may have said the contrary."""
+    if finding.volatile is not False:
+        return finding
+    return dataclasses.replace(finding, volatile=None, why=f"{finding.why}, as far as the output of the tool goes, which is not whole")
 
 
 def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], asked: _Asked) -> Finding:
@@ -167,6 +181,7 @@ def volume_finding(controller: Controller, volume: Volume, protected: t.Containe
         _own_cache(controller, volume),
         _drives_verdict(drives, _all_protected(controller, volume, protected)),
         *_ssd_verdicts(controller, volume),
+        *_write_hole(controller, volume),
     ):
         (losing if verdict else unknown if verdict is None else kept).append(words)
     state = _state(controller, volume, drives)
@@ -175,6 +190,13 @@ def volume_finding(controller: Controller, volume: Volume, protected: t.Containe
     if unknown:
         return Finding(state, None, f"{called}, and {' and '.join(unknown)}")
     return Finding(state, False, f"{called}, which {' and '.join(kept)}")
+
+
+def _write_hole(controller: Controller, volume: Volume) -> t.Iterator[tuple[bool | None, str]]:
+    """Parity with a drive missing: a stripe that a power cut tears loses what was flushed before, unless a protected memory remembers it."""
+    if volume.raid_level in _PARITY and volume.status in _NOT_WHOLE and controller.protection.protects is not True:
+        words = f"is RAID {volume.raid_level} with a drive missing ({volume.status.replace('_', ' ')}) and has no working protection for a torn stripe"
+        yield (None if controller.protection.protects is None else True), words if controller.protection.protects is False else f"it {words}"
 
 
 def _own_cache(controller: Controller, volume: Volume) -> tuple[bool | None, str]:
@@ -215,7 +237,7 @@ def drive_caches(controller: Controller, volume: Volume) -> str:
     told = [by_address.get(address, UNKNOWN) for address in volume.members]
     if ENABLED in told:
         return ENABLED
-    if told and all(word == DISABLED for word in told):
+    if told and not volume.members_untold and all(word == DISABLED for word in told):
         return DISABLED
     policy = volume.drive_cache
     if policy == UNKNOWN:
@@ -227,8 +249,13 @@ def _all_protected(controller: Controller, volume: Volume, protected: t.Containe
     """Whether every drive of a volume is declared to keep its cache."""
     drives = {drive.address: drive for drive in controller.drives}
     known = [drives.get(address) for address in volume.members]
-    return bool(known) and all(
-        drive is not None and any(word is not None and word.strip().lower() in protected for word in (drive.serial, drive.wwn, drive.model)) for drive in known
+    return (
+        bool(known)
+        and not volume.members_untold
+        and all(
+            drive is not None and any(word is not None and word.strip().lower() in protected for word in (drive.serial, drive.wwn, drive.model))
+            for drive in known
+        )
     )
 
 
@@ -252,7 +279,7 @@ def _ssd_verdicts(controller: Controller, volume: Volume) -> t.Iterator[tuple[bo
             yield None, "nothing is told of how its SSD cache writes"
         return
     on = cache.write.effective if cache.write.effective != UNKNOWN else cache.write.configured
-    if on == DISABLED or cache.write_policy == WRITETHROUGH:
+    if (on == DISABLED or cache.write_policy == WRITETHROUGH) and cache.dirty != DIRTY:
         return
     if on == UNKNOWN and cache.write_policy == UNKNOWN:
         if volume.acceleration == "maxcache" or cache.cache_volume is not None or cache.dirty == "dirty" or cache.read.configured == ENABLED:
@@ -265,10 +292,21 @@ def _ssd_verdicts(controller: Controller, volume: Volume) -> t.Iterator[tuple[bo
         yield None, "its SSD cache holds writes while nothing is told of the redundancy of that cache"
     elif container.raid_level not in _REDUNDANT:
         yield True, f"holds flushed writes in an SSD cache (volume {container.id}) that does not survive the loss of one SSD"
-    elif any(drive.write_cache == ENABLED for drive in controller.drives if drive.address in container.members):
-        yield True, f"holds flushed writes on SSDs (cache volume {container.id}) whose own caches are on"
     else:
-        yield False, f"holds writes on redundant SSDs (cache volume {container.id})"
+        yield _ssds_verdict(controller, container)
+
+
+def _ssds_verdict(controller: Controller, container: CacheVolume) -> tuple[bool | None, str]:
+    """Whether the SSDs of a redundant cache volume keep what they hold."""
+    by_address = {drive.address: drive.write_cache for drive in controller.drives}
+    told = [by_address.get(address, UNKNOWN) for address in container.members]
+    if ENABLED in told:
+        return True, f"holds flushed writes on SSDs (cache volume {container.id}) whose own caches are on"
+    if container.status != "optimal":
+        return None, f"it holds flushed writes on SSDs (cache volume {container.id}) that are not well: {container.status.replace('_', ' ')}"
+    if told and all(word == DISABLED for word in told):
+        return False, f"holds writes on redundant SSDs (cache volume {container.id}) whose own caches are off"
+    return None, f"it holds flushed writes on SSDs (cache volume {container.id}) while nothing is told of the caches of these SSDs"
 
 
 def _container(controller: Controller, wanted: str | None) -> CacheVolume | None:

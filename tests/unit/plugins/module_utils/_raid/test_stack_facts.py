@@ -115,7 +115,7 @@ ON = Policy("enabled", "enabled")
 
 
 def ssd(level: str, cache: VolumeMaxCache, drives: tuple[Drive, ...] = ()) -> tuple[Controller, Volume]:
-    pool = MaxCache(generation="container", volumes=(CacheVolume("100", raid_level=level, members=("0,7",)),))
+    pool = MaxCache(generation="container", volumes=(CacheVolume("100", raid_level=level, status="optimal", members=("0,7",)),))
     return controller(maxcache=pool, drives=drives), volume(maxcache=cache)
 
 
@@ -124,7 +124,10 @@ def ssd(level: str, cache: VolumeMaxCache, drives: tuple[Drive, ...] = ()) -> tu
     [
         ("0", VolumeMaxCache(write=ON, write_policy="writeback"), (), True, True),
         ("0", VolumeMaxCache(write=ON, write_policy="instant_writeback"), (), True, True),
-        ("1", VolumeMaxCache(write=ON, write_policy="writeback"), (), False, False),
+        ("1", VolumeMaxCache(write=ON, write_policy="writeback"), (), None, False),
+        ("1", VolumeMaxCache(write=ON, write_policy="writeback"), (Drive("0,7", write_cache="disabled"),), False, False),
+        # What was written before the cache was switched off is still on the SSDs.
+        ("0", VolumeMaxCache(write=Policy("disabled", "disabled"), write_policy="writeback", dirty="dirty"), (), True, True),
         ("1", VolumeMaxCache(write=ON, write_policy="writeback"), (Drive("0,7", write_cache="enabled"),), True, True),
         ("unknown", VolumeMaxCache(write=ON, write_policy="writeback"), (), None, False),
         ("0", VolumeMaxCache(write=ON, write_policy="writethrough"), (), False, False),
@@ -142,6 +145,41 @@ def test_ssd_caches(level: str, cache: VolumeMaxCache, drives: tuple[Drive, ...]
     finding = volume_finding(*ssd(level, cache, drives))
     assert (finding.volatile, finding.loses) == (volatile, loses)
     assert finding.state["ssd_cache"]["write_policy"] == cache.write_policy
+
+
+def test_an_ssd_cache_that_is_not_whole_promises_nothing() -> None:
+    one, two = ssd("1", VolumeMaxCache(write=ON, write_policy="writeback"), (Drive("0,7", write_cache="disabled"),))
+    degraded = dataclasses.replace(one.maxcache, volumes=(dataclasses.replace(one.maxcache.volumes[0], status="degraded"),))
+    assert volume_finding(dataclasses.replace(one, maxcache=degraded), two).volatile is None
+
+
+def test_drives_whose_addresses_are_lost_may_cache() -> None:
+    drives = (Drive("0,1", write_cache="disabled"), Drive("0,2", write_cache="disabled"))
+    whole = volume(drive_cache="unknown", members=("0,1", "0,2"))
+    assert volume_finding(controller(drives=drives), whole).volatile is False
+    lost = dataclasses.replace(whole, members_untold=1)
+    assert volume_finding(controller(drives=drives), lost).volatile is None
+    assert volume_finding(controller(drives=tuple(dataclasses.replace(one, model="PLP") for one in drives)), lost, {"plp"}).volatile is None
+
+
+@pytest.mark.parametrize(("protection", "volatile", "loses"), [(HEALTHY, False, False), (FAILED, True, True), (Protection(), None, False)])
+def test_parity_with_a_drive_missing_needs_a_protected_memory(protection: Protection, volatile: bool | None, loses: bool) -> None:
+    finding = volume_finding(controller(protection=protection), volume(raid_level="5", status="degraded"))
+    assert (finding.volatile, finding.loses) == (volatile, loses)
+
+
+def test_half_an_output_is_not_believed_where_it_is_favourable(tmp_path: Path) -> None:
+    found = behind(tmp_path, Tool("storcli", controller(), doubts=("line 9",))).findings["sda"]
+    assert found.volatile is None
+    assert "not whole" in found.why
+    losing = controller(volumes=(volume(drive_cache="enabled"),))
+    assert behind(tmp_path, Tool("storcli", losing, doubts=("line 9",))).findings["sda"].loses
+
+
+def test_a_disk_beside_volumes_is_not_taken_for_one_that_is_passed_through(tmp_path: Path) -> None:
+    found = behind(tmp_path, Tool("storcli", controller(mode="jbod")), disks=(dataclasses.replace(DISK, wwn=None),))
+    assert found.passed_through == frozenset()
+    assert found.findings["sda"].volatile is None
 
 
 def test_an_ssd_cache_of_which_nothing_is_told_is_unknown() -> None:

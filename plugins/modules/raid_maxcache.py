@@ -184,6 +184,11 @@ notes:
   - A host where everything is as wanted costs one C(arcconf LIST) and one C(arcconf GETCONFIG) per controller, whatever the number of volumes.
   - Volumes that are not listed lose their write caching when their cache is rebuilt, and get it back afterwards. If the run ends in between,
     they do not get it back in the next one. The message names them.
+  - If the module is ended from outside while it waits (C(SIGTERM), C(SIGHUP), a connection that breaks, a timeout of the task), it ends
+    at once and without a result. The cache is still there, write caching is off for its volumes, and the controller goes on flushing by
+    itself. A second run finds that, waits for the rest and goes on.
+  - Part of what a controller has may be unreadable, for example a volume whose heading is damaged in the output. Then the cache is neither
+    made nor taken away, and nothing is set for V(all). What is named can still be set.
 seealso:
   - module: cachefleet.storage.raid_cache
   - module: cachefleet.storage.raid_cache_info

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import typing as t
 
@@ -85,11 +86,14 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
         """As planned again, with the command that should have done it as evidence.
 
         :raises NotEffective: if a controller did not take what it was told.
+        :raises NotUnderstood: if the tool does not tell enough to know.
         """
         try:
             differences = super().verify(present, wanted)
         except StorageError as error:
             said = error.message.replace(f" {maxcache_target.NOTHING}", "")
+            if isinstance(error, NotUnderstood):
+                raise NotUnderstood(f"{self.name}: everything was sent, and what was read back does not prove it: {said}", item=error.item) from error
             raise NotEffective(f"{self.name}: what was read back does not agree with what was set: {said}", item=error.item) from error
         for difference in differences:
             completed = self._sent.get((difference.item, difference.attribute))
@@ -192,6 +196,8 @@ def _controller_in(provider: Provider, step: Step) -> Controller:
     if not reading.complete:
         what = reading.not_understood[0] if reading.not_understood else "it ends too early"
         raise NotUnderstood(f"the output of {provider.tool} is damaged ({what})", item=step.item)
+    if reading.lost:
+        raise NotUnderstood(f"{provider.tool} did not tell of everything that is there ({reading.lost[0]})", item=step.item)
     for controller in reading.controllers:
         if controller.id == step.arguments["controller"] and controller.serial == step.arguments["serial"]:
             return controller
@@ -200,28 +206,30 @@ def _controller_in(provider: Provider, step: Step) -> Controller:
 
 def _kept(step: Step) -> str:
     """What a wait that ended without success leaves behind."""
-    volumes = ", ".join(step.arguments["switched_off"])
-    off = f"write caching is off now for {volumes}, " if volumes else ""
-    return f"{off}the cache is still there and nothing is lost. Run again to go on."
+    volumes = ", ".join(step.arguments["switched_off"].values())
+    off = f"write caching was switched off for {volumes}, and " if volumes else ""
+    return f"{off}the cache was not taken away. Run again to go on."
 
 
-def providers_for(runner: Runner, wanted: t.Sequence[MaxCacheWish]) -> list[Provider]:
-    """The tool of the controllers with maxCache, at every place that the wishes name.
+def resolve_tools(runner: Runner, wanted: t.Sequence[MaxCacheWish]) -> tuple[list[Provider], list[MaxCacheWish]]:
+    """The tool of the controllers with maxCache, at every place that the wishes name, and the wishes with the tool that is theirs.
 
     :raises ToolMissing: if it is not there.
     """
     found: dict[str, Provider] = {}
+    resolved = []
     for wish in wanted:
         provider = registry.find_tool(runner, TOOL, wish.tool_path)
         found.setdefault(provider.tool, provider)
-    return list(found.values())
+        resolved.append(dataclasses.replace(wish, provider=TOOL, tool_path=provider.tool))
+    return list(found.values()), resolved
 
 
 def run_module(module: AnsibleModule) -> t.NoReturn:
     """The body of the module ``raid_maxcache``."""
     try:
-        wanted = parse_controllers(module.params["controllers"])
-        layer = RaidMaxCacheLayer(providers_for(Runner(), wanted), log=module.log)
+        providers, wanted = resolve_tools(Runner(), parse_controllers(module.params["controllers"]))
+        layer = RaidMaxCacheLayer(providers, log=module.log)
     except StorageError as error:
         module.fail_json(**error.as_result())
     if not wanted:

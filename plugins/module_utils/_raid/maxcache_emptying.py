@@ -15,7 +15,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf_maxcache as commands
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import maxcache_rules as rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_maxcache import POOL, SMART
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_maxcache import SMART
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_target import LAYER, NOTHING, WAIT, Target, send, who
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
     CLEAN,
@@ -30,6 +30,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
 
 
 def emptying(target: Target, item: str, cache: CacheVolume | None, volumes: t.Sequence[Volume]) -> list[Step]:
+    """Write caching off for every volume that writes, and the wait.
+
+    :param cache: ``None`` for a pool.
+    :param volumes: those whose newest data may be on the SSDs.
+    :raises Refused: if the controller would not tell that write caching is off, or that everything is clean.
+    """
     if not rules.tells_dirtiness(cache, volumes):
         what = "its maxCache pool" if cache is None else f"its maxCache volume {cache.id}"
         raise Refused(
@@ -37,7 +43,7 @@ def emptying(target: Target, item: str, cache: CacheVolume | None, volumes: t.Se
             f"it cannot be taken away safely. {NOTHING}",
             item=item,
         )
-    writing = [volume for volume in volumes if not rules.is_off(target.generation, volume) and _can_switch(target, volume)]
+    writing = [volume for volume in volumes if not rules.is_off(target.generation, volume)]
     silent = next((volume for volume in writing if volume.maxcache is None or volume.maxcache.write.configured == UNKNOWN), None)
     if silent is not None:
         raise Refused(
@@ -61,18 +67,12 @@ def emptying(target: Target, item: str, cache: CacheVolume | None, volumes: t.Se
                 "serial": target.controller.serial,
                 "cache_volume": cache.id if cache is not None else None,
                 "volumes": [volume.id for volume in volumes],
-                "switched_off": [volume.name or volume.id for volume in writing],
+                "switched_off": {volume.id: volume.name or volume.id for volume in writing},
                 "flush_timeout": target.wish.flush_timeout,
             },
         )
     )
     return steps
-
-
-def _can_switch(target: Target, volume: Volume) -> bool:
-    """A pool that only reads has no switch for writing, and prints none."""
-    cached = volume.maxcache
-    return not (target.generation == POOL and cached is not None and cached.write.configured == UNKNOWN)
 
 
 def _switch_off(target: Target, volume: Volume) -> Step:
@@ -92,13 +92,16 @@ def flush_state(controller: Controller, arguments: t.Mapping[str, t.Any]) -> tup
     :param arguments: of the step that waits.
     """
     maxcache = controller.maxcache or MaxCache()
-    volumes = [volume for volume in controller.volumes if volume.id in arguments["volumes"]]
+    asked, switched_off = arguments["volumes"], arguments["switched_off"]
+    volumes = [volume for volume in controller.volumes if volume.id in asked]
     cache = next((one for one in maxcache.volumes if one.id == arguments["cache_volume"]), None)
-    if len(volumes) != len(arguments["volumes"]) or (arguments["cache_volume"] is not None and cache is None):
+    if len(volumes) != len(asked) or (arguments["cache_volume"] is not None and cache is None):
         return UNKNOWN, []
-    switched = [volume for volume in volumes if (volume.name or volume.id) in arguments["switched_off"]]
-    writing = [volume.name or volume.id for volume in switched if not rules.is_off(maxcache.generation, volume) and not _still_ending(volume)]
-    return rules.dirtiness(maxcache.generation, cache, volumes), writing
+    switched = [volume for volume in volumes if volume.id in switched_off]
+    writing = [switched_off[volume.id] for volume in switched if not rules.is_off(maxcache.generation, volume) and not _still_ending(volume)]
+    # Whoever came while it was waited may use a cache that is for all volumes.
+    concerned = volumes if maxcache.generation == SMART else controller.volumes
+    return rules.dirtiness(maxcache.generation, cache, concerned), writing
 
 
 def _still_ending(volume: Volume) -> bool:

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import maxcache_rules as rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_emptying import emptying
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_pool import PoolChange
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_settings import check_settings, setting_steps
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_target import Target, targets_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_target import NOTHING, Target, targets_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_uses import check_danger, use_steps, uses_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache_volumes import (
     Change,
@@ -55,8 +56,9 @@ def plan(host: Host, wanted: t.Sequence[MaxCacheWish]) -> tuple[list[Step], list
 
 def _plan_target(target: Target) -> tuple[list[Step], list[str]]:
     changes = changes_of(target)
-    check_creations(target, changes)
     pool = PoolChange.of(target)
+    _check_whole(target, changes, pool)
+    check_creations(target, changes)
     uses, left_out = uses_of(target, changes, pool)
     check_settings(target)
     for use in uses:
@@ -70,6 +72,22 @@ def _plan_target(target: Target) -> tuple[list[Step], list[str]]:
     return steps, left_out
 
 
+def _check_whole(target: Target, changes: t.Sequence[Change], pool: PoolChange) -> None:
+    """
+    :raises NotUnderstood: if something of the controller could not be read, and the wish needs all of it: a volume that is not
+        seen may have its newest data on the SSDs that shall go, and an SSD that shall be used may be its own.
+    """
+    lost = target.seen.source.reading.lost
+    remade = any(change.removes or change.creates for change in changes) or bool(pool.added or pool.removed)
+    absent = any(not wish.present for wish in target.wish.cache_volumes)
+    if lost and (remade or absent or any(own.for_all for own in target.wish.volumes)):
+        raise NotUnderstood(
+            f"{target.controller.called}: {target.seen.source.provider.name} did not tell of everything that is there ({lost[0]}), so that "
+            f"nothing can be done that concerns the whole cache or all volumes. {NOTHING}",
+            item=target.item,
+        )
+
+
 def _empty_and_delete(target: Target, changes: t.Sequence[Change], pool: PoolChange) -> list[Step]:
     """Write caching off, wait until everything is clean, delete.
 
@@ -80,7 +98,7 @@ def _empty_and_delete(target: Target, changes: t.Sequence[Change], pool: PoolCha
     for change in doomed:
         steps += emptying(target, target.cache_item(change.data), change.present, emptied_by(target, change))
     if pool.removed:
-        steps += emptying(target, target.item, None, [volume for volume in target.controller.volumes if volume.maxcache is not None])
+        steps += emptying(target, target.item, None, target.controller.volumes)
     # Every wait comes before the first deletion: an SSD may go from one cache volume to another.
     return steps + [deletion(target, change) for change in doomed]
 

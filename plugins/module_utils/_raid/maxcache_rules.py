@@ -143,25 +143,29 @@ def dirtiness(generation: str, cache: CacheVolume | None, volumes: t.Iterable[Vo
     """``clean`` only if the controller says so for everything that is concerned; ``unknown`` is not clean.
 
     :param cache: the cache volume; ``None`` for a pool, whose state only its volumes tell.
-    :param volumes: those that it caches or may have cached.
+    :param volumes: those that it caches or may have cached; one that tells nothing may have.
     """
-    cached = [volume for volume in volumes if volume.maxcache is not None]
-    words = [volume.maxcache.dirty for volume in cached if volume.maxcache is not None]
-    ending = [volume for volume in cached if volume.maxcache is not None and volume.maxcache.write == Policy(DISABLED, ENABLED)]
+    asked = list(volumes)
+    words = [_dirty_word(volume) for volume in asked]
+    ending = [volume for volume in asked if volume.maxcache is not None and volume.maxcache.write == Policy(DISABLED, ENABLED)]
     if ending or DIRTY in words or (cache is not None and cache.dirty == DIRTY):
         return DIRTY
     if cache is not None and cache.dirty == CLEAN:
         # A volume that never cached writes has no line of its own: the cache volume speaks for it.
-        silent = [volume for volume, word in zip(cached, words) if word != CLEAN and not is_off(generation, volume)]
+        silent = [volume for volume, word in zip(asked, words) if word != CLEAN and not is_off(generation, volume)]
         return UNKNOWN if silent else CLEAN
     return CLEAN if words and all(word == CLEAN for word in words) else UNKNOWN
+
+
+def _dirty_word(volume: Volume) -> str:
+    return volume.maxcache.dirty if volume.maxcache is not None else UNKNOWN
 
 
 def tells_dirtiness(cache: CacheVolume | None, volumes: t.Sequence[Volume]) -> bool:
     """Whether the controller would say that the cache is clean."""
     if cache is not None and cache.dirty != UNKNOWN:
         return True
-    words = [volume.maxcache.dirty for volume in volumes if volume.maxcache is not None]
+    words = [_dirty_word(volume) for volume in volumes]
     return bool(words) and UNKNOWN not in words
 
 

@@ -88,7 +88,7 @@ def _with_what_was_there(target: Target, changes: t.Sequence[Change], pool: Pool
     own = {use.volume.id: use for use in uses}
     rebuilt = [volume for change in changes if change.rebuild for volume in emptied_by(target, change)]
     if pool.removed and pool.after:
-        rebuilt = [volume for volume in target.controller.volumes if volume.maxcache is not None]
+        rebuilt = list(target.controller.volumes)
     for volume in rebuilt:
         use = own.get(volume.id, Use(volume, {}, target.wish.allow_unprotected))
         settings = {**_to_set_back(target, volume, use.settings), **use.settings}
@@ -102,6 +102,9 @@ def _with_what_was_there(target: Target, changes: t.Sequence[Change], pool: Pool
 
 def _to_set_back(target: Target, volume: Volume, wished: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     had: dict[str, t.Any] = {}
+    if volume.maxcache is None:
+        # Its cache is not taken away either.
+        return had
     if target.generation != SMART and rules.reads_cached(volume) is True:
         had["read"] = True
     policy = rules.write_policy(target.generation, volume)

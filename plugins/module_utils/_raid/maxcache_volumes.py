@@ -180,10 +180,8 @@ def cache_of(target: Target, changes: t.Sequence[Change], volume: Volume) -> Cha
 
 
 def emptied_by(target: Target, change: Change) -> list[Volume]:
-    """The volumes whose data may be in a cache volume."""
-    if change.data is not None:
-        return [change.data]
-    return [volume for volume in target.controller.volumes if volume.maxcache is not None]
+    """The volumes whose data may be in a cache volume; one that tells nothing of it is one of them."""
+    return [change.data] if change.data is not None else list(target.controller.volumes)
 
 
 def deletion(target: Target, change: Change) -> Step:

@@ -80,6 +80,15 @@ def test_a_wait_that_is_over_too_early_says_what_was_done(tool, run):
     assert "Run again to go on" in result["msg"]
 
 
+def test_one_tool_by_two_ways_is_one_tool(tool, run, monkeypatch):
+    monkeypatch.setenv("PATH", str(pathlib.Path(tool).parent), prepend=":")
+    rate = {"provider": "arcconf", "tool_path": tool, "flush_and_fetch_rate": 300}
+    code, result = run(rate, {"id": "1", "volumes": [{"id": "0", "read": False}]})
+    assert (code, result["error"]) == (1, "bad_input")
+    assert "join them into one" in result["msg"]
+    assert run({"flush_and_fetch_rate": 300})[1]["changed"] is True
+
+
 def test_refusals_change_nothing(tool, run):
     code, result = run({"provider": "arcconf", "tool_path": tool, "volumes": [{"id": "0", "read": True}]})
     assert (code, result["error"], "changed" in result and result["changed"]) == (1, "bad_input", False)

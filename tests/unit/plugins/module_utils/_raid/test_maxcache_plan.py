@@ -39,9 +39,9 @@ GIB = 1024**3
 CONTAINER = CacheVolume(id="100", raid_level="1", status="optimal", size=100 * GIB, dirty="clean", members=("0,4", "0,5"))
 
 
-def host(*controllers: Controller) -> Host:
+def host(*controllers: Controller, **reading: t.Any) -> Host:
     tool = FakeTool(*controllers, tool="/opt/arcconf", name="arcconf")
-    source = Source(tool, Reading(controllers))
+    source = Source(tool, Reading(controllers, **reading))
     return Host((source,), tuple(Seen(controller, source) for controller in controllers))
 
 
@@ -119,6 +119,23 @@ def test_only_what_is_said_to_be_clean_is_clean(cache, volumes, expected):
     assert maxcache_rules.dirtiness("container", there, made) == expected
 
 
+def test_a_volume_without_a_word_of_maxcache_is_not_clean():
+    silent = Volume(id="1", name="silent")
+    assert maxcache_rules.dirtiness("container", CONTAINER, [volume(0, dirty="clean"), silent]) == "unknown"
+    assert maxcache_rules.dirtiness("pool", None, [volume(0, dirty="clean"), silent]) == "unknown"
+    one = controller(volume(0, dirty="clean"), silent)
+    assert "does not tell whether its writes are cached" in refused(one, Refused, **ABSENT)
+    rebuilt = {"cache_volumes": [{"drives": ["0,4", "0,6"], "raid_level": "1"}]}
+    assert "does not tell whether its writes are cached" in refused(one, Refused, **rebuilt)
+    pool = dataclasses.replace(one, maxcache=MaxCache("pool", pool=("0,4",), assigned=1))
+    assert "does not tell whether its maxCache pool is clean" in refused(pool, Refused, **ABSENT)
+
+
+def test_of_a_pool_a_volume_that_is_clean_and_may_write_is_not_believed():
+    pool = dataclasses.replace(controller(volume(0, write=SILENT, dirty="clean")), maxcache=MaxCache("pool", pool=("0,4",), assigned=1))
+    assert "does not tell whether its writes are cached" in refused(pool, Refused, **ABSENT)
+
+
 def test_of_a_pool_only_its_volumes_tell():
     assert maxcache_rules.dirtiness("pool", None, [volume(0, dirty="clean")]) == "clean"
     assert maxcache_rules.dirtiness("pool", None, [volume(0)]) == "unknown"
@@ -149,6 +166,57 @@ def test_a_flush_is_not_over_while_the_controller_or_a_volume_is_missing():
     assert flush_state(dataclasses.replace(flushed, maxcache=None), waiting) == ("unknown", [])
     assert flush_state(one, waiting) == ("dirty", ["volume0"])
     assert flush_state(controller(volume(0, write=Policy("disabled", "enabled"), dirty="clean")), waiting) == ("dirty", [])
+
+
+def test_a_flush_is_not_over_while_a_volume_that_came_meanwhile_writes():
+    waiting = next(step for step in planned(controller(), **ABSENT)[0] if step.operation == "wait").arguments
+    assert flush_state(controller(volume(0), volume(7)), waiting) == ("clean", [])
+    assert flush_state(controller(volume(0), volume(7, write=ON, dirty="dirty")), waiting) == ("dirty", [])
+    assert flush_state(controller(volume(0), volume(7, write=ON)), waiting) == ("unknown", [])
+
+
+# -- what could not be read
+
+LOST = "line 40: the heading 'Logical De' of a volume"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        ABSENT,
+        {"cache_volumes": [{"drives": ["0,4", "0,6"], "raid_level": "1"}]},
+        {"volumes": [{"id": "all", "read": True}]},
+        {"volumes": [{"id": "0", "read": True}, {"id": "all", "write": "disabled"}]},
+    ],
+)
+def test_with_something_lost_nothing_is_done_to_the_whole_cache_or_to_all_volumes(entry):
+    wanted = parse_controllers([{"id": "1", **entry}])
+    plan(host(controller()), wanted)
+    with pytest.raises(NotUnderstood, match="did not tell of everything that is there") as raised:
+        plan(host(controller(), lost=(LOST,)), wanted)
+    assert (LOST in raised.value.message, raised.value.message.endswith("Nothing was changed.")) == (True, True)
+
+
+def test_with_something_lost_a_cache_that_is_not_seen_is_not_called_absent():
+    none = dataclasses.replace(controller(), maxcache=MaxCache("container"))
+    assert plan(host(none), parse_controllers([{"id": "1", **ABSENT}])) == ([], [])
+    with pytest.raises(NotUnderstood):
+        plan(host(none, lost=(LOST,)), parse_controllers([{"id": "1", **ABSENT}]))
+
+
+def test_with_something_lost_a_pool_stays():
+    pool = dataclasses.replace(controller(volume(0, dirty="clean")), maxcache=MaxCache("pool", pool=("0,4",), assigned=1))
+    for entry in (ABSENT, {"pool_drives": ["0,5"]}, {"pool_drives": ["0,4", "0,5"]}):
+        wanted = parse_controllers([{"id": "1", **entry}])
+        assert plan(host(pool), wanted)[0]
+        with pytest.raises(NotUnderstood):
+            plan(host(pool, lost=(LOST,)), wanted)
+
+
+def test_with_something_lost_what_is_named_can_be_set():
+    wanted = parse_controllers([{"id": "1", "flush_and_fetch_rate": 7, "volumes": [{"id": "0", "read": False}]}])
+    assert plan(host(controller(), lost=(LOST,)), wanted) == plan(host(controller()), wanted)
+    assert len(plan(host(controller(), lost=(LOST,)), wanted)[0]) == 2
 
 
 # -- silence

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import typing as t
 
 import pytest
@@ -41,6 +42,7 @@ class Rig:
         self.now = 0.0
         self.slept: list[float] = []
         self.on_sleep: t.Callable[[], None] | None = None
+        self.read: t.Callable[[ArcConf], t.Any] = ArcConf.read
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -202,7 +204,7 @@ def test_a_wait_that_times_out_says_what_was_done_and_the_next_run_goes_on():
     rig = writing(SERIES7, flush_reads=50)
     with pytest.raises(TimedOut) as raised:
         rig.run(cache_volumes=[{"state": "absent"}], flush_timeout=20)
-    assert "write caching is off now for volume0, the cache is still there" in raised.value.message
+    assert "write caching was switched off for volume0, and the cache was not taken away" in raised.value.message
     assert raised.value.facts["broke_off"].startswith("Wait until")
     assert len(raised.value.facts["actions"]) == 1
     assert len(rig.containers) == 1
@@ -236,7 +238,7 @@ def test_write_caching_that_comes_back_while_waiting_ends_the_wait():
 def test_a_controller_that_does_not_tell_any_more_ends_the_wait():
     rig = writing(SERIES7)
     rig.on_sleep = rig.containers.clear
-    with pytest.raises(NotUnderstood, match="does not tell any more whether its maxCache is clean: write caching is off now for volume0"):
+    with pytest.raises(NotUnderstood, match="does not tell any more whether its maxCache is clean: write caching was switched off for volume0"):
         rig.run(cache_volumes=[{"state": "absent"}])
     assert rig.changes[-1][0] == "SETMAXCACHE"
 
@@ -255,6 +257,39 @@ def test_a_damaged_look_is_repeated_and_a_lasting_one_ends_the_wait(fault):
     with pytest.raises(StorageError, match="Run again to go on"):
         rig.run(cache_volumes=[{"state": "absent"}])
     assert len(rig.containers) == 1
+
+
+def lose_after(rig: Rig, number: int) -> None:
+    """From some reading on, a part of what is there is lost."""
+    real = ArcConf.read
+    readings = 0
+
+    def read(provider: ArcConf) -> t.Any:
+        nonlocal readings
+        readings += 1
+        reading = real(provider)
+        return dataclasses.replace(reading, lost=("line 9: a volume",)) if readings > number else reading
+
+    rig.read = read
+
+
+def test_a_look_that_lost_something_is_repeated_and_ends_the_wait(monkeypatch):
+    rig = writing(SERIES8)
+    lose_after(rig, 2)
+    monkeypatch.setattr(ArcConf, "read", rig.read)
+    with pytest.raises(NotUnderstood, match=r"did not tell of everything .*, 3 times in a row: write caching was switched off for volume0"):
+        rig.run(id="1", cache_volumes=[{"state": "absent"}])
+    assert len(rig.containers) == 1
+
+
+def test_what_is_read_back_with_something_lost_proves_nothing(monkeypatch):
+    rig = Rig(SERIES8)
+    lose_after(rig, 1)
+    monkeypatch.setattr(ArcConf, "read", rig.read)
+    with pytest.raises(NotUnderstood, match="what was read back does not prove it") as raised:
+        rig.run(id="1", volumes=[{"id": "all", "read": True}])
+    assert "Nothing was changed" not in raised.value.message
+    assert raised.value.facts["changed"] is True
 
 
 def test_what_is_read_back_and_could_not_be_planned_is_not_called_unchanged():

@@ -100,6 +100,10 @@ class Layer(abc.ABC, t.Generic[State, Wanted]):
         """
         return []
 
+    def foresee(self, present: State, wanted: Wanted) -> list[str]:  # noqa: ARG002
+        """What :meth:`concerns` would say after a run, as far as it can be known before; asked in check mode."""
+        return []
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -140,7 +144,7 @@ def converge(layer: Layer[State, Wanted], wanted: Wanted, *, check_mode: bool) -
     if not steps:
         return Outcome(steps, present, tuple(layer.concerns(present, wanted)))
     if check_mode:
-        return Outcome(steps, present)
+        return Outcome(steps, present, tuple(layer.foresee(present, wanted)))
     done: list[Step] = []
     current: Step | None = None
     try:

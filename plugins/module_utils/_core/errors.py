@@ -15,6 +15,10 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 
 
+#: Characters of a command's output that a failed task returns; of more, the beginning and the end.
+_OUTPUT = 20_000
+
+
 class StorageError(Exception):
     """Anything this collection can explain.
 
@@ -42,11 +46,18 @@ class StorageError(Exception):
             result.update(
                 cmd=list(self.completed.argv),
                 rc=self.completed.rc,
-                stdout=self.completed.stdout,
-                stderr=self.completed.stderr,
+                stdout=_shortened(self.completed.stdout),
+                stderr=_shortened(self.completed.stderr),
             )
         result.update(self.facts)
         return result
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _OUTPUT:
+        return text
+    half = _OUTPUT // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
 
 
 class BadInput(StorageError):

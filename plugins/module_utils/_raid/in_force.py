@@ -22,8 +22,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     LEARNING,
     MISSING,
     UNKNOWN,
+    WRITEBACK,
     WRITEBACK_ALWAYS,
     WRITES_BACK,
+    WRITETHROUGH,
     Controller,
     Drive,
     Volume,
@@ -46,6 +48,7 @@ class NotInForce:
 
     item: str
     called: str
+    controller: str
     attribute: str
     wanted: t.Any
     found: str
@@ -53,15 +56,52 @@ class NotInForce:
     must: bool
 
     def __str__(self) -> str:
+        return f"{self.called}: {self.difference}"
+
+    @property
+    def difference(self) -> str:
+        """What is the matter, whatever it is the matter with."""
+        cause = self.cause.rstrip(".")
         if self.found == UNKNOWN:
-            return f"{self.called}: {self.attribute} is set to {self.wanted}, and whether that is in force is not told: {self.cause}"
-        return f"{self.called}: {self.attribute} is set to {self.wanted}, but {self.found} is in force: {self.cause}"
+            return f"{self.attribute} is set to {self.wanted}, and whether that is in force is not told: {cause}"
+        return f"{self.attribute} is set to {self.wanted}, but {self.found} is in force: {cause}"
+
+
+def sentences(found: t.Sequence[NotInForce]) -> list[str]:
+    """One sentence for each cause: a dead battery has one, however many volumes there are."""
+    groups: dict[tuple[str, str], list[NotInForce]] = {}
+    for one in found:
+        groups.setdefault((one.controller, one.difference), []).append(one)
+    return [f"{_names(controller, group)}: {difference}." for (controller, difference), group in groups.items()]
+
+
+def _names(controller: str, group: t.Sequence[NotInForce]) -> str:
+    """The first of many, and how many more there are."""
+    if len(group) == 1:
+        return group[0].called
+    first = ", ".join(one.called.partition(f" of {controller}")[0] for one in group[:3])
+    return f"{first}{f' and {len(group) - 3} more' if len(group) > 3 else ''} of {controller}"
 
 
 def not_in_force(host: Host, wanted: t.Sequence[ControllerWish]) -> list[NotInForce]:
     """Every setting of the list that is not in force, with the cause as far as the tool tells it."""
     targets, _notes = plan.settable(host, wanted)
     return [one for target in targets for attribute, value in target.settings.items() for one in _differences(target, attribute, value)]
+
+
+def foreseen(host: Host, wanted: t.Sequence[ControllerWish]) -> list[NotInForce]:
+    """What :func:`not_in_force` will find after the wishes are met, as far as that is known before."""
+    found = []
+    targets, _notes = plan.settable(host, wanted)
+    for target in targets:
+        for attribute, value in target.settings.items():
+            if target.provider.agrees(target.controller, target.subject, attribute, value):
+                found += list(_differences(target, attribute, value))
+            elif attribute == "write" and value == WRITEBACK and target.controller.protection.protects is False:
+                cause = _protection(target.controller)
+                must = target.wish.require_effective
+                found.append(NotInForce(target.item, target.called, target.controller.called, attribute, value, WRITETHROUGH, cause, must))
+    return found
 
 
 def _differences(target: Target, attribute: str, value: t.Any) -> t.Iterator[NotInForce]:
@@ -72,7 +112,7 @@ def _differences(target: Target, attribute: str, value: t.Any) -> t.Iterator[Not
     else:
         return
     if found is not None:
-        yield NotInForce(target.item, target.called, attribute, value, found, cause, must and target.wish.require_effective)
+        yield NotInForce(target.item, target.called, target.controller.called, attribute, value, found, cause, must and target.wish.require_effective)
 
 
 def _of_policy(controller: Controller, volume: Volume, attribute: str, value: t.Any) -> tuple[str | None, str, bool]:

@@ -38,6 +38,7 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
         self.runner = runner
         self.providers = {(provider.name, provider.tool): provider for provider in providers}
         self.problems: list[str] = []
+        self.not_in_force: list[dict[str, t.Any]] = []
         self._sent: dict[tuple[str, ...], Completed] = {}
         self._evidence: dict[tuple[str, str], Completed] = {}
 
@@ -92,19 +93,26 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
         :raises NotEffective: for those of an entry with ``require_effective``.
         """
         found = in_force.not_in_force(present, wanted)
+        self.not_in_force = [dataclasses.asdict(one) for one in found]
         failing = [one for one in found if one.must]
         if failing:
-            more = f" (and {len(failing) - 1} more)" if len(failing) > 1 else ""
-            raise NotEffective(
-                f"{failing[0]}{more}. With require_effective: false this is a warning.",
-                item=failing[0].item,
-                not_in_force=[dataclasses.asdict(one) for one in found],
-                controllers=[one.controller.as_result() for one in present.controllers],
-            )
-        return [f"{one}." for one in found] + self.problems
+            said = " ".join(in_force.sentences(failing))
+            raise NotEffective(f"{said} With require_effective: false this is a warning.", item=failing[0].item, not_in_force=self.not_in_force)
+        return in_force.sentences(found) + self.problems
+
+    def foresee(self, present: Host, wanted: t.Sequence[ControllerWish]) -> list[str]:
+        """What will not be in force after a run."""
+        found = in_force.foreseen(present, wanted)
+        self.not_in_force = [dataclasses.asdict(one) for one in found]
+        failing = [f"The run would fail: {sentence}" for sentence in in_force.sentences([one for one in found if one.must])]
+        return failing + in_force.sentences([one for one in found if not one.must]) + self.problems
 
     def facts(self, present: Host) -> dict[str, t.Any]:
-        return {"controllers": [one.controller.as_result() for one in present.controllers], "problems": list(self.problems)}
+        return {
+            "controllers": [one.controller.as_result() for one in present.controllers],
+            "not_in_force": self.not_in_force,
+            "problems": list(self.problems),
+        }
 
 
 def resolve_tools(runner: Runner, wanted: t.Sequence[Wish]) -> tuple[list[Provider], list[Wish]]:

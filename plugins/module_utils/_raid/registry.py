@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli i
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli2 import PercCli2, StorCli2
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
 
 #: Every provider by the name users write. Of two tools that see the same controller, ``auto`` takes the one that comes first.
@@ -36,11 +36,13 @@ class Source:
     """One tool and what it told.
 
     :param failure: why it told nothing, a sentence; empty if it ran.
+    :param evidence: the last command of the reading.
     """
 
     provider: Provider
     reading: Reading
     failure: str = ""
+    evidence: Completed | None = None
 
     @property
     def controllers(self) -> list[Seen]:
@@ -120,8 +122,11 @@ def read_host(providers: t.Iterable[Provider], *, tolerant: bool = False) -> Hos
 
 
 def _ask(provider: Provider, tolerant: bool) -> Source:
+    history: t.Sequence[Completed] = getattr(getattr(provider, "runner", None), "history", ())
+    before = len(history)
     try:
-        return Source(provider, provider.read())
+        reading = provider.read()
+        return Source(provider, reading, evidence=history[-1] if len(history) > before else None)
     except StorageError as error:
         if not tolerant:
             raise

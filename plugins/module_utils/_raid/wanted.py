@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 from dataclasses import dataclass, field
 
@@ -146,19 +147,30 @@ def _nobody(host: Host, asked: t.Sequence[Source], wish: ControllerWish, reachab
         )
     tools = ", ".join(source.provider.tool for source in asked)
     there = ", ".join(one.controller.called for one in reachable) or "none"
-    return f"{wish.called} is not on this host; controllers that {tools or 'the tools'} can see: {there}."
+    return f"{wish.called} is not on this host; controllers that {tools or 'the tools'} can see: {there}.{_unless_root()}"
+
+
+def _unless_root() -> str:
+    """A sentence for those who are not root: these tools then see nothing, or print something else."""
+    return "" if os.geteuid() == 0 else f" This ran as user {os.geteuid()}, and these tools need root: set become: true."
 
 
 def _check_reading(source: Source, wish: ControllerWish) -> None:
     reading = source.reading
     if not reading.complete:
         what = reading.not_understood[0] if reading.not_understood else "it ends too early"
-        raise NotUnderstood(f"The output of {source.provider.tool} is damaged ({what}). Run it again; if it stays so, report the output.", item=wish.called)
+        raise NotUnderstood(
+            f"The output of {source.provider.tool} is damaged, or it is no {source.provider.name} ({what}).{_unless_root()} "
+            "Run it again; if it stays so, report the output.",
+            item=wish.called,
+            completed=source.evidence,
+        )
     if reading.lost and wish.id == ALL and wish.serial is None:
         raise NotUnderstood(
             f"{source.provider.tool} did not tell of everything that is there ({reading.lost[0]}), so nothing can be set for all controllers: "
             "name them one by one, or report the output.",
             item=wish.called,
+            completed=source.evidence,
         )
 
 
@@ -201,8 +213,10 @@ def _expand(
             continue
         found = find(items, wish)
         if not found:
-            there = ", ".join(_label(item) for item in items[:20]) + (", …" if len(items) > 20 else "")
-            raise DeviceMissing(f"{controller.called} has no {kind} with {wish.called}; it has: {there or 'none'}.", item=wish.called)
+            there = "; ".join(_label(item, wish.by) for item in items[:20]) + ("; …" if len(items) > 20 else "")
+            # 252:3 without quotes is a number to YAML.
+            quotes = ' Write addresses in quotes, for example "252:3".' if wish.by == "address" and wish.value.isdigit() else ""
+            raise DeviceMissing(f"{controller.called} has no {kind} with {wish.called}; it has: {there or 'none'}.{quotes}", item=wish.called)
         if len(found) > 1:
             raise BadInput(f"{controller.called} has {len(found)} {kind}s with {wish.called}: name it by id.", item=wish.called)
         place = next(index for index, item in enumerate(items) if item is found[0])
@@ -247,7 +261,9 @@ def plain_address(text: str) -> str:
     return ",".join(word.replace(",", " ").split())
 
 
-def _label(item: Volume | Drive) -> str:
+def _label(item: Volume | Drive, by: str) -> str:
     if isinstance(item, Drive):
         return item.address
-    return f"{item.id} ({item.name})" if item.name else item.id
+    if by == "wwn":
+        return f"{item.id} ({item.wwn or 'no wwn told'})"
+    return f"{item.id} ({item.name or 'without a name'})"

@@ -85,7 +85,8 @@ def test_reads_do_not_grow_with_volumes_and_sets_are_one_for_each_difference(nam
         _converge(runner, _asking(name, write="writethrough"))
         outcome = _converge(runner, _asking(name, write="writeback"))
         sets = [call for call in _own(runner, name) if CACHED[name][1] in call]
-        assert len(sets) == len(outcome.steps) == volumes
+        assert len(sets) == volumes
+        assert len({step.item for step in outcome.steps}) == volumes
         reads_around = len(_own(runner, name)) - len(sets)
         assert not _converge(runner, _asking(name, write="writeback")).changed
         counts.append(len(_own(runner, name)))
@@ -104,7 +105,7 @@ def test_a_failed_battery_is_noticed_on_a_host_where_nothing_has_to_be_done(name
     assert caught.value.facts["not_in_force"][0]["wanted"] == "writeback"
     warned = _converge(runner, {**_asking(name, write="writeback"), "require_effective": False})
     assert not warned.changed
-    assert len(warned.concerns) >= 2
+    assert len(warned.concerns) == 1
     runner.states[name]["faults"].clear()
     assert _converge(runner, _asking(name, write="writeback")).concerns == ()
 

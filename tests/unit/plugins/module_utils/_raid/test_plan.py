@@ -347,3 +347,19 @@ def test_an_empty_list_asks_no_tool():
     layer = RaidCacheLayer(None, [])
     assert not converge(layer, [], check_mode=False).changed
     assert tool.reads == 0
+
+
+def test_a_dead_battery_is_one_sentence_however_many_volumes_there_are():
+    tool = FakeTool(controller(protection=DEAD, volumes=tuple(volume(number, write=Policy("writeback", "writethrough")) for number in range(64))))
+    outcome = _converge(tool, {"volumes": [{"id": "all", "write": "writeback"}], "require_effective": False})
+    assert len(outcome.concerns) == 1
+    assert outcome.concerns[0].startswith("volume volume0, volume volume1, volume volume2 and 61 more of controller 0 (MODEL, storcli): write is set to")
+
+
+def test_check_mode_foresees_what_will_not_be_in_force():
+    tool = FakeTool(controller(protection=DEAD, volumes=(volume(0), volume(1, write=Policy("writeback", "writethrough")))))
+    asked = _converge(tool, {"volumes": [{"id": "all", "write": "writeback"}]}, check_mode=True)
+    assert len(asked.steps) == 1
+    assert [one.startswith("The run would fail: volume volume0, volume volume1 of controller 0") for one in asked.concerns] == [True]
+    with pytest.raises(NotEffective):
+        _converge(tool, {"volumes": [{"id": "all", "write": "writeback"}]})

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import wanted
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host, Seen, Source
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host, Seen, Source, read_host
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_raid import FakeTool, controller, volume
 
 
@@ -61,7 +61,7 @@ def test_the_entry_for_one_volume_wins_setting_by_setting_and_has_its_own_permis
 _WWN = "600000000000000000000000000000"
 
 
-@pytest.mark.parametrize("text", [f"{_WWN}01", f"0x{_WWN}01", f"wwn-0x{_WWN}01", f"NAA.{_WWN}01"])
+@pytest.mark.parametrize("text", [f"{_WWN}01", f"0x{_WWN}01", f"wwn-0x{_WWN}01", f"NAA.{_WWN}01", f"/dev/disk/by-id/wwn-0x{_WWN}01"])
 def test_a_wwn_may_be_decorated(text):
     found = wanted.expand_volumes(controller(), _one(volumes=[{"wwn": text, "read": "none"}]).volumes)
     assert [one.id for one, _own in found] == ["1"]
@@ -73,7 +73,7 @@ def test_addresses_are_read_as_people_write_them(written, there):
 
 
 def test_a_volume_that_is_not_there_is_named_with_those_that_are():
-    with pytest.raises(DeviceMissing, match=r"no volume with name archive; it has: 0 \(volume0\), 1 \(volume1\)"):
+    with pytest.raises(DeviceMissing, match=r"no volume with name archive; it has: 0 \(volume0\); 1 \(volume1\)"):
         wanted.expand_volumes(controller(), _one(volumes=[{"name": "archive"}]).volumes)
 
 
@@ -121,8 +121,29 @@ def test_a_host_without_a_tool_says_so():
 def test_a_damaged_output_changes_nothing():
     tool = FakeTool()
     tool.reading = {"complete": False, "not_understood": ("line 3: 'x'",)}
-    with pytest.raises(NotUnderstood, match=r"damaged .*line 3"):
+    with pytest.raises(NotUnderstood, match=r"damaged, or it is no storcli \(line 3"):
         wanted.choose_controllers(tool.as_host(), _one())
     # A tool that is not asked may print what it likes.
     with pytest.raises(DeviceMissing):
         wanted.choose_controllers(tool.as_host(), _one(provider="arcconf"))
+
+
+def test_an_address_that_yaml_took_for_a_number_is_explained():
+    with pytest.raises(DeviceMissing, match=r'no drive with 15123; it has: 252:0; 252:1. Write addresses in quotes, for example "252:3"'):
+        wanted.expand_drives(controller(), _one(drives=[{"address": 15123}]).drives)
+
+
+def test_whoever_is_not_root_is_told_so(monkeypatch):
+    monkeypatch.setattr(wanted.os, "geteuid", lambda: 1000)
+    with pytest.raises(DeviceMissing, match="This ran as user 1000, and these tools need root: set become: true"):
+        wanted.choose_controllers(FakeTool().as_host(), _one(provider="storcli"))
+
+
+def test_an_entry_that_names_its_tool_gets_that_tool():
+    """Although another one sees the same controller, and comes first."""
+    twins = [FakeTool(controller("0")), FakeTool(dataclasses.replace(controller("0"), provider="perccli"), name="perccli", tool="/opt/perccli64")]
+    host = read_host(twins)
+    assert [one.controller.provider for one in host.controllers] == ["storcli"]
+    chosen = wanted.choose_controllers(host, _one(provider="perccli"))
+    assert [one.controller.provider for one in chosen] == ["perccli"]
+    assert wanted.is_same(chosen[0], host.controllers[0])

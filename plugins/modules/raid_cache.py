@@ -17,7 +17,9 @@ description:
     number of volumes. What differs costs one command each and one more read, which is the only proof that counts.
   - A setting can be stored and not be in force. A controller whose battery fails goes on reporting that write-back is configured, and
     writes through. Such a difference is a failure that names its cause, or a warning with O(controllers[].require_effective=false).
-  - Whatever a controller cannot do, or what its tool does not print and could thus not be proved, is refused before the first change.
+  - Whatever a controller cannot do, or what its tool does not print and could thus not be proved, is refused before the first change. In
+    an entry for V(all), such a setting is left out for that volume or drive with a warning, unless it would keep less in memory.
+  - In check mode, what a run would find not in force is a warning.
 options:
   controllers:
     description:
@@ -39,7 +41,7 @@ options:
       id:
         description:
           - The number of the controller as its tool counts, which is from 0 for C(storcli) and its kin, from 1 for C(arcconf), and the
-            slot for C(ssacli). V(all) means every controller the provider sees.
+            slot for C(ssacli). V(all) means every controller the provider sees, and each must be able to do what is asked.
         type: str
         default: all
       serial:
@@ -62,7 +64,10 @@ options:
             description: The NAA identifier of the volume, as in C(/dev/disk/by-id/wwn-0x…).
             type: str
           read:
-            description: The read policy.
+            description:
+              - The read policy. V(adaptive) is known from old firmware; none of the tools sets it today.
+              - SmartRAID and Smart Array have one switch for reading and writing. Setting one of both there sets the other, and the
+                difference shows both.
             type: str
             choices: [none, read_ahead, adaptive]
           write:
@@ -73,7 +78,8 @@ options:
             choices: [writethrough, writeback, writeback_always]
           io:
             description:
-              - The I/O policy. With V(cached), writes are cached whatever O(controllers[].volumes[].write) says.
+              - The I/O policy. With V(cached), writes are cached whatever O(controllers[].volumes[].write) says, also when the protection
+                has failed. It therefore needs O(controllers[].volumes[].allow_unprotected).
             type: str
             choices: [direct, cached]
           drive_cache:
@@ -83,8 +89,9 @@ options:
             choices: [enabled, disabled, default]
           allow_unprotected:
             description:
-              - Allow for this volume what loses acknowledged writes in a power cut, namely V(writeback_always), V(cached) without a healthy
-                protection, and caches of drives. Also to be set for drives that protect their own cache, which no controller tells.
+              - Allow for this volume what loses acknowledged writes in a power cut, namely V(writeback_always), V(cached), and caches of
+                drives, V(enabled) as well as V(default) where it is something else now. Also to be set for drives that protect their own
+                cache, which no controller tells.
             type: bool
             default: false
       drives:
@@ -145,8 +152,8 @@ options:
         type: int
       allow_unprotected:
         description:
-          - Allow for the settings of the controller itself, O(controllers[].no_battery_write_cache) and O(controllers[].drive_cache), what
-            loses acknowledged writes in a power cut. It is no permission for volumes and drives.
+          - Allow for the settings of the controller itself, O(controllers[].no_battery_write_cache), O(controllers[].drive_cache) and
+            O(controllers[].cache_ratio), what loses acknowledged writes in a power cut. It is no permission for volumes and drives.
         type: bool
         default: false
       require_effective:
@@ -215,7 +222,7 @@ actions:
   description: What was done, or would be done in check mode, one sentence each.
   type: list
   elements: str
-  returned: always
+  returned: success, and when a change broke off
   sample: ["Set write of volume archive of controller 1 (Adaptec ASR81605ZQ, arcconf) to writeback (was writethrough)"]
 controllers:
   description: Every controller that the tools see, as it is left; in check mode as it was found. See M(cachefleet.storage.raid_cache_info).
@@ -229,13 +236,14 @@ problems:
   returned: success
   sample: []
 not_in_force:
-  description: The policies that are stored and not in force, each with its cause.
+  description: The settings that are stored and not in force, each with its cause; in check mode those that would not be.
   type: list
   elements: dict
-  returned: when a policy that has to be in force is not
+  returned: success, and when a policy that has to be in force is not
   sample:
     - item: storcli controller 0 volume 0
       called: volume archive of controller 0 (MegaRAID 9361-8i, storcli)
+      controller: controller 0 (MegaRAID 9361-8i, storcli)
       attribute: write
       wanted: writeback
       found: writethrough

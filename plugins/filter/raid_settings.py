@@ -25,10 +25,9 @@ def raid_settings(controllers: t.Any, part: str) -> list[dict[str, t.Any]]:
         raise AnsibleFilterError("raid_settings: the controllers must be a list of dictionaries.")
     if part == "policies":
         return [_policies(one) for one in controllers]
+    take = _kept if part == "ssd_cache" else _removed
     with_ssd_cache = [entry for one in controllers for entry in [_ssd_cache(one)] if entry]
-    if part == "ssd_cache":
-        return with_ssd_cache
-    return [entry for one in with_ssd_cache for entry in [_removed(one)] if entry]
+    return [entry for one in with_ssd_cache for entry in [take(one)] if entry]
 
 
 def _policies(controller: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -55,6 +54,13 @@ def _removed(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
     if not absent:
         return None
     return {**{name: entry[name] for name in (*_WHO, "flush_timeout") if name in entry}, "cache_volumes": absent}
+
+
+def _kept(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
+    """The rest: what shall go was taken away before, and would be told twice in check mode."""
+    present = [one for one in entry.get("cache_volumes") or [] if one.get("state") != "absent"]
+    kept = {**{name: value for name, value in entry.items() if name != "cache_volumes"}, **({"cache_volumes": present} if present else {})}
+    return kept if kept["volumes"] or set(kept) - {*_WHO, "volumes", "flush_timeout", "allow_unprotected"} else None
 
 
 class FilterModule:

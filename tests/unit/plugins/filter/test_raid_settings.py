@@ -70,3 +70,10 @@ def test_a_controller_without_ssd_cache_has_no_part_in_it():
 def test_what_is_no_list_of_controllers_is_said(controllers, part):
     with pytest.raises(AnsibleFilterError, match="raid_settings: "):
         raid_settings(controllers, part)
+
+
+def test_what_goes_is_told_once():
+    gone = {"id": 1, "maxcache": {"flush_timeout": 60, "cache_volumes": [{"state": "absent", "data_volume": "a"}]}}
+    assert raid_settings([gone], "ssd_cache") == []
+    other = {**gone, "maxcache": {**gone["maxcache"], "dirty_page_threshold": 50}}
+    assert raid_settings([other], "ssd_cache") == [{"id": 1, "flush_timeout": 60, "dirty_page_threshold": 50, "volumes": []}]

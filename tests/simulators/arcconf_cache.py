@@ -16,6 +16,7 @@ from .simulator import State
 _IGNORED = "The selected parameter will be ignored."
 _NOTHING_LEFT = "No new supported cache settings have been specified."
 _ALL_HBA = "All connectors are in HBA mode, Set cache operation is invalid."
+_NO_RATIO = "The specified operation cannot be performed as the controller cache is not configured."
 _DATA_LOSS = ("WARNING: Power failure without battery/ZMM support will lead to data loss.", "Do you wish to continue?")
 _DRIVE_DATA_LOSS = "WARNING: Data loss can happen on power outage if write-back caching is enabled on a drive."
 _DRIVE_PERFORMANCE = "WARNING: Performance could be impacted if write-back caching is disabled on a drive."
@@ -184,6 +185,9 @@ def _ratio(call: Call, rest: list[str]) -> None:
     if read + write != 100:
         raise InvalidArgumentsError
     cache = _cache(call)
+    if not now.has_ratio(call.controller, call.faults):
+        # No capture has this refusal; the words are a guess.
+        raise AbortedError(_NO_RATIO)
     if cache["read"] == read:
         raise AbortedError(f"Cache Ratio is already set to {read} % Read : {write} % Write.")
     cache.update(read=read, write=write)

@@ -91,6 +91,11 @@ def cache_module(controller: State, faults: Faults) -> tuple[str, str | None, st
     return "Temporarily Disabled", state, f"Temporarily Disabled(Reason: {reason})"
 
 
+def has_ratio(controller: State, faults: Faults) -> bool:
+    """Whether the cache of a SmartRAID card is divided: as long as no volume uses it, both shares are Not Applicable."""
+    return cache_module(controller, faults)[0] != "Not Configured"
+
+
 def drive_class(controller: State, drive: State, faults: Faults) -> str:
     if in_hba_mode(controller, faults) or drive["state"].startswith("Raw"):
         return "HBA"

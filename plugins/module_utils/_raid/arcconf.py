@@ -73,7 +73,7 @@ class ArcConf(Provider):
         joined = arcconf_text.join(listed, configs)
         known = bool(self._nologs)
         controllers = tuple(_with_traits(controller, nologs=known) for controller in joined.controllers)
-        return Reading(controllers, joined.not_understood, joined.complete)
+        return dataclasses.replace(joined, controllers=controllers)
 
     def _list(self) -> tuple[Reading, list[str]]:
         """What the tool lists, and the numbers to ask for."""
@@ -84,14 +84,15 @@ class ArcConf(Provider):
         reading = parse(completed.stdout)
         if completed.rc != 0 and not _says_none(completed.stdout):
             said = f"{completed.command_line} ended with exit status {completed.rc}: {completed.last_words}"
-            reading = Reading(reading.controllers, (*reading.not_understood, said), complete=False)
+            reading = dataclasses.replace(reading, not_understood=(*reading.not_understood, said), complete=False)
         numbers = [controller.id for controller in reading.controllers if controller.id != UNKNOWN]
         match = re.search(r"controllers found\s*:\s*([0-9]{1,2})\b", completed.stdout, re.IGNORECASE)
         count = int(match.group(1)) if match else 0
         # The tool numbers its controllers from 1, whatever is missing from a cut list.
         missing = [str(number) for number in range(1, count + 1) if str(number) not in numbers]
         numbers += missing[: max(count - len(numbers), 0)]
-        return reading, numbers
+        # All are asked for what they are, so what the list lacks is lost only if they do not answer.
+        return dataclasses.replace(reading, lost=()), numbers
 
     def _config(self, number: str) -> Reading:
         asked = ["GETCONFIG", number, "AL"]
@@ -104,7 +105,7 @@ class ArcConf(Provider):
         reading = parse(completed.stdout)
         if completed.rc != 0:
             said = f"{completed.command_line} ended with exit status {completed.rc}: {completed.last_words}"
-            return Reading(reading.controllers, (*reading.not_understood, said), complete=False)
+            return dataclasses.replace(reading, not_understood=(*reading.not_understood, said), complete=False)
         return reading
 
     def _run(self, *arguments: str) -> Completed:
@@ -115,7 +116,7 @@ class ArcConf(Provider):
             return _volume_objection(self, controller, subject, wishes, controller_wishes)
         if isinstance(subject, Drive):
             return _drive_objection(self, controller, subject, wishes, controller_wishes)
-        return _controller_objection(self, controller, wishes)
+        return _controller_objection(self, controller, wishes, controller_wishes)
 
     def agrees(self, controller: Controller, subject: Subject, attribute: str, value: t.Any) -> bool:
         found = configured(subject, attribute)
@@ -123,6 +124,19 @@ class ArcConf(Provider):
             # One switch: whether it needs protection is the controller's own setting.
             return found != UNKNOWN and (found in WRITES_BACK) == (value in WRITES_BACK)
         return found == value
+
+    def side_effects(
+        self, controller: Controller, subject: Subject, attribute: str, value: t.Any, controller_wishes: t.Mapping[str, t.Any]
+    ) -> t.Mapping[str, t.Any]:
+        """What the switch of SmartRAID for reading and writing sets besides."""
+        if attribute not in ("read", "write") or not is_switched(controller, subject):
+            return {}
+        if attribute == "write":
+            return {"read": READ_AHEAD if value in WRITES_BACK else NONE}
+        if value != READ_AHEAD:
+            return {"write": WRITETHROUGH}
+        without = controller_wishes.get("no_battery_write_cache") or controller.no_battery_write_cache
+        return {"write": WRITEBACK_ALWAYS if without == ENABLED else WRITEBACK}
 
     def command(self, controller: Controller, subject: Subject, attribute: str, value: t.Any) -> list[str]:
         start = ["SETCACHE", controller.id]
@@ -255,11 +269,14 @@ def _drive_objection(
         own = _CLASS_OF_USAGE.get(drive.usage)
         instead = f"drive_cache.{own}, the class of this drive" if own in controller.drive_cache else _instead(controller)
         return _cannot("write_cache", value, f"this controller sets the cache of drives per class: set {instead}")
-    if provider.agrees(controller, drive, "write_cache", value):
+    wished = controller_wishes.get("drive_cache.all")
+    policy = wished or controller.drive_cache.get("all")
+    # A policy that is only about to come changes a drive that is as wished now.
+    overruled = wished not in (None, PER_DRIVE, value)
+    if provider.agrees(controller, drive, "write_cache", value) and not overruled:
         return None
     if drive.usage == "cache":
         return _cannot("write_cache", value, "the controller says 'Disk specified cannot be used as it is assigned to MaxCache pool'")
-    policy = controller_wishes.get("drive_cache.all", controller.drive_cache.get("all"))
     if policy is not None and policy != PER_DRIVE:
         return _cannot(
             "write_cache",
@@ -270,9 +287,12 @@ def _drive_objection(
     return None
 
 
-def _controller_objection(provider: ArcConf, controller: Controller, wishes: t.Mapping[str, t.Any]) -> str | None:
+def _controller_objection(provider: ArcConf, controller: Controller, wishes: t.Mapping[str, t.Any], controller_wishes: t.Mapping[str, t.Any]) -> str | None:
     for attribute, value in wishes.items():
-        reason = _drive_policy_objection(controller, attribute, value) if attribute.startswith("drive_cache.") else _cache_objection(controller, attribute)
+        if attribute.startswith("drive_cache."):
+            reason = _drive_policy_objection(controller, attribute, value)
+        else:
+            reason = _cache_objection(controller, attribute, controller_wishes)
         if reason is not None:
             return _cannot(attribute, value, reason)
         if controller.mode == "hba" and not attribute.startswith("drive_cache.") and not provider.agrees(controller, controller, attribute, value):
@@ -291,7 +311,7 @@ def _drive_policy_objection(controller: Controller, attribute: str, value: str) 
     return None
 
 
-def _cache_objection(controller: Controller, attribute: str) -> str | None:
+def _cache_objection(controller: Controller, attribute: str, controller_wishes: t.Mapping[str, t.Any]) -> str | None:
     if attribute == "no_battery_write_cache" and controller.no_battery_write_cache == UNKNOWN:
         if controller.traits.get("generation") == words.AACRAID:
             return "it decides per volume whether to write back without protection: set write: writeback or writeback_always there"
@@ -299,6 +319,9 @@ def _cache_objection(controller: Controller, attribute: str) -> str | None:
     if attribute == "cache_ratio" and controller.cache_ratio is None:
         if controller.traits.get("generation") == words.AACRAID:
             return "it does not divide its cache between reading and writing"
+        if controller_wishes.get("caching") and controller.cache.status == "not_configured":
+            # The first volume that is cached brings the ratio.
+            return None
         status = controller.traits.get("cache_status")
         return (
             f"the controller tells no Read Cache Percentage now (Cache Status: {status}); it has one when a volume is cached"

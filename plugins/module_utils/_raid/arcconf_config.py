@@ -18,7 +18,7 @@ import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf_words as words
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_drives import Located, drive_of, members_of, segments_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_drives import Located, Places, drive_of, members_of, segments_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_lines import Block, Line, problem
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_ssds import SsdCache
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_values import Values, hexadecimal, number_in, raid_level, state_word
@@ -50,10 +50,10 @@ PROVIDER = "arcconf"
 class Config:
     """GETCONFIG, the whole of it or any of its parts, of one controller."""
 
-    def __init__(self, blocks: t.Sequence[Block], sections: t.Container[str], problems: list[str]) -> None:
+    def __init__(self, blocks: t.Sequence[Block], sections: t.Container[str], problems: list[str], lost: list[str]) -> None:
         self.blocks = blocks
         self.sections = sections
-        self.values = Values(problems)
+        self.values = Values(problems, lost)
         self.problems = problems
         main = [block for block in blocks if block.kind == "controller"]
         self.main = main[0] if main else Block("controller", None, 0)
@@ -64,12 +64,15 @@ class Config:
     def _numbered(self, kind: str) -> list[Block]:
         """The objects of a kind; one that occurs twice counts once."""
         blocks: list[Block] = []
+        numbers: set[str] = set()
         for block in self.blocks:
             if block.kind != kind or block.number is None:
                 continue
-            if any(block.number == other.number for other in blocks) and kind != "drive":
-                self.problems.append(f"{problem(block.line, f'{kind} {block.number}')}, twice in one output")
+            if block.number in numbers and kind != "drive":
+                # One of them may be another one whose number is damaged.
+                self.values.lose(f"{problem(block.line, f'{kind} {block.number}')}, twice in one output")
                 continue
+            numbers.add(block.number)
             blocks.append(block)
         return blocks
 
@@ -92,8 +95,10 @@ class Config:
         mode = self.values.word(main.find("controller mode"), words.MODES)
         pci = main.find("pci address (domain:bus:device:function)", "pci address (bus:device:function)", "pci address")
         located = self._drives(mode)
+        places = Places(located)
+        self._count_volumes()
         ssd_cache = SsdCache(self.main, self.blocks, self.sections, self.generation, self.values)
-        cache_volumes = ssd_cache.volumes(self._numbered("maxcache3") + self._numbered("maxcache"), located)
+        cache_volumes = ssd_cache.volumes(self._numbered("maxcache3") + self._numbered("maxcache"), places)
         ssds = {address for volume in cache_volumes for address in volume.members}
         drives = tuple(dataclasses.replace(one.drive, usage="cache") if one.drive.address in ssds else one.drive for one in located)
         cache = self._cache()
@@ -103,7 +108,7 @@ class Config:
         volumes = tuple(
             dataclasses.replace(volume, maxcache=ssd_cache.of_volume(block, volume.acceleration, cache_volumes))
             for block in self.volumes
-            for volume in [self._volume(block, located, cache, no_battery, ratio)]
+            for volume in [self._volume(block, places, cache, no_battery, ratio)]
         )
         driver = main.value("driver name") or ("aacraid" if self.generation == words.AACRAID else None)
         return Controller(
@@ -128,13 +133,25 @@ class Config:
 
     def _drives(self, mode: str) -> list[Located]:
         found: list[Located] = []
+        addresses: set[str] = set()
         for block in self._numbered("drive"):
             one = drive_of(block, mode, self.values)
-            if one is not None and any(one.drive.address == other.drive.address for other in found):
-                self.problems.append(f"{problem(block.line, f'Device #{block.number}')}: a second drive {one.drive.address}")
-            if one is not None:
-                found.append(one)
+            if one is None:
+                continue
+            if one.drive.address in addresses:
+                self.values.lose(f"{problem(block.line, f'Device #{block.number}')}: a second drive {one.drive.address}")
+            addresses.add(one.drive.address)
+            found.append(one)
         return found
+
+    def _count_volumes(self) -> None:
+        """Whether as many volumes are told of as the controller says that it has."""
+        line = self.main.find("logical devices/failed/degraded", "logical drives/offline/critical") or self.main.find(
+            "logical devices/failed/degraded", part="raid"
+        )
+        said = number_in(line.value) if line is not None else None
+        if line is not None and said is not None and ("volume" in self.sections or self.volumes) and len(self.volumes) < said:
+            self.values.lose(f"{problem(line.number, line.text)}: volumes, and {len(self.volumes)} are told of")
 
     def _traits(self) -> dict[str, t.Any]:
         """What the provider needs to say what is possible, in the controller's own words."""
@@ -224,8 +241,9 @@ class Config:
                 policies[name] = self.values.word(line, words.CLASS_POLICY)
         return policies
 
-    def _volume(self, block: Block, located: t.Sequence[Located], cache: CacheModule, no_battery: str, ratio: int | None) -> Volume:
+    def _volume(self, block: Block, places: Places, cache: CacheModule, no_battery: str, ratio: int | None) -> Volume:
         number = block.number or UNKNOWN
+        members, untold = members_of(segments_of(block), places)
         disk = block.value("disk name") or ""
         acceleration = self._acceleration(block.find("ld acceleration method"))
         if block.find("caching") is not None:
@@ -241,7 +259,8 @@ class Config:
             size=self.values.size(block.find("size")),
             read=read,
             write=write,
-            members=members_of(segments_of(block), located),
+            members=members,
+            members_untold=untold,
             os_device=disk.split()[0] if disk.startswith("/dev/") else None,
             scsi=_scsi(disk) or ((0, int(number), 0) if self.generation == words.AACRAID else None),
             array=block.value("array"),

@@ -18,15 +18,21 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf_words as words
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_lines import Block, problem
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_lines import NO_DRIVE, Block, Line, problem
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_values import Values, hexadecimal
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import UNKNOWN, Drive
 
 #: A place as both the list of drives and the list of members tell it: ``(("enclosure", "0"), ("slot", "22"))``.
 Place = t.Tuple[t.Tuple[str, str], ...]
 
-_NO_DRIVE = re.compile(r"enclosure|expander|tape|cd.?rom|dvd|processor|storage processor|backplane|controller|scanner|changer", re.IGNORECASE)
 _PLACES = (("enclosure", "slot"), ("backplane", "slot"), ("connector", "device"))
+
+
+_PAIR = re.compile(r"([0-9]{1,6}) ?, ?([0-9]{1,6})")
+_SEGMENT = re.compile(r"([A-Za-z][A-Za-z -]*?) *\(([^()]*)\) *(\S+)?")
+_SEGMENT_LABEL = re.compile(r"(?:group [0-9]{1,6}, ?)?(?:segment|device) ([0-9]{1,6})")
+#: The legend above the segments.
+_HEADS_OF_SEGMENTS = frozenset({"device id", "segment"})
 
 
 @dataclass(frozen=True)
@@ -48,19 +54,23 @@ class Segment:
     number: str | None
 
 
+#: A member that is missing, or whose line is damaged.
+_NOBODY = Segment(None, (), None, None)
+
+
 def drive_of(block: Block, mode: str, values: Values) -> Located | None:
     """A drive of its block; ``None`` for enclosures and the like, and for a drive that cannot be addressed.
 
     :param mode: of the controller: raw drives of one in HBA mode are passed to the system.
     """
     kind = next((text for unused, text in block.free if text.startswith("device is ")), "")
-    if _NO_DRIVE.search(kind):
+    if NO_DRIVE.search(kind):
         return None
     reported = block.find("reported channel,device(t:l)", "reported channel,device", "channel,device(t:l)")
     match = re.match(r"([0-9]{1,6}) ?, ?([0-9]{1,6})(?:\(|$)", reported.value) if reported is not None else None
     if match is None:
         where = (reported.number, reported.text) if reported is not None else (block.line, f"Device #{block.number}")
-        values.problems.append(f"{problem(*where)}: a drive without its channel and device")
+        values.lose(f"{problem(*where)}: a drive without its channel and device")
         return None
     solid = block.find("ssd")
     firmware, serial = block.value("firmware"), block.value("serial number")
@@ -130,42 +140,53 @@ def _ordered(found: t.Mapping[str, str]) -> Place:
 
 
 def segments_of(block: Block) -> list[Segment]:
-    """The members that a volume lists as present; missing ones have no drive."""
-    pairs = re.findall(r"\b([0-9]{1,6}),([0-9]{1,6})\b", block.value("drive(s) (channel,device)") or "")
-    segments = [Segment(None, (), f"{channel},{device}", None) for channel, device in pairs]
+    """The members that a volume lists, each once; of those that are missing or whose line is damaged, nothing is known."""
+    listed = (block.value("drive(s) (channel,device)") or "").split()
+    pairs = [_PAIR.fullmatch(pair) for pair in listed]
+    segments = [Segment(None, (), f"{pair.group(1)},{pair.group(2)}", None) if pair else _NOBODY for pair in pairs]
+    # Some builds print the list twice.
+    seen: list[t.Union[Segment, tuple[str, str]]] = []
     for line in block.lines:
-        if line.part != "segments" or not re.fullmatch(r"(?:group [0-9]{1,6}, ?)?(?:segment|device) ([0-9]{1,6})", line.label):
+        if line.part != "segments" or line.label in _HEADS_OF_SEGMENTS:
             continue
-        match = re.match(r"([A-Za-z][A-Za-z -]*?) *\(([^()]*)\) *(\S+)?", line.value)
-        if match is None or match.group(1).lower() == "missing":
-            continue
-        inside = match.group(2)
-        pair = re.fullmatch(r" *([0-9]{1,6}) ?, ?([0-9]{1,6}) *", inside)
-        named = {piece.split(":", 1)[0].strip().lower(): piece.split(":", 1)[1].strip() for piece in inside.split(",") if ":" in piece}
-        number = line.label.split()[1] if line.label.startswith("device") else None
-        segment = Segment(match.group(3), _ordered(named), f"{pair.group(1)},{pair.group(2)}" if pair else None, number)
-        if segment not in segments:
-            # Some builds print the list twice.
+        segment = _segment(line)
+        key = (line.label, line.value) if segment == _NOBODY else segment
+        if key not in seen:
+            seen.append(key)
             segments.append(segment)
     return segments
 
 
-def members_of(segments: t.Sequence[Segment], drives: t.Sequence[Located]) -> tuple[str, ...]:
-    """The addresses of the members; those that cannot be told for certain are left out."""
-    addresses = []
-    for segment in segments:
-        address = _address(segment, drives)
-        if address is not None and address not in addresses:
-            addresses.append(address)
-    return tuple(addresses)
+def _segment(line: Line) -> Segment:
+    match = _SEGMENT.match(line.value)
+    if match is None or match.group(1).lower() == "missing" or not _SEGMENT_LABEL.fullmatch(line.label):
+        return _NOBODY
+    inside = match.group(2)
+    pair = _PAIR.fullmatch(inside.strip())
+    named = {piece.split(":", 1)[0].strip().lower(): piece.split(":", 1)[1].strip() for piece in inside.split(",") if ":" in piece}
+    number = line.label.split()[1] if line.label.startswith("device") else None
+    return Segment(match.group(3), _ordered(named), f"{pair.group(1)},{pair.group(2)}" if pair else None, number)
 
 
-def _address(segment: Segment, drives: t.Sequence[Located]) -> str | None:
-    chosen = (
-        [one for one in drives if segment.serial and one.drive.serial == segment.serial],
-        [one for one in drives if segment.place and one.place == segment.place],
-        [one for one in drives if segment.number is not None and one.number == segment.number],
-    )
-    if segment.address is not None:
-        return segment.address
-    return next((found[0].drive.address for found in chosen if len(found) == 1), None)
+class Places:
+    """The drives of a controller by what volumes call them."""
+
+    def __init__(self, drives: t.Sequence[Located]) -> None:
+        self._found: dict[t.Any, list[str]] = {}
+        for one in drives:
+            for key in (("serial", one.drive.serial), ("place", one.place), ("number", one.number)):
+                if key[1]:
+                    self._found.setdefault(key, []).append(one.drive.address)
+
+    def address(self, segment: Segment) -> str | None:
+        """Which drive a segment is, if that is certain."""
+        if segment.address is not None:
+            return segment.address
+        chosen = (self._found.get(key, []) for key in (("serial", segment.serial), ("place", segment.place), ("number", segment.number)))
+        return next((found[0] for found in chosen if len(found) == 1), None)
+
+
+def members_of(segments: t.Sequence[Segment], places: Places) -> tuple[tuple[str, ...], int]:
+    """The addresses of the members, and how many more there are that cannot be told for certain."""
+    addresses = [places.address(segment) for segment in segments]
+    return tuple(dict.fromkeys(address for address in addresses if address is not None)), addresses.count(None)

@@ -73,7 +73,15 @@ _FREE = re.compile(
 )
 
 
+#: Kinds of devices that have no settings.
+NO_DRIVE = re.compile(r"enclosure|expander|tape|cd.?rom|dvd|processor|storage processor|backplane|controller|scanner|changer", re.IGNORECASE)
 _KIND = re.compile(r"device is an? ", re.IGNORECASE)
+#: Labels that every object of a kind has, and once.
+_TELLING = {
+    "volume": frozenset({"raid level", "status of logical device", "status of logical drive"}),
+    "drive": frozenset({"reported channel,device(t:l)", "reported channel,device", "channel,device(t:l)"}),
+}
+_TELLING["channel"] = _TELLING["drive"]
 
 
 @dataclass(frozen=True)
@@ -103,14 +111,31 @@ class Block:
     lines: list[Line] = field(default_factory=list)
     free: list[tuple[int, str]] = field(default_factory=list)
     headings: set[str] = field(default_factory=set)
+    #: Of lines after a damaged one: the labels of the object before it, and whether it was told that they are of another one.
+    before: frozenset[str] = frozenset()
+    told: bool = False
+    _first: str | None = None
+    _by_label: dict[tuple[str, str], Line] = field(default_factory=dict)
 
     def find(self, *labels: str, part: str = "") -> Line | None:
         """The first line with one of these labels, in the order of the labels."""
         for label in labels:
-            for line in self.lines:
-                if line.label == label and line.part == part:
-                    return line
+            line = self._by_label.get((part, label))
+            if line is not None:
+                return line
         return None
+
+    @property
+    def first_label(self) -> str | None:
+        """The label of its first line."""
+        return self._first
+
+    def add(self, line: Line) -> None:
+        """One more line."""
+        if line.part == "" and self._first is None:
+            self._first = line.label
+        self._by_label.setdefault((line.part, line.label), line)
+        self.lines.append(line)
 
     def value(self, *labels: str, part: str = "") -> str | None:
         """The value of :meth:`find`; ``None`` if there is no such line or it is empty."""
@@ -127,6 +152,7 @@ class Structure:
     :param verdict: the last line in lower case if it is one of the tool's verdicts.
     :param menu: whether this is a list of commands, a usage text or the tool's own log: no verdict is to be expected.
     :param problems: lines that cannot be part of such an output.
+    :param lost: objects whose heading cannot be read.
     """
 
     blocks: list[Block] = field(default_factory=list)
@@ -135,6 +161,7 @@ class Structure:
     verdict: str | None = None
     menu: bool = False
     problems: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
     sections: set[str] = field(default_factory=set)
 
 
@@ -172,7 +199,7 @@ class _Reader:
         if self._is_heading(index, text):
             self._open_section(index, text)
             return
-        for kind, pattern in _OBJECTS:
+        for kind, pattern in _OBJECTS if ": " not in text else ():
             match = pattern.fullmatch(text)
             if match:
                 self._open_object(kind, match.group(1), index)
@@ -189,18 +216,37 @@ class _Reader:
         block = self.block
         if block is None:
             return
-        own = [one for one in block.lines if one.part == ""]
-        if block.number is not None and line.part == "" and own and own[0].label == line.label:
+        begins = block.first_label == line.label and (line.part == "" or block.kind == "volume")
+        if block.number is not None and begins:
             # An object begins again without a heading: it must not lend its lines to the one before.
-            self._lose(line.number, line.text, f"begins something whose heading is damaged, after {block.kind} {block.number}")
+            self._lose(line.number, line.text, f"begins something whose heading is damaged, after {block.kind} {block.number}", lost=True)
             return
-        block.lines.append(line)
+        if not block.told and self._is_of_another(block, line):
+            self._lose(line.number, line.text, f"belongs to a {'volume' if block.kind == 'volume' else 'drive'} whose heading is damaged", lost=True)
+        block.add(line)
 
-    def _lose(self, number: int, text: str, why: str = "") -> None:
-        """A line that cannot be part of the format: what follows it belongs to nothing until the next heading."""
-        self.result.problems.append(f"{problem(number, text)}{' ' if why else ''}{why}")
-        if self.block is not None and self.block.number is not None:
-            self.block = Block(self.block.kind, None, number)
+    @staticmethod
+    def _is_of_another(block: Block, line: Line) -> bool:
+        """Whether a line outside of every object is of one whose heading could not be read."""
+        if line.label not in _TELLING.get(block.kind, ()):
+            return False
+        return block.kind == "channel" or (block.number is None and (not block.before or line.label in block.before))
+
+    def _lose(self, number: int, text: str, why: str = "", *, lost: bool = False) -> None:
+        """A line that cannot be part of the format: what follows it belongs to nothing until the next heading.
+
+        :param lost: whether an object is certain to be there and cannot be told.
+        """
+        said = f"{problem(number, text)}{' ' if why else ''}{why}"
+        self.result.problems.append(said)
+        if lost:
+            self.result.lost.append(said)
+        block = self.block
+        if block is not None and block.number is not None and block.kind != "channel":
+            self.block = Block(block.kind, None, number, before=frozenset(line.label for line in block.lines if line.part == ""))
+            self.part = ""
+        if self.block is not None:
+            self.block.told = self.block.told or lost
 
     def _is_frame(self, index: int, text: str) -> bool:
         """What stands around the content: the count of controllers, verdicts, menus, the command line that somebody pasted above."""
@@ -227,9 +273,9 @@ class _Reader:
     def _is_heading(self, index: int, text: str) -> bool:
         if text.lower() in SECTIONS:
             return True
-        above = self._beside(index, -1)
-        below = self._beside(index, 1)
-        return above and below and _LABEL.fullmatch(text) is None and not any(pattern.fullmatch(text) for unused, pattern in _OBJECTS)
+        if not (self._beside(index, -1) and self._beside(index, 1)):
+            return False
+        return _LABEL.fullmatch(text) is None and not any(pattern.fullmatch(text) for unused, pattern in _OBJECTS)
 
     def _beside(self, index: int, step: int) -> bool:
         """Whether the next line that is not empty is a line of dashes."""
@@ -269,8 +315,13 @@ class _Reader:
     def _free(self, index: int, line: str) -> None:
         text = line.strip()
         if self.block is not None:
-            if self.block.kind == "drive" and _KIND.match(text) and any(_KIND.match(one) for unused, one in self.block.free):
-                self._lose(index + 1, text, f"begins a device whose heading is damaged, after device {self.block.number}")
+            kind = _KIND.match(text)
+            headless = self.block.kind == "channel" or (self.block.kind == "drive" and self.block.number is None)
+            if kind and (headless or (self.block.kind == "drive" and any(_KIND.match(one) for unused, one in self.block.free))):
+                after = f", after {self.block.kind} {self.block.number}" if self.block.number is not None else ""
+                # Enclosures and connectors are listed among the drives, and have no settings.
+                self._lose(index + 1, text, f"begins a device whose heading is damaged{after}", lost=NO_DRIVE.search(text) is None)
+                self.block.told = True
                 return
             self.block.free.append((index + 1, text.lower()))
             indented = line[:1] in (" ", "\t")

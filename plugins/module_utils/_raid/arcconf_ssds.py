@@ -16,7 +16,7 @@ import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf_words as words
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_drives import Located, members_of, segments_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_drives import Places, members_of, segments_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_lines import Block, Line
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_values import Values, number_in, raid_level, state_word
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
@@ -50,11 +50,11 @@ class SsdCache:
         self.values = values
         self._policies: dict[str, str] = {}
 
-    def volumes(self, blocks: t.Sequence[Block], located: t.Sequence[Located]) -> list[CacheVolume]:
+    def volumes(self, blocks: t.Sequence[Block], places: Places) -> list[CacheVolume]:
         """The cache volumes (maxCache 3.0: the one of the controller; maxCache 4: one per cached volume)."""
-        return [self._cache_volume(block, located) for block in blocks]
+        return [self._cache_volume(block, places) for block in blocks]
 
-    def _cache_volume(self, block: Block, located: t.Sequence[Located]) -> CacheVolume:
+    def _cache_volume(self, block: Block, places: Places) -> CacheVolume:
         lines = _lines(block.lines)
         values = self.values
         number = block.number or UNKNOWN
@@ -81,7 +81,7 @@ class SsdCache:
             size=values.size(block.find("size")),
             dirty=dirty,
             write=write,
-            members=members_of(segments_of(block), located),
+            members=members_of(segments_of(block), places)[0],
             data_volume=None if data is None else str(data),
         )
 

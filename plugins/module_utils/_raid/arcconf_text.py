@@ -41,16 +41,18 @@ def parse(text: str) -> Reading:
         first = next(((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()), None)
         said = "the output is empty" if first is None else f"{problem(*first)}: this is no output of arcconf"
         return Reading(not_understood=(said,), complete=False)
-    problems = list(found.problems)
+    problems, lost = list(found.problems), list(found.lost)
     controllers = _listed(found, problems)
     if any(block.kind in _CONFIG and not _is_list(block) for block in found.blocks):
-        controllers.append(Config([block for block in found.blocks if not _is_list(block)], found.sections, problems).controller())
+        controllers.append(Config([block for block in found.blocks if not _is_list(block)], found.sections, problems, lost).controller())
     if found.found is not None and controllers and _is_listing(found) and found.found != len(controllers):
-        problems.append(f"the tool found {found.found} controllers and tells of {len(controllers)}")
+        said = f"the tool found {found.found} controllers and tells of {len(controllers)}"
+        problems.append(said)
+        lost.append(said)
     complete = found.verdict is not None or found.menu
     if not complete:
         problems.append("the output has no end: the last line is not the tool's verdict")
-    return Reading(tuple(controllers), tuple(problems), complete)
+    return Reading(tuple(controllers), tuple(problems), complete, tuple(lost))
 
 
 def join(listed: Reading, configs: t.Mapping[str, Reading]) -> Reading:
@@ -59,16 +61,19 @@ def join(listed: Reading, configs: t.Mapping[str, Reading]) -> Reading:
     :param configs: by the number of the controller.
     """
     controllers: list[Controller] = []
-    problems = list(listed.not_understood)
+    problems, lost = list(listed.not_understood), list(listed.lost)
     for number, config in configs.items():
         problems += [f"controller {number}: {text}" for text in config.not_understood]
+        lost += [f"controller {number}: {text}" for text in config.lost]
         short = next((one for one in listed.controllers if one.id == number), Controller(PROVIDER, id=number))
         if config.controllers:
             controllers.append(_enrich(config.controllers[0], short))
         else:
             problems.append(f"controller {number}: GETCONFIG tells nothing of it")
+            lost.append(problems[-1])
             controllers.append(short)
-    return Reading(tuple(controllers), tuple(problems), listed.complete and all(config.complete for config in configs.values()))
+    complete = listed.complete and all(config.complete for config in configs.values())
+    return Reading(tuple(controllers), tuple(problems), complete, tuple(lost))
 
 
 def _enrich(full: Controller, short: Controller) -> Controller:

@@ -25,10 +25,17 @@ class Values:
     """Reads values, and remembers those it cannot.
 
     :param problems: gets one text per line that was not understood.
+    :param lost: gets one text per object that is there and could not be read.
     """
 
-    def __init__(self, problems: list[str]) -> None:
+    def __init__(self, problems: list[str], lost: list[str] | None = None) -> None:
         self.problems = problems
+        self.lost: list[str] = [] if lost is None else lost
+
+    def lose(self, said: str) -> None:
+        """Remember an object that is there and cannot be told."""
+        self.problems.append(said)
+        self.lost.append(said)
 
     def look(self, line: Line | None, table: t.Mapping[str, V], beginnings: bool = False) -> V | None:
         """A value by its table; ``None`` if there is no line, or no value now, or it is not understood.

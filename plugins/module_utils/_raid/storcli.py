@@ -129,8 +129,10 @@ class StorCli(Provider):
         reading = self.interpret(output)
         failures = list(_failures(output))
         problems = [f"{' '.join(words)}: {problem}" for problem in (*reading.not_understood, *(reason for _of_the_whole, reason in failures))]
+        # A controller that answers with a failure is there, and nothing is known of it.
+        lost = [f"{' '.join(words)}: {clause}" for clause in (*reading.lost, *(reason for of_the_whole, reason in failures if needed and not of_the_whole))]
         complete = reading.complete and not (needed and any(of_the_whole for of_the_whole, _reason in failures))
-        return Reading(reading.controllers, tuple(dict.fromkeys(problems)), complete), output
+        return Reading(reading.controllers, tuple(dict.fromkeys(problems)), complete, tuple(dict.fromkeys(lost))), output
 
     # What cannot be done
 

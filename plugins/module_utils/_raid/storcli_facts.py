@@ -215,7 +215,7 @@ def parse(text: str, provider: str = "storcli") -> Reading:
 def interpret(output: Output, provider: str) -> Reading:
     """What an output of storcli or perccli 7.x tells."""
     if major_version(output.version) >= 8:
-        return Reading((), (f"CLI version {output.version} is of storcli2 or perccli2, not of storcli or perccli",), False)
+        return Reading((), (f"CLI version {output.version} is of storcli2 or perccli2, not of storcli or perccli",), complete=False)
     return interpreted(Reader(output, provider), _Generation7)
 
 

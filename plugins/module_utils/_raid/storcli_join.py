@@ -31,7 +31,12 @@ def join(readings: t.Sequence[Reading]) -> Reading:
             known = controllers.get(key)
             controllers[key] = controller if known is None else merged(known, controller)
     problems = dict.fromkeys(problem for reading in readings for problem in reading.not_understood)
-    return Reading(tuple(finished(controller) for controller in controllers.values()), tuple(problems), all(reading.complete for reading in readings))
+    return Reading(
+        tuple(finished(controller) for controller in controllers.values()),
+        tuple(problems),
+        all(reading.complete for reading in readings),
+        tuple(dict.fromkeys(clause for reading in readings for clause in reading.lost)),
+    )
 
 
 def merged(one: Controller, other: Controller) -> Controller:

@@ -331,8 +331,12 @@ def test_controller_cache_of_smartraid() -> None:
     refused(tool, "SETCACHE 1 LOGICALDRIVE all coff", "Disabling cache for all logical drives will set cache ratio to 100 % Read : 0 % Write.")
     done(tool, "SETCACHE 1 LOGICALDRIVE All coff noprompt")
     assert values(tool, "Caching") == ["Disabled", "Disabled"]
-    assert (values(tool, "Read Cache Percentage"), values(tool, "Write Cache Percentage")) == (["100 percent"], ["0 percent"])
     assert values(tool, "Cache Status") == ["Not Configured"]
+    assert (values(tool, "Read Cache Percentage"), values(tool, "Write Cache Percentage")) == (["Not Applicable"], ["Not Applicable"])
+    refused(tool, "SETCACHE 1 CACHERATIO 25 75", "the controller cache is not configured")
+    done(tool, "SETCACHE 1 LOGICALDRIVE 0 con")
+    assert (values(tool, "Read Cache Percentage"), values(tool, "Write Cache Percentage")) == (["100 percent"], ["0 percent"])
+    done(tool, "SETCACHE 1 CACHERATIO 25 75")
 
 
 def test_temporarily_disabled_leaves_caching_enabled() -> None:

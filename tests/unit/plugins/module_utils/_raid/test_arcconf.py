@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import ArcConf
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Drive, Policy, Protection, Volume, VolumeMaxCache
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import CacheModule, Controller, Drive, Policy, Protection, Volume, VolumeMaxCache
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 TOOL = "/usr/Arcconf/arcconf"
@@ -417,3 +417,59 @@ def test_refusals_of_the_tool_are_raised_with_its_own_reason() -> None:
     arcconf = provider({(TOOL, "SETCACHE"): Reply(f"Controller #1 does not have Hard Drive Cache support.\n{ABORTED}", rc=2)})[0]
     with pytest.raises(CommandFailed, match="does not have Hard Drive Cache support"):
         arcconf.send(["SETCACHE", "1", "DEVICEALL", "disable"], "controller 1")
+
+
+# ------------------------------------------------------------------------------------------------------------ settings that reach further
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "present", "wished", "also"),
+    [
+        ("read", "read_ahead", "disabled", None, {"write": "writeback"}),
+        ("read", "read_ahead", "enabled", None, {"write": "writeback_always"}),
+        ("read", "read_ahead", "disabled", "enabled", {"write": "writeback_always"}),
+        ("read", "read_ahead", "enabled", "disabled", {"write": "writeback"}),
+        ("read", "none", "enabled", None, {"write": "writethrough"}),
+        ("write", "writeback", "disabled", None, {"read": "read_ahead"}),
+        ("write", "writeback_always", "enabled", None, {"read": "read_ahead"}),
+        ("write", "writethrough", "disabled", None, {"read": "none"}),
+        ("drive_cache", "enabled", "disabled", None, {}),
+    ],
+)
+def test_one_switch_for_reading_and_writing_sets_both(attribute: str, value: str, present: str, wished: str | None, also: dict[str, str]) -> None:
+    arcconf, own = provider()[0], {} if wished is None else {"no_battery_write_cache": wished}
+    assert arcconf.side_effects(smart(no_battery_write_cache=present), OFF, attribute, value, own) == also
+    assert arcconf.side_effects(aacraid(), AAC_VOLUME, attribute, value, own) == {}
+    assert arcconf.side_effects(smart(), smart(), "cache_ratio", 10, own) == {}
+
+
+def test_policy_for_all_drives_that_is_about_to_come_overrules_a_drive_that_is_as_wished_now() -> None:
+    card, disk = aacraid(drive_cache={"all": "per_drive"}), Drive("0,31", write_cache="disabled", usage="configured")
+    found = objection(card, disk, {"write_cache": "disabled"}, {"drive_cache.all": "enabled"})
+    assert "the policy for all drives is enabled" in found
+    assert objection(card, disk, {"write_cache": "disabled"}, {"drive_cache.all": "disabled"}) == ""
+    assert objection(card, disk, {"write_cache": "disabled"}, {"drive_cache.all": "per_drive"}) == ""
+    # What is there already and not asked for again is left to speak for itself.
+    assert objection(aacraid(drive_cache={"all": "enabled"}), disk, {"write_cache": "disabled"}) == ""
+
+
+def test_ratio_comes_with_the_first_volume_that_is_cached() -> None:
+    card = smart(cache_ratio=None, cache=CacheModule("not_configured"))
+    assert "it has one when a volume is cached" in objection(card, card, {"cache_ratio": 10}, {"cache_ratio": 10})
+    assert "it has one when a volume is cached" in objection(card, card, {"cache_ratio": 10}, {"cache_ratio": 10, "caching": False})
+    assert objection(card, card, {"cache_ratio": 10}, {"cache_ratio": 10, "caching": True}) == ""
+    gone = smart(cache_ratio=None, cache=CacheModule("permanently_disabled"))
+    assert objection(gone, gone, {"cache_ratio": 10}, {"cache_ratio": 10, "caching": True})
+
+
+def test_what_the_list_lacks_is_asked_for_and_lost_only_without_an_answer() -> None:
+    listed = LISTED.replace("   Controller 2:             : Optimal, Slot 3, Mixed, Adaptec SmartRAID 3154-8i, SIM2, 50000D12\n", "")
+    reading = provider({(TOOL, "LIST"): Reply(listed), (TOOL, "GETCONFIG"): Reply(CONFIG)})[0].read()
+    assert [one.id for one in reading.controllers] == ["1", "2"]
+    assert reading.lost == ()
+
+    def answer(words: tuple[str, ...]) -> Reply:
+        return Reply(CONFIG) if words[2] == "1" else Reply("Invalid controller number.\n", rc=6)
+
+    reading = provider({(TOOL, "LIST"): Reply(listed), (TOOL, "GETCONFIG"): answer})[0].read()
+    assert reading.lost == ("controller 2: GETCONFIG tells nothing of it",)

@@ -24,6 +24,8 @@ DAMAGED = {
     "getconfig-al_adaptec-6405_18-drives.txt": "has no end",
     "getconfig-al_ibm-serveraid-8i_12-drives.txt": "a second drive 0,0",
     "netdata_getconfig-ld-current.txt": "has no end",
+    # Its last volume is missing from the capture, or hidden by the tool: either way, not all are told.
+    "getconfig-al_adaptec-6805_31-drives-enclosures.txt": "volumes, and 4 are told of",
     "list_bad-synthetic.txt": "found 3 controllers and tells of 1",
 }
 #: Outputs that describe no controller.
@@ -50,9 +52,11 @@ def test_every_capture_is_read_and_only_the_damaged_ones_are_not_understood(capt
         assert bool(reading.controllers) is not name.startswith(WITHOUT_CONTROLLER), name
         if name in DAMAGED:
             assert any(DAMAGED[name] in said for said in reading.not_understood), name
+            assert any(DAMAGED[name] in said for said in reading.lost) is (DAMAGED[name] != "has no end"), name
         else:
             assert reading.not_understood == (), name
             assert reading.complete, name
+            assert reading.lost == (), name
 
 
 def test_every_volume_and_every_drive_of_the_captures_is_told(captures: dict[str, str]) -> None:

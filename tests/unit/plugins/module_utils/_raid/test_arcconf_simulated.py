@@ -231,3 +231,18 @@ def test_json_form_agrees_with_the_text_where_it_is_certain() -> None:
     ]
     assert [(one.address, one.serial, one.media) for one in other.drives] == [(one.address, one.serial, one.media) for one in text.drives]
     assert (other.mode, other.cache_ratio, other.drive_cache) == (text.mode, text.cache_ratio, text.drive_cache)
+
+
+def test_ratio_of_a_cache_that_no_volume_uses_is_set_after_the_first_one_is_cached() -> None:
+    simulated = Simulated("Adaptec SmartRAID 3154-8i")
+    for volume in simulated.state["controllers"][0]["volumes"]:
+        volume["caching"] = False
+    controller, provider = simulated.read(), simulated.provider
+    assert (controller.cache_ratio, controller.cache.status) == (None, "not_configured")
+    assert provider.objection(controller, controller, {"cache_ratio": 25}, {"cache_ratio": 25})
+    with pytest.raises(CommandFailed, match="cache is not configured"):
+        provider.send(provider.command(controller, controller, "cache_ratio", 25), "ratio")
+    assert provider.objection(controller, controller, {"cache_ratio": 25}, {"cache_ratio": 25, "caching": True}) is None
+    provider.send(provider.command(controller, controller.volumes[0], "write", "writeback"), "volume")
+    provider.send(provider.command(controller, controller, "cache_ratio", 25), "ratio")
+    assert simulated.read().cache_ratio == 25

@@ -471,3 +471,124 @@ def test_lines_that_are_not_understood_are_named(text: str, quoted: str) -> None
 
 def test_labels_that_are_merely_unknown_are_no_matter() -> None:
     assert only(config(controller(lines("Flux Compensator=Armed") + part("Something New", "Status=Sideways")))).status == UNKNOWN
+
+
+# ------------------------------------------------------------------------------------------------------------ what is lost
+
+SEGMENTS = "Logical device segment information"
+
+
+def volumes_and(segments: str, *locations: str) -> str:
+    disks = "".join(drive(f"Reported Channel,Device(T:L)={where}", f"Serial number=S{index}") for index, where in enumerate(locations))
+    body = "\n".join(f"      Device #{index}\n         Device is a Hard drive\n{text}" for index, text in enumerate(disks.split("\n\n")) if text)
+    return config(
+        section("Logical device information", f"Logical device number 0\n{lines('RAID level=5')}{segments}"),
+        section("Physical Device information", body),
+    )
+
+
+@pytest.mark.parametrize(
+    ("segments", "members", "untold"),
+    [
+        (("Segment 0=Present (Controller:1,Enclosure:0,Slot:0) S0", "Segment 1=Present (Controller:1,Enclosure:0,Slot:1) S9"), ("0,0",), 1),
+        (("Segment 0=Present (Controller:1,Enclosure:0,Slot:0) S0", "Segment 1=Missing"), ("0,0",), 1),
+        (("Segment 0=Present (Controller:1,Enclosure:0,Slot:0) S0", "Segment 1=Prese"), ("0,0",), 1),
+        (("Segment 0=Present (Controller:1,Enclosure:0,Slot:0) S0", "S?gment 1=Present (0,1)"), ("0,0",), 1),
+        (("Segment 0=Missing", "Segment 1=Missing", "Segment 0=Missing", "Segment 1=Missing"), (), 2),
+        (("Segment 0=Present (0,0)", "Segment 1=Missing (9537536MB, SATA, HDD, Enclosure:1, Slot:0) S1", "Segment=State (Size) Serial"), ("0,0",), 1),
+        (("Segment 0=Present (0,0) S0", "Segment 1=Present (0,1) S1"), ("0,0", "0,1"), 0),
+    ],
+)
+def test_members_that_cannot_be_told_are_counted(segments: tuple[str, ...], members: tuple[str, ...], untold: int) -> None:
+    (one,) = parse(volumes_and(part(SEGMENTS, *segments), "0,0(0:0)")).controllers[0].volumes
+    assert (one.members, one.members_untold) == (members, untold)
+
+
+def test_members_of_builds_that_list_pairs_are_counted_too() -> None:
+    text = volume("RAID level=1", "Drive(s) (Channel,Device)=0,0 0,x")
+    (one,) = parse(config(text)).controllers[0].volumes
+    assert (one.members, one.members_untold) == (("0,0",), 1)
+
+
+def test_member_whose_drive_has_no_readable_address_is_untold_and_the_drive_lost() -> None:
+    reading = parse(volumes_and(part(SEGMENTS, "Segment 0=Present (Controller:1,Enclosure:0,Slot:0) S0"), "0,?(0:0)"))
+    (one,) = reading.controllers[0].volumes
+    assert (one.members, one.members_untold, reading.controllers[0].drives) == ((), 1, ())
+    assert len(reading.lost) == 1
+    assert "a drive without its channel and device" in reading.lost[0]
+    assert reading.lost[0] in reading.not_understood
+
+
+TWO_VOLUMES = config(
+    section(
+        "Logical device information",
+        "".join(
+            f"Logical device number {number}\n{lines('Logical device name=V', 'RAID level=1', 'Write-cache setting=Disabled')}"
+            f"{part(SEGMENTS, f'Segment 0=Present (0,{number}) S{number}')}\n"
+            for number in (0, 1)
+        ),
+    ),
+    drives(*(drive("Vendor=X", f"Reported Channel,Device(T:L)=0,{number}(0:0)", f"Serial number=S{number}") for number in (0, 1))),
+)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize(
+    "heading", ["Logical dev\x00ce number {}", "Logical device number {}x", "Logical device: number {}", "   logical device number x{}", None]
+)
+def test_volume_whose_heading_is_damaged_is_lost(number: int, heading: str | None) -> None:
+    line = f"Logical device number {number}\n"
+    reading = parse(TWO_VOLUMES.replace(line, "" if heading is None else f"{heading.format(number)}\n"))
+    assert [one.id for one in reading.controllers[0].volumes] == [str(1 - number)]
+    assert reading.lost
+    assert set(reading.lost) <= set(reading.not_understood)
+    assert join(Reading((Controller("arcconf", "1"),)), {"1": reading}).lost == tuple(f"controller 1: {said}" for said in reading.lost)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("heading", ["Dev\x00ce #{}", "Device #{}x", "Device: #{}", "Device {}", None])
+def test_drive_whose_heading_is_damaged_is_lost(number: int, heading: str | None) -> None:
+    line = f"      Device #{number}\n"
+    reading = parse(TWO_VOLUMES.replace(line, "" if heading is None else f"      {heading.format(number)}\n"))
+    assert [one.address for one in reading.controllers[0].drives] == [f"0,{1 - number}"]
+    assert reading.lost
+
+
+def test_drive_below_its_channel_is_lost_with_its_heading() -> None:
+    text = TWO_VOLUMES.replace("      Device #0\n", "   Channel #0:\n      Devjce #0\n")
+    reading = parse(text)
+    assert [one.address for one in reading.controllers[0].drives] == ["0,1"]
+    assert reading.lost
+
+
+def test_enclosure_whose_heading_is_damaged_is_not_lost() -> None:
+    enclosure = "      Device ?\n         Device is an Enclosure services device\n" + drive("Reported Channel,Device(T:L)=2,0(0:0)")
+    reading = parse(TWO_VOLUMES.replace(END, enclosure + END))
+    assert len(reading.controllers[0].drives) == 2
+    assert (bool(reading.not_understood), reading.lost) == (True, ())
+
+
+def test_volume_that_is_told_twice_may_be_another_one() -> None:
+    reading = parse(TWO_VOLUMES.replace("Logical device number 1\n", "Logical device number 0\n"))
+    assert any("twice in one output" in said for said in reading.lost)
+
+
+def test_fewer_volumes_than_the_controller_counts_are_lost() -> None:
+    two = controller(lines("Controller Model=X", "Logical devices/Failed/Degraded=2/0/0")) + volume("RAID level=1")
+    assert [said for said in parse(config(two)).lost if "volumes, and 1 are told of" in said]
+    assert parse(config(two.replace("2/0/0", "1/0/0"))).lost == ()
+    assert parse(config(controller(lines("Controller Model=X", "Logical devices/Failed/Degraded=2/0/0")))).lost == ()
+
+
+def test_controllers_that_the_list_lacks_are_lost() -> None:
+    listed = parse(section("Controller information", "   Controller 1:   : Optimal, Slot 0, Mixed, X, S, W\n").join(("Controllers found: 3\n", END)))
+    assert listed.lost == ("the tool found 3 controllers and tells of 1",)
+    assert listed.lost[0] in listed.not_understood
+    joined = join(listed, {"1": parse(config(controller(lines("Controller Model=X")))), "2": Reading()})
+    assert joined.lost == (*listed.lost, "controller 2: GETCONFIG tells nothing of it")
+
+
+def test_cache_of_smartraid_that_no_volume_uses_has_no_ratio() -> None:
+    said = part("Cache Properties", "Cache Status=Not Configured", "Read Cache Percentage=Not Applicable", "Write Cache Percentage=Not Applicable")
+    one = only(config(controller(lines("Controller Model=X", "Driver Name=smartpqi") + said)))
+    assert (one.cache_ratio, one.cache.status) == (None, "not_configured")

@@ -40,7 +40,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Judgement, Provider, Subject, configured
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_facts import interpret, parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_join import join
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_output import Output, read_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_output import Output, read_output, word
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_words import ADAPTER_FLAGS, NOTHING_THERE, VOLUME_FLAGS
 
 if t.TYPE_CHECKING:
@@ -128,10 +128,11 @@ class StorCli(Provider):
         output = read_output(completed.stdout)
         reading = self.interpret(output)
         failures = list(_failures(output))
-        problems = [f"{' '.join(words)}: {problem}" for problem in (*reading.not_understood, *(reason for _of_the_whole, reason in failures))]
+        problems = [f"{' '.join(words)}: {problem}" for problem in (*reading.not_understood, *(reason for _number, reason in failures))]
         # A controller that answers with a failure is there, and nothing is known of it.
-        lost = [f"{' '.join(words)}: {clause}" for clause in (*reading.lost, *(reason for of_the_whole, reason in failures if needed and not of_the_whole))]
-        complete = reading.complete and not (needed and any(of_the_whole for of_the_whole, _reason in failures))
+        silent = [f"controller {number} answers with a failure: {reason}" for number, reason in failures if needed and number]
+        lost = [f"{' '.join(words)}: {clause}" for clause in (*reading.lost, *silent)]
+        complete = reading.complete and not (needed and any(not number for number, _reason in failures))
         return Reading(reading.controllers, tuple(dict.fromkeys(problems)), complete, tuple(dict.fromkeys(lost))), output
 
     # What cannot be done
@@ -205,6 +206,14 @@ class StorCli(Provider):
     # Setting
 
     def agrees(self, controller: Controller, subject: Subject, attribute: str, value: t.Any) -> bool:
+        """Whether the wished value is the configured one, as far as that can be proved.
+
+        Old firmware prints no ``Write Cache(initial setting)``, only what is in force. With cached I/O that proves nothing, since writes
+        are cached whatever the write policy says. Otherwise write-back in force was asked for, by its own word. Write-through in force was
+        asked for only if nothing can have made the controller fall back to it: its protection is healthy, it has no memory, or its
+        write policy cannot be changed. With a protection that is not healthy, or not told, a volume that was set to write-through looks
+        like one that was set to write-back and fell; this is no agreement then, and a command that is repeated each run is the lesser evil.
+        """
         known = configured(subject, attribute)
         if known != UNKNOWN or attribute != "write" or not isinstance(subject, Volume):
             return known == value
@@ -246,10 +255,10 @@ def _on_ssd(controller: Controller, volume: Volume) -> bool:
     return any(media.get(address) == "ssd" for address in volume.members)
 
 
-def _failures(output: Output) -> t.Iterator[tuple[bool, str]]:
-    """What failed, unless it only means that there is nothing of the kind; and whether it is the tool that refuses, not a controller."""
+def _failures(output: Output) -> t.Iterator[tuple[str, str]]:
+    """What failed, unless it only means that there is nothing of the kind: the controller (empty if the tool itself refuses) and its reason."""
     for answer in output.answers:
         if answer.refused and not answer.data:
             for reason in answer.reasons or ["the command failed without a reason"]:
                 if not NOTHING_THERE.search(reason):
-                    yield "Controller" not in answer.status, reason
+                    yield word(answer.status.get("Controller")) or ("unknown" if "Controller" in answer.status else ""), reason

@@ -36,14 +36,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import DRIVE_CACHE_WORDS, READ_WORDS, WRITE_WORDS, Settings, StorCli
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_facts import Reader, interpreted, major_version
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_join import join
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_join import join, members_of_rows, with_members
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_output import Answer, Data, Output, read_output, rows, section, word
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_words import (
     CONTROLLER_STATES,
     DRIVE_WRITE_CACHE,
     PERSONALITIES,
     USAGES,
-    address_of,
     configured_and_effective,
     first,
     flag,
@@ -144,6 +143,8 @@ class _Generation8:
     def _volumes(self) -> tuple[Volume, ...]:
         found: dict[str, Volume] = {}
         policies, members = self.reader.topology(self.data, "Span")
+        self.reader.count(self.data, "Virtual Drives", ("VD LIST",))
+        self.reader.count(self.data, "Physical Drives", ("PD LIST",))
         for row in rows(self.data.get("VD LIST")):
             self._add(found, row, {}, ())
         for entry in rows(self.data.get("Virtual Drives")):
@@ -152,11 +153,9 @@ class _Generation8:
         groups = [volume.array for volume in found.values()]
         for name, volume in found.items():
             alone = groups.count(volume.array) == 1
-            found[name] = dataclasses.replace(
-                volume,
-                drive_cache=policies.get(volume.array or "", UNKNOWN) if volume.drive_cache == UNKNOWN and alone else volume.drive_cache,
-                members=volume.members or tuple(members.get(volume.array or "", ())),
-            )
+            if volume.drive_cache == UNKNOWN and alone:
+                volume = dataclasses.replace(volume, drive_cache=policies.get(volume.array or "", UNKNOWN))
+            found[name] = with_members(volume, *members.get(volume.array or "", ((), 0)))
         return tuple(found.values())
 
     def _add(self, found: dict[str, Volume], row: Data, properties: Data, drives: t.Sequence[Data]) -> None:
@@ -165,12 +164,13 @@ class _Generation8:
             return
         read, write = self._column("CurrentCache", row)
         default_read, default_write = self._column("DefaultCache", row)
-        members = (address_of(drive.get("EID:Slt")) for drive in drives)
+        members, untold = members_of_rows(drives)
         found[volume.id] = dataclasses.replace(
             self.reader.with_properties(volume, properties, "Drive Write Cache Policy"),
             read=Policy(default_read, read),
             write=configured_and_effective(default_write, write),
-            members=tuple(address for address in members if address is not None),
+            members=members,
+            members_untold=untold,
         )
 
     def _column(self, label: str, row: Data) -> tuple[str, str]:
@@ -244,7 +244,12 @@ class _Generation8:
 
 
 class StorCli2(StorCli):
-    """storcli2 8.x."""
+    """storcli2 8.x.
+
+    Not confirmed: ``pdcache``, with which the drive cache of a volume is set, is taken over from storcli 7. It is in nothing public
+    that was at hand of the grammar of storcli2, so a controller may answer with a syntax error; ``rdcache`` and ``wrcache`` were seen
+    to succeed. A refusal ends the run with the tool's own words.
+    """
 
     name = "storcli2"
     commands = ("storcli2",)

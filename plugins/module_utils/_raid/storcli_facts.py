@@ -37,7 +37,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     VolumeMaxCache,
     policy,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_join import filled, join
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_join import Members, filled, join, members_of_rows, with_members
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_output import (
     Answer,
     Data,
@@ -90,6 +90,9 @@ _VOLUME_KEY = re.compile(r"/c(?P<controller>[0-9]+)/v(?P<volume>[0-9]+)\Z")
 _DRIVE_KEY = re.compile(
     r"Drive /c(?P<controller>[0-9]+)(?:/e(?P<enclosure>[0-9]+))?/s(?P<slot>[0-9]+)(?P<part>\Z| Device attributes\Z| - Detailed Information\Z)"
 )
+#: Labels that only rows of volumes or of drives have.
+_OF_VOLUMES = frozenset({"Cache", "CurrentCache", "DefaultCache"})
+_OF_DRIVES = frozenset({"DID", "PID", "Intf", "Med"})
 
 
 class Reader:
@@ -102,8 +105,21 @@ class Reader:
         self.output = output
         self.provider = provider
         self.problems: list[str] = list(output.not_understood)
+        #: Volumes and drives that are there and cannot be told.
+        self.lost: list[str] = []
         #: Builds that print GiB mean powers of ten by GB; all others mean powers of two.
         self.decimal_gb = bool(BINARY_UNITS.search(output.text))
+
+    def lose(self, said: str) -> None:
+        """A volume or drive that cannot be told."""
+        self.problems.append(said)
+        self.lost.append(said)
+
+    def count(self, data: Data, label: str, lists: t.Sequence[str]) -> None:
+        """Whether a list is as long as the number that is printed above it."""
+        said, listed = whole(data.get(label)), [len(rows(data[name])) for name in lists if name in data]
+        if said is not None and listed and sum(listed) < said:
+            self.lose(f"{label}: {said}, and {sum(listed)} are listed")
 
     def not_understood(self, label: str, value: str) -> None:
         """A known label with an unknown value."""
@@ -144,8 +160,7 @@ class Reader:
         """A row of a list of drives."""
         address = address_of(row.get("EID:Slt"))
         if address is None:
-            if word(row.get("EID:Slt")):
-                self.not_understood("EID:Slt", word(row.get("EID:Slt")))
+            self._lose_row(row, "EID:Slt", _OF_DRIVES)
             return None
         state = word(row.get("State"))
         return Drive(
@@ -162,8 +177,7 @@ class Reader:
         """What the row of a volume tells besides its cache policy."""
         group, slash, number = word(row.get("DG/VD")).partition("/")
         if not slash or not WHOLE.match(number):
-            if word(row.get("DG/VD")):
-                self.not_understood("DG/VD", word(row.get("DG/VD")))
+            self._lose_row(row, "DG/VD", _OF_VOLUMES)
             return None
         level = word(row.get("TYPE"))
         state = word(row.get("State"))
@@ -176,6 +190,16 @@ class Reader:
             array=group if WHOLE.match(group) else None,
         )
 
+    def _lose_row(self, row: Data, label: str, others: t.Container[str]) -> None:
+        """A row without what it is named by."""
+        said = word(row.get(label))
+        if said:
+            self.not_understood(label, said)
+            if said != "-":
+                self.lost.append(self.problems[-1])
+        elif any(name in others for name in row):
+            self.lose(f"a row without {label}: {', '.join(f'{name}: {word(value)}' for name, value in row.items() if word(value))}"[:200])
+
     def with_properties(self, volume: Volume, properties: Data, drive_cache_label: str) -> Volume:
         """The volume with what its properties tell besides its write policy."""
         os_device = word(properties.get("OS Drive Name"))
@@ -186,19 +210,19 @@ class Reader:
             os_device=os_device if os_device.startswith("/") else None,
         )
 
-    def topology(self, data: Data, span: str) -> tuple[dict[str, str], dict[str, list[str]]]:
-        """The drive cache policy of each drive group and the addresses of its drives.
+    def topology(self, data: Data, span: str) -> tuple[dict[str, str], dict[str, Members]]:
+        """The drive cache policy of each drive group, and its drives.
 
         :param span: the label of the column that is empty in the line of the whole group.
         """
         policies: dict[str, str] = {}
-        members: dict[str, list[str]] = {}
+        members: dict[str, Members] = {}
         for row in rows(data.get("TOPOLOGY")):
             group = word(row.get("DG"))
-            if word(row.get("Type")) == "DRIVE":
-                address = address_of(row.get("EID:Slot"))
-                if address is not None:
-                    members.setdefault(group, []).append(address)
+            address = address_of(row.get("EID:Slot"))
+            if word(row.get("Type")) == "DRIVE" or address is not None:
+                told, untold = members.get(group, ((), 0))
+                members[group] = (told, untold + 1) if address is None else ((*told, address), untold)
             elif word(row.get(span)) == "-":
                 policies[group] = self.known(TOPOLOGY_DRIVE_CACHE, "PDC", row.get("PDC"))
         return policies, members
@@ -230,7 +254,9 @@ def interpreted(reader: Reader, generation: t.Callable[[Reader, Answer], t.Any])
     for answer in reader.output.answers:
         for controller in generation(reader, answer).controllers():
             parts.append(Reading((controller,)))
-    return dataclasses.replace(join(parts), not_understood=tuple(dict.fromkeys(reader.problems)), complete=reader.output.complete)
+    return dataclasses.replace(
+        join(parts), not_understood=tuple(dict.fromkeys(reader.problems)), lost=tuple(dict.fromkeys(reader.lost)), complete=reader.output.complete
+    )
 
 
 class _Generation7:
@@ -329,6 +355,8 @@ class _Generation7:
     def _volumes(self) -> list[tuple[Volume, Data]]:
         found: dict[str, tuple[Volume, Data]] = {}
         policies, members = self.reader.topology(self.data, "Arr")
+        self.reader.count(self.data, "Virtual Drives", ("VD LIST",))
+        self.reader.count(self.data, "Physical Drives", ("PD LIST",))
         listed = list(rows(self.data.get("VD LIST"))) + list(rows(self.data.get("Virtual Drives")))
         for key, value in self.data.items():
             if _VOLUME_KEY.match(key):
@@ -342,8 +370,8 @@ class _Generation7:
             group = volume.array or ""
             if volume.drive_cache == UNKNOWN and groups.count(volume.array) == 1:
                 volume = dataclasses.replace(volume, drive_cache=policies.get(group, UNKNOWN))
-            if not volume.members:
-                volume = dataclasses.replace(volume, members=tuple(members.get(group, ())))
+            if group in members:
+                volume = with_members(volume, *members[group])
             found[name] = (volume, row)
         return list(found.values())
 
@@ -354,14 +382,15 @@ class _Generation7:
         if io == CACHED and write == WRITETHROUGH:
             # Cached I/O puts writes into the cache whatever the write policy says.
             write = WRITEBACK
-        members = [address_of(drive.get("EID:Slt")) for drive in rows(self.data.get(f"PDs for VD {volume.id}"))]
+        members, untold = members_of_rows(rows(self.data.get(f"PDs for VD {volume.id}")))
         association = word(row.get("Cac"))
         return dataclasses.replace(
             self.reader.with_properties(volume, properties, "Disk Cache Policy"),
             read=policy(read),
             write=configured_and_effective(initial, write),
             io=policy(io),
-            members=tuple(address for address in members if address is not None),
+            members=members,
+            members_untold=untold,
             maxcache=None if association in ("", "-") else VolumeMaxCache(read=policy(ENABLED), cache_volume=association),
         )
 

@@ -18,8 +18,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     Controller,
     Policy,
     Reading,
+    Volume,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_words import whole
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_words import address_of, whole
+
+#: Addresses of the drives of a volume, and how many more it has.
+Members = t.Tuple[t.Tuple[str, ...], int]
 
 
 def join(readings: t.Sequence[Reading]) -> Reading:
@@ -52,9 +56,27 @@ def merged(one: Controller, other: Controller) -> Controller:
         cache=filled(one.cache, other.cache),
         drive_cache={**other.drive_cache, **{name: value for name, value in one.drive_cache.items() if value != UNKNOWN or name not in other.drive_cache}},
         traits={**other.traits, **one.traits},
-        volumes=_merged_by("id", one.volumes, other.volumes),
+        volumes=tuple(_with_members_of(volume, other.volumes) for volume in _merged_by("id", one.volumes, other.volumes)),
         drives=_merged_by("address", one.drives, other.drives),
     )
+
+
+def members_of_rows(drives: t.Sequence[t.Mapping[str, t.Any]]) -> Members:
+    """What a list of the drives of a volume tells; a missing drive has no address."""
+    addresses = [address_of(drive.get("EID:Slt")) for drive in drives]
+    return tuple(address for address in addresses if address is not None), addresses.count(None)
+
+
+def with_members(volume: Volume, members: t.Sequence[str], untold: int) -> Volume:
+    """The volume with what another list tells of its drives: it has as many as the longer list."""
+    known = tuple(dict.fromkeys((*volume.members, *members)))
+    total = max(len(volume.members) + volume.members_untold, len(members) + untold)
+    return dataclasses.replace(volume, members=known, members_untold=max(total - len(known), 0))
+
+
+def _with_members_of(volume: Volume, others: t.Sequence[Volume]) -> Volume:
+    other = next((other for other in others if other.id == volume.id), None)
+    return volume if other is None else with_members(volume, other.members, other.members_untold)
 
 
 def finished(controller: Controller) -> Controller:

@@ -534,7 +534,7 @@ TWO_VOLUMES = config(
 
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize(
-    "heading", ["Logical dev\x00ce number {}", "Logical device number {}x", "Logical device: number {}", "   logical device number x{}", None]
+    "heading", ["Logical dev\x00ce number {}", "Logical device number {}x", "Logical device: number {}", "   logical device number {}x", None]
 )
 def test_volume_whose_heading_is_damaged_is_lost(number: int, heading: str | None) -> None:
     line = f"Logical device number {number}\n"

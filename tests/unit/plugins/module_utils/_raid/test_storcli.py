@@ -428,3 +428,46 @@ def test_what_is_written_is_what_is_read_back() -> None:
     assert {words.IO_COLUMN[word[0]]: word for word in storcli.IO_WORDS.values()} == storcli.IO_WORDS
     for table in (storcli.DRIVE_CACHE_WORDS, storcli.JBOD_WORDS):
         assert {words.DRIVE_CACHE[word.lower()]: word for word in table.values()} == table
+
+
+# What is lost
+
+
+def second(description: str) -> dict[str, t.Any]:
+    return {"Command Status": {"Controller": 1, "Status": "Failure", "Description": description}}
+
+
+@pytest.mark.parametrize("place", [SUMMARY, VOLUMES, DRIVES])
+def test_a_controller_that_answers_with_a_failure_is_lost(place: tuple[str, ...]) -> None:
+    replies = script()
+    answered = json.loads(replies[place].stdout)["Controllers"]
+    replies[place] = said(*answered, second("Firmware is in fault state"))
+    reading = provider(replies=replies).read()
+    assert [one.id for one in reading.controllers] == ["0"]
+    assert reading.complete
+    assert [clause for clause in reading.lost if clause.endswith("controller 1 answers with a failure: Firmware is in fault state")]
+    assert any("Firmware is in fault state" in problem for problem in reading.not_understood)
+
+
+@pytest.mark.parametrize("description", ["No VD's have been configured.", "Un-supported command", "No drive found!", "No Enclosure found!"])
+def test_a_controller_that_has_nothing_of_the_kind_is_not_lost(description: str) -> None:
+    replies = script()
+    for place in (VOLUMES, DRIVES):
+        replies[place] = said(*json.loads(replies[place].stdout)["Controllers"], second(description))
+    reading = provider(replies=replies).read()
+    assert (reading.lost, reading.not_understood) == ((), ())
+
+
+def test_a_unit_that_does_not_answer_is_no_lost_controller() -> None:
+    replies = script(Cachevault_Info=[{"Model": "CVPM02", "State": "Dgd"}])
+    replies[TOOL, "/call/cv", "show", "all", "nolog", "J"] = said(block(status="Failure", description="use /cx/bbu"))
+    one = provider(replies=replies)
+    assert one.read().lost == ()
+    assert len(calls(one)) == 4
+
+
+@pytest.mark.parametrize("health", ["failed", "missing", "charging", "unknown"])
+def test_writethrough_in_force_proves_nothing_while_the_protection_is_not_healthy(health: str) -> None:
+    fallen = dataclasses.replace(VOLUME, write=Policy("unknown", "writethrough"))
+    assert not provider().agrees(dataclasses.replace(CONTROLLER, protection=Protection("battery", health)), fallen, "write", "writethrough")
+    assert provider().agrees(CONTROLLER, fallen, "write", "writethrough")

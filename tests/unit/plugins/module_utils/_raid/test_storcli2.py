@@ -252,3 +252,28 @@ def test_captures_of_the_other_generation_are_refused(shared_corpus: pathlib.Pat
 def test_words_go_there_and_back() -> None:
     assert {storcli2.WRITE_COLUMN[word.lower()]: word for word in StorCli2.settings["write"][1].values()} == StorCli2.settings["write"][1]
     assert {storcli2.READ_COLUMN[word.lower()]: word for word in StorCli2.settings["read"][1].values()} == StorCli2.settings["read"][1]
+
+
+@pytest.mark.parametrize("place", ["-", "306:?", ""])
+def test_members_without_a_readable_address_are_counted(place: str) -> None:
+    data = {"Virtual Drives": [{**VOLUME, "PDs": [DRIVE, {**DRIVE, "EID:Slt": place}]}]}
+    (one,) = parse(answer(data)).controllers[0].volumes
+    assert (one.members, one.members_untold) == (("306:0",), 1)
+    topology = [{"DG": 0, "Span": 0, "Type": "DRIVE", "EID:Slot": address} for address in ("306:0", place)]
+    (one,) = parse(answer({"VD LIST": [row()], "TOPOLOGY": topology})).controllers[0].volumes
+    assert (one.members, one.members_untold) == (("306:0",), 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "clause"),
+    [
+        ({"VD LIST": [{**row(), "DG/VD": "0/x"}]}, "DG/VD: 0/x"),
+        ({"Virtual Drives": [{**VOLUME, "VD Info": {**row(), "DG/VD": "x"}}]}, "DG/VD: x"),
+        ({"PD LIST": [{**DRIVE, "EID:Slt": "x:0"}]}, "EID:Slt: x:0"),
+        ({"Virtual Drives": 2, "VD LIST": [row()]}, "Virtual Drives: 2, and 1 are listed"),
+    ],
+)
+def test_volumes_and_drives_that_cannot_be_named_are_lost(data: dict[str, t.Any], clause: str) -> None:
+    reading = parse(answer(data))
+    assert [said for said in reading.lost if clause in said]
+    assert set(reading.lost) <= set(reading.not_understood)

@@ -418,3 +418,57 @@ def test_plain_text_and_json_of_one_layout_agree(shared_corpus: pathlib.Path) ->
         assert (controller.model, controller.mode, controller.driver, controller.cache.memory) == ("HBA 9400-16i", "hba", "mpt3sas", 0)
         assert len(controller.drives) > 10
         assert all(drive.serial and drive.wwn and drive.media != "unknown" for drive in controller.drives)
+
+
+# What is lost
+
+VD = {"TYPE": "RAID1", "State": "Optl", "Cache": "RWBD", "Size": "1.000 TB", "Name": ""}
+PD = {"DID": 1, "State": "Onln", "DG": 0, "Size": "1.000 TB", "Intf": "SAS", "Med": "HDD", "Model": "X"}
+DRIVE = {"DG": 0, "Arr": 0, "Row": 0, "Type": "DRIVE", "State": "Onln"}
+
+
+def volumes_of(data: dict[str, t.Any]) -> list[tuple[str, tuple[str, ...], int]]:
+    return [(one.id, one.members, one.members_untold) for one in parse(answer(data)).controllers[0].volumes]
+
+
+@pytest.mark.parametrize("place", ["-", "", "252:?", " :x"])
+def test_members_without_a_readable_address_are_counted(place: str) -> None:
+    listed = {"VD LIST": [{**VD, "DG/VD": "0/0"}]}
+    seen = {**DRIVE, "EID:Slot": "252:0"}
+    assert volumes_of({**listed, "TOPOLOGY": [seen, {**DRIVE, "EID:Slot": place, "State": "Msng"}]}) == [("0", ("252:0",), 1)]
+    drives = [{**PD, "EID:Slt": "252:0"}, {**PD, "EID:Slt": place}]
+    assert volumes_of({"/c0/v0": [{**VD, "DG/VD": "0/0"}], "PDs for VD 0": drives}) == [("0", ("252:0",), 1)]
+    assert volumes_of({**listed, "TOPOLOGY": [seen, {**DRIVE, "EID:Slot": "252:1"}]}) == [("0", ("252:0", "252:1"), 0)]
+
+
+def test_member_that_one_list_lacks_is_told_by_the_other() -> None:
+    summary = parse(answer({"VD LIST": [{**VD, "DG/VD": "0/0"}], "TOPOLOGY": [{**DRIVE, "EID:Slot": "252:0"}, {**DRIVE, "EID:Slot": "-"}]}))
+    for drives, members, untold in ((("252:0", "252:1"), ("252:0", "252:1"), 0), (("252:0",), ("252:0",), 1), ((), ("252:0",), 1)):
+        rows = [{**PD, "EID:Slt": address} for address in drives]
+        details = parse(answer({"/c0/v0": [{**VD, "DG/VD": "0/0"}], "PDs for VD 0": rows}))
+        for order in ([summary, details], [details, summary]):
+            (one,) = join(order).controllers[0].volumes
+            assert (set(one.members), one.members_untold) == (set(members), untold)
+
+
+@pytest.mark.parametrize(
+    ("data", "clause"),
+    [
+        ({"VD LIST": [{**VD, "DG/VD": "1/x"}]}, "DG/VD: 1/x"),
+        ({"/c0/v1": [{**VD, "DG/VD": "?"}]}, "DG/VD: ?"),
+        ({"VD LIST": [{**VD, "DG?VD": "1/1"}]}, "a row without DG/VD"),
+        ({"PD LIST": [{**PD, "EID:Slt": "252:?"}]}, "EID:Slt: 252:?"),
+        ({"PD LIST": [{**PD, "EID?Slt": "252:3"}]}, "a row without EID:Slt"),
+        ({"Virtual Drives": 2, "VD LIST": [{**VD, "DG/VD": "1/1"}]}, "Virtual Drives: 2, and 1 are listed"),
+        ({"Physical Drives": "2", "PD LIST": [{**PD, "EID:Slt": "252:1"}]}, "Physical Drives: 2, and 1 are listed"),
+    ],
+)
+def test_volumes_and_drives_that_cannot_be_named_are_lost(data: dict[str, t.Any], clause: str) -> None:
+    reading = parse(answer(data))
+    assert [said for said in reading.lost if clause in said]
+    assert set(reading.lost) <= set(reading.not_understood)
+    assert join([parse(answer({"PD LIST": []})), reading]).lost == reading.lost
+
+
+def test_a_drive_that_is_not_there_is_not_lost() -> None:
+    assert parse(answer({"PD LIST": [{**PD, "EID:Slt": "-"}]})).lost == ()

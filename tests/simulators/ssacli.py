@@ -312,7 +312,7 @@ def _parameter(kind: str, options: list[str]) -> tuple[str, str, str | None]:
             raise _syntax(option)
     if not found:
         raise _syntax(options[-1])
-    ((name, value),) = found.items()
+    name, value = next(iter(found.items()))
     if usage is not None and name != "drivewritecache":
         raise _syntax(f"usage={usage}")
     return name, value, usage

@@ -450,7 +450,8 @@ def choose_provider(drive: BlockDevice) -> str:
     """
     if drive.transport == "raid":
         raise BadInput(
-            f"{drive.path} belongs to the RAID controller ({drive.driver}), whose drives are not reached from here: describe them in raid_cache_controllers (role raid_cache). "
+            f"{drive.path} belongs to the RAID controller ({drive.driver}), whose drives are not reached from here: "
+            "describe them in raid_cache_controllers (role raid_cache). "
             "If the controller passes the drive through (JBOD, HBA mode), name the provider ata or scsi.",
             item=drive.path,
         )

@@ -16,6 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, plan, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import UNKNOWN
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.plan import LAYER
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import AUTO, ControllerWish, parse_controllers
 
@@ -32,7 +33,7 @@ Wish = t.TypeVar("Wish", bound=ControllerWish)
 class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
     """The caches of the RAID controllers of one host."""
 
-    name = plan.LAYER
+    name = LAYER
 
     def __init__(self, runner: Runner, providers: t.Sequence[Provider]) -> None:
         self.runner = runner

@@ -85,7 +85,7 @@ class SsaCli(provider.Provider):
     ) -> str | None:
         """Why these wishes cannot be met, or ``None``."""
         if isinstance(subject, Controller):
-            return next(filter(None, (_controller_objection(controller, name, value) for name, value in wishes.items())), None)
+            return next(filter(None, (_controller_objection(controller, name, value, controller_wishes) for name, value in wishes.items())), None)
         if isinstance(subject, Volume):
             return _volume_objection(controller, subject, wishes, controller_wishes)
         return f"cannot have {', '.join(wishes)}, since this controller has one policy per class of drives: set its drive_cache" if wishes else None
@@ -100,6 +100,23 @@ class SsaCli(provider.Provider):
         if attribute == "drive_cache" and isinstance(subject, Volume):
             return controller.drive_cache.get(_class_of_volumes(controller), UNKNOWN) == value
         return present == value
+
+    def side_effects(
+        self, controller: Controller, subject: provider.Subject, attribute: str, value: t.Any, controller_wishes: t.Mapping[str, t.Any]
+    ) -> t.Mapping[str, t.Any]:
+        """What the one switch of a volume for reading and writing sets besides."""
+        if not isinstance(subject, Volume) or attribute not in ("read", "write"):
+            return {}
+        # The ratio changes after the volumes, so it leaves writes alone only if it did before and will.
+        only_reads = controller.cache_ratio == 100 and controller_wishes.get("cache_ratio", 100) in (None, 100)
+        if attribute == "write":
+            if value in WRITES_BACK:
+                return {"read": READ_AHEAD}
+            return {} if only_reads and self.agrees(controller, subject, attribute, value) else {"read": NONE}
+        if value != READ_AHEAD or only_reads:
+            return {"write": WRITETHROUGH}
+        no_battery = controller_wishes.get("no_battery_write_cache") or controller.no_battery_write_cache
+        return {"write": WRITEBACK_ALWAYS if no_battery == ENABLED else WRITEBACK}
 
     def command(self, controller: Controller, subject: provider.Subject, attribute: str, value: t.Any) -> list[str]:
         """``ctrl slot=N modify …`` or ``ctrl slot=N ld N modify …``."""
@@ -134,11 +151,14 @@ def _class_of_volumes(controller: Controller) -> str:
     return "all" if "all" in controller.drive_cache else "configured"
 
 
-def _controller_objection(controller: Controller, attribute: str, value: t.Any) -> str | None:
+def _controller_objection(controller: Controller, attribute: str, value: t.Any, controller_wishes: t.Mapping[str, t.Any]) -> str | None:
     wish = f"cannot have {attribute}: {value}"
     if attribute == "cache_ratio":
         if not 0 <= int(value) <= 100:
             return f"{wish}, since it is a percentage of the cache for reading, from 0 to 100"
+        if controller.cache_ratio is None and controller_wishes.get("caching") and controller.cache.status == "not_configured":
+            # The first volume that is cached brings the ratio.
+            return None
         if controller.cache_ratio is None:
             return f"{wish}, since {_no_cache(controller) or 'it tells no cache ratio, so the ratio cannot be set now'}"
         return None

@@ -29,6 +29,10 @@ _TWO_FIELDS = frozenset({"array type", "disk name"})
 _ASIDE = re.compile(r"^(?:[#$]|=>|Detecting Controllers|Type \"|HP Array Configuration Utility|Smart Storage Administrator)")
 #: Words of both kinds of notices: an error ends the command, a warning does not.
 _NOTICE = re.compile(r"^\s*(Error|Warning):\s*(.*)$")
+_OBJECTS = ("physicaldrive ", "logicaldrive ", "logical drive:")
+#: Labels that only logical drives have, and those that only physical drives have.
+_OF_VOLUMES = frozenset({"caching", "array accelerator", "fault tolerance", "ld acceleration method"})
+_OF_DRIVES = frozenset({"firmware revision", "phy transfer rate", "drive configuration type"})
 _DEEPEST = 40
 _LONGEST = 2000
 
@@ -50,6 +54,8 @@ class Block:
     rest: str = ""
     parent: Block | None = None
     fields: dict[str, tuple[str, int]] = field(default_factory=dict)
+    #: Labels that came again, and kept their first value.
+    repeated: set[str] = field(default_factory=set)
 
     def within(self, kind: str) -> Block | None:
         """The nearest block of that kind around this one."""
@@ -87,6 +93,18 @@ class Outline:
         """The headings of controllers."""
         return self._by_owner.get((0, "controller"), [])
 
+    def lost(self) -> dict[int, str]:
+        """What cannot be named since its heading is damaged or gone, by its line: ``volume``, ``drive`` or ``controller``."""
+        found = {}
+        parents = {id(block.parent) for block in self.blocks if block.parent is not None}
+        for block in self.blocks:
+            kind = _lost_kind(block)
+            if kind is None and block.kind == "other" and block.parent is None and block.indent == 0 and id(block) in parents:
+                kind = "controller"
+            if kind is not None:
+                found[block.line] = kind
+        return found
+
     @property
     def ownerless(self) -> bool:
         """Whether there is something that belongs to no controller."""
@@ -122,11 +140,28 @@ def outline(text: str) -> Outline:
         block = _block(stripped, number, indent, open_blocks[-1] if open_blocks else None)
         if block.parent is None and block.kind != "controller":
             result.strange.append(quote(number, stripped))
-        if block.kind == "other" and stripped.lower().startswith(("physicaldrive ", "logicaldrive ", "logical drive:")):
+        if block.kind == "other" and stripped.lower().startswith(_OBJECTS):
             result.strange.append(quote(number, stripped))
         open_blocks.append(block)
         result.add(block)
     return result
+
+
+def _lost_kind(block: Block) -> str | None:
+    """What a block is or holds that it does not say."""
+    labels = block.fields.keys()
+    if block.kind == "other":
+        lower = block.text.lower()
+        if lower.startswith(_OBJECTS):
+            return "drive" if lower.startswith("physicaldrive ") else "volume"
+        return "volume" if labels & _OF_VOLUMES else "drive" if labels & _OF_DRIVES else None
+    if block.kind in ("volume", "array", "controller") and labels & _OF_DRIVES:
+        return "drive"
+    if block.kind in ("array", "controller", "drive") and labels & _OF_VOLUMES:
+        return "volume"
+    if block.kind == "volume" and block.repeated & _OF_VOLUMES:
+        return "volume"
+    return "drive" if block.kind == "drive" and block.repeated & _OF_DRIVES else None
 
 
 def quote(number: int, line: str) -> str:
@@ -164,4 +199,7 @@ def _keep(parent: Block, label: str, value: str, number: int) -> None:
     if second:
         _keep(parent, second.group(2), second.group(3).strip(), number)
         value = second.group(1).strip()
-    parent.fields.setdefault(label, (value, number))
+    if label in parent.fields:
+        parent.repeated.add(label)
+    else:
+        parent.fields[label] = (value, number)

@@ -143,6 +143,9 @@ _CACHING = ("caching", "array accelerator")
 _LAST_LABELS = ("drive type", "ld acceleration method", "phy count", "phy transfer rate")
 
 
+_CALLED = {"volume": "logical drive", "drive": "physical drive", "controller": "controller"}
+
+
 def parse(text: str) -> Reading:
     """Any output of the tool; never raises. Errors, help and the answers of ``modify`` (which are empty) describe no controller."""
     return _parse(text, whole=False)
@@ -165,13 +168,18 @@ def _parse(text: str, *, whole: bool) -> Reading:
     doubts = [*tree.strange, *(f"the tool says: {error}" for error in tree.errors)]
     cut = [] if text.endswith("\n") else [f"{quote(text.count(chr(10)) + 1, text[text.rfind(chr(10)) + 1 :])} is the last and does not end"]
     controllers: dict[str, Controller] = {}
+    lines = {block.line: block.text for block in tree.blocks}
+    lost = [f"{quote(line, lines[line])}: a {_CALLED[kind]} that is not named here" for line, kind in tree.lost().items()]
+    doubts += lost
     for head in heads:
         if head.key in controllers:
-            doubts.append(f"{quote(head.line, head.text)} tells of slot {head.key} again")
+            # One of them may be another one whose slot is damaged.
+            lost.append(f"{quote(head.line, head.text)} tells of slot {head.key} again")
+            doubts.append(lost[-1])
             continue
         cut += _missing(tree, head, whole=whole)
-        controllers[head.key] = _ControllerReader(tree, head, doubts).read()
-    return Reading(tuple(controllers.values()), (*doubts, *cut), complete=not cut and not tree.ownerless)
+        controllers[head.key] = _ControllerReader(tree, head, doubts, lost).read()
+    return Reading(tuple(controllers.values()), (*doubts, *cut), complete=not cut and not tree.ownerless, lost=tuple(lost))
 
 
 def says_no_controller(text: str) -> bool:
@@ -213,9 +221,10 @@ def _ends_like(last: Block, first: Block) -> bool:
 class _ControllerReader:
     """One controller of a tree; what is known by its label and has a strange value goes to ``doubts``."""
 
-    def __init__(self, tree: Outline, head: Block, doubts: list[str]) -> None:
+    def __init__(self, tree: Outline, head: Block, doubts: list[str], lost: list[str]) -> None:
         self.head = head
         self.doubts = doubts
+        self.lost = lost
         self.arrays = tree.of("array", head)
         self.volumes = tree.of("volume", head)
         self.drives = tree.of("drive", head)
@@ -225,6 +234,8 @@ class _ControllerReader:
             volume = block.within("volume")
             if volume is not None:
                 self.listed_in.setdefault(volume.line, []).append(block.key)
+        unnamed = tree.lost()
+        self.unnamed = [block for block in tree.of("other", head) if unnamed.get(block.line) == "drive"]
         self.data_drives: dict[int, list[str]] = {}
         for block in self.drives:
             array = block.within("array")
@@ -362,11 +373,16 @@ class _ControllerReader:
             "drive_devices": {address: path for address, path in devices.items() if path.startswith("/dev/")},
         }
 
+    def _lose(self, said: str) -> None:
+        """Something that may be another one whose name is damaged."""
+        self.doubts.append(said)
+        self.lost.append(said)
+
     def _volumes(self, controller: Controller) -> tuple[Volume, ...]:
         volumes: dict[str, Volume] = {}
         for block in self.volumes:
             if block.key in volumes:
-                self.doubts.append(f"{quote(block.line, block.text)} tells of logical drive {block.key} again")
+                self._lose(f"{quote(block.line, block.text)} tells of logical drive {block.key} again")
             else:
                 volumes[block.key] = self._volume(block, controller)
         return tuple(volumes.values())
@@ -377,6 +393,7 @@ class _ControllerReader:
             self.doubts.append(f"{quote(block.line, block.text)} belongs to no array")
         size, level, status = self._summary_of_volume(block)
         read, write = self._caching(block, controller)
+        members, untold = self._members(block, array)
         path = (block.value("disk name") or "").split()
         wwn = block.value("unique identifier") or ""
         return Volume(
@@ -389,7 +406,8 @@ class _ControllerReader:
             read=read,
             write=write,
             drive_cache=controller.drive_cache.get("all", controller.drive_cache.get("configured", UNKNOWN)),
-            members=self._members(block, array),
+            members=members,
+            members_untold=untold,
             os_device=path[0] if path and path[0].startswith("/dev/") else None,
             array=array.key if array is not None else None,
             acceleration=self._word(block, "ld acceleration method", ACCELERATIONS),
@@ -429,10 +447,17 @@ class _ControllerReader:
             return Policy(READ_AHEAD, UNKNOWN), Policy(word, UNKNOWN)
         return Policy(READ_AHEAD, NONE), Policy(word, WRITETHROUGH)
 
-    def _members(self, block: Block, array: Block | None) -> tuple[str, ...]:
-        """The drives of its mirror or parity groups, else all data drives of its array."""
-        grouped = self.listed_in.get(block.line) or (self.data_drives.get(array.line, []) if array is not None else [])
-        return tuple(dict.fromkeys(grouped))
+    def _members(self, block: Block, array: Block | None) -> tuple[tuple[str, ...], int]:
+        """The drives of its mirror or parity groups, else all data drives of its array; and how many more cannot be named."""
+        grouped = self.listed_in.get(block.line, [])
+        unnamed = sum(one.within("volume") is block for one in self.unnamed)
+        if grouped or unnamed:
+            return tuple(dict.fromkeys(grouped)), unnamed
+        if array is None:
+            # Its array, and with it every drive, is not known.
+            return (), 1
+        unnamed = sum(one.within("array") is array and one.within("volume") is None for one in self.unnamed)
+        return tuple(dict.fromkeys(self.data_drives.get(array.line, []))), unnamed
 
     def _drives(self) -> tuple[Drive, ...]:
         drives: dict[str, Drive] = {}
@@ -441,7 +466,7 @@ class _ControllerReader:
             listed.setdefault(block.key, block)
         for block in self.drives:
             if block.key in drives:
-                self.doubts.append(f"{quote(block.line, block.text)} tells of drive {block.key} again")
+                self._lose(f"{quote(block.line, block.text)} tells of drive {block.key} again")
             else:
                 drives[block.key] = self._drive(block, listed.get(block.key))
         for address, block in listed.items():

@@ -152,7 +152,7 @@ class Reader:
         said = squeezed(word(value))
         if said.startswith("degraded"):
             return CHARGING if "charging" in said else DEGRADED
-        return self.known(HEALTH, "State", word(value).split("(")[0])
+        return self.known(HEALTH, "State", word(value).partition("(")[0])
 
     # Parts that all four tools print alike
 

@@ -95,7 +95,7 @@ class Output:
     def version(self) -> str:
         """The version of the tool, for example ``007.1616.0000.0000``; empty if it is not printed."""
         for answer in self.answers:
-            found = word(answer.status.get("CLI Version")).split(" ")[0]
+            found = word(answer.status.get("CLI Version")).partition(" ")[0]
             if found:
                 return found
         return ""

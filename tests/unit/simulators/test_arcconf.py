@@ -459,7 +459,7 @@ def test_maxcache_container_is_made_used_flushed_and_deleted() -> None:
     assert values(tool, "MaxCache Dirty Status", "GETCONFIG 1 MC") == ["Dirty"]
     refused(tool, "DELETE 1 MAXCACHE", "Please wait for the flushing to complete")
     done(tool, "SETMAXCACHE 1 LOGICALDRIVE 1 WRITECACHE DISABLE")
-    assert [values(tool, "maxCache Status")[0] for _ in range(5)] == ["Dirty", "Dirty", "Dirty", "Clean", "Clean"]
+    assert [values(tool, "maxCache Status")[0] for _turn in range(5)] == ["Dirty", "Dirty", "Dirty", "Clean", "Clean"]
     done(tool, "DELETE 1 MAXCACHE")
     assert "No maxCache 3.0 found" in done(tool, "GETCONFIG 1 MC")
     assert values(tool, "maxCache read cache setting") == ["Disabled", "Disabled"]
@@ -471,7 +471,7 @@ def test_flushing_takes_as_many_readings_as_asked_for_and_a_policy_starts_it() -
     done(tool, "SETMAXCACHE 1 LOGICALDRIVE 0 WRITECACHE ENABLE")
     done(tool, "SETMAXCACHE 1 LOGICALDRIVE 0 MAXCACHEWRITEPOLICY WT")
     refused(tool, "DELETE 1 MAXCACHE", "Please wait for the flushing to complete")
-    assert [values(tool, "maxCache Status")[0] for _ in range(2)] == ["Dirty", "Clean"]
+    assert [values(tool, "maxCache Status")[0] for _turn in range(2)] == ["Dirty", "Clean"]
     done(tool, "SETMAXCACHE 1 LOGICALDRIVE 0 MAXCACHEWRITEPOLICY WB")
     assert values(tool, "maxCache Status") == ["Dirty"]
 
@@ -532,7 +532,7 @@ def test_maxcache_of_smartraid() -> None:
     refused(tool, words, "")
     refused(tool, "DELETE 1 MAXCACHE 2 noprompt", "Please wait for the flushing to complete")
     done(tool, "SETMAXCACHE 1 LOGICALDRIVE 0 MAXCACHEWRITEPOLICY WT nologs")
-    assert [values(tool, "maxCache state", "GETCONFIG 1 MC")[0] for _ in range(4)] == ["Dirty", "Dirty", "Dirty", "Clean"]
+    assert [values(tool, "maxCache state", "GETCONFIG 1 MC")[0] for _turn in range(4)] == ["Dirty", "Dirty", "Dirty", "Clean"]
     done(tool, "SETSTATE 1 MAXCACHE 2 OPTIMAL")
     done(tool, "DELETE 1 MAXCACHE 2 noprompt")
     assert "No maxCache Array found" in done(tool, "GETCONFIG 1 MC")

@@ -437,7 +437,7 @@ def test_damage_never_raises(shared_corpus: pathlib.Path, data: st.DataObject) -
         lines[first], lines[second] = lines[second], lines[first]
         text = "\n".join(lines)
     elif kind == "flip":
-        for _ in range(5):
+        for _turn in range(5):
             place = data.draw(st.integers(0, len(text) - 1))
             text = text[:place] + data.draw(st.characters()) + text[place + 1 :]
     elif kind == "splice":

@@ -266,3 +266,44 @@ def test_every_capture_through_the_provider(shared_corpus: pathlib.Path) -> None
             for volume in controller.volumes:
                 assert provider().agrees(controller, volume, "read", "read_ahead")
                 assert objection(controller, volume, write="writethrough", read="none") is None
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "present", "wished", "also"),
+    [
+        ("read", "read_ahead", {}, {}, {"write": "writeback"}),
+        ("read", "read_ahead", {"no_battery_write_cache": "enabled"}, {}, {"write": "writeback_always"}),
+        ("read", "read_ahead", {}, {"no_battery_write_cache": "enabled"}, {"write": "writeback_always"}),
+        ("read", "read_ahead", {"no_battery_write_cache": "enabled"}, {"no_battery_write_cache": "disabled"}, {"write": "writeback"}),
+        ("read", "none", {}, {}, {"write": "writethrough"}),
+        ("write", "writeback", {}, {}, {"read": "read_ahead"}),
+        ("write", "writeback_always", {}, {}, {"read": "read_ahead"}),
+        ("write", "writethrough", {}, {}, {"read": "none"}),
+        # With the whole cache for reading, caching leaves writes alone, if it stays so.
+        ("read", "read_ahead", {"cache_ratio": 100}, {}, {"write": "writethrough"}),
+        ("read", "read_ahead", {"cache_ratio": 100}, {"cache_ratio": 100}, {"write": "writethrough"}),
+        ("read", "read_ahead", {"cache_ratio": 100}, {"cache_ratio": 10}, {"write": "writeback"}),
+        ("read", "read_ahead", {"cache_ratio": 10}, {"cache_ratio": 100}, {"write": "writeback"}),
+        ("write", "writethrough", {"cache_ratio": 100}, {}, {}),
+        ("drive_cache", "enabled", {}, {}, {}),
+    ],
+)
+def test_one_switch_sets_reading_and_writing(attribute: str, value: str, present: dict[str, t.Any], wished: dict[str, t.Any], also: dict[str, str]) -> None:
+    card = dataclasses.replace(NEW, **present)
+    assert provider().side_effects(card, PLAIN, attribute, value, wished) == also
+    assert provider().side_effects(card, card, "cache_ratio", 10, wished) == {}
+
+
+def test_the_ratio_comes_with_the_first_volume_that_is_cached() -> None:
+    card = dataclasses.replace(NEW, cache=CacheModule("not_configured"), cache_ratio=None)
+    assert "no logical drive has caching enabled" in (objection(card, card, {"caching": False}, cache_ratio=10) or "")
+    assert objection(card, card, {"caching": True}, cache_ratio=10) is None
+    broken = dataclasses.replace(card, cache=CacheModule("permanently_disabled"))
+    assert objection(broken, broken, {"caching": True}, cache_ratio=10)
+
+
+@pytest.mark.parametrize("rc", [0, 1])
+def test_a_ratio_that_needs_a_battery_is_refused_in_the_words_of_the_tool(rc: int) -> None:
+    text = "\nError: This operation is not supported with the current configuration.\n       Reason: No battery\n\n"
+    judged = provider().judge(Completed(("ssacli",), rc, text, ""))
+    assert (judged.ok, judged.said) == (False, "This operation is not supported with the current configuration. Reason: No battery")

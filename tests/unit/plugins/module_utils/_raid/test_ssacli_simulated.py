@@ -153,3 +153,15 @@ def test_64_volumes_are_one_read() -> None:
     tool = provider("HPE Smart Array P408i-a SR Gen10", volumes=64, drives=64)
     assert len(read(tool).volumes) == 64
     assert tool.runner.calls == [("ctrl", "all", "show", "config", "detail")]
+
+
+def test_a_cache_without_a_battery_is_not_divided_for_writing_and_the_tool_says_so() -> None:
+    tool = provider("Smart Array P410i")
+    before = read(tool)
+    assert (before.protection.protects is True, before.no_battery_write_cache) == (False, "disabled")
+    assert tool.objection(before, before, {"cache_ratio": 25}, {"cache_ratio": 25}) is None
+    with pytest.raises(CommandFailed, match=r"controller: ssacli refused .*cacheratio=25/75.*This operation is not supported.*without a battery"):
+        tool.send(tool.command(before, before, "cache_ratio", 25), "controller")
+    tool.send(tool.command(before, before, "no_battery_write_cache", "enabled"), "controller")
+    tool.send(tool.command(before, before, "cache_ratio", 25), "controller")
+    assert read(tool).cache_ratio == 25

@@ -470,3 +470,62 @@ def test_a_cut_configuration_is_noticed_or_harmless(shared_corpus: pathlib.Path,
 @given(text=st.text(max_size=400))
 def test_any_text_is_survived(text: str) -> None:
     assert isinstance(parse(text), Reading)
+
+
+# What is lost
+
+DETAILS = "      physicaldrive 1I:1:1\n         Status: OK\n"
+GROUPED = "            physicaldrive 1I:1:2 (port 1I:box 1:bay 2, SAS SSD, 800 GB, OK)\n"
+
+
+@pytest.mark.parametrize("heading", ["Logical Drive: ?", "Log?cal Drive: 7", "Logical Drive 7", "l\x00gicaldrive", None])
+def test_a_logical_drive_whose_heading_is_damaged_is_lost(heading: str | None) -> None:
+    reading = parse(NEW.replace("      Logical Drive: 7\n", "" if heading is None else f"      {heading}\n"))
+    assert reading.controllers[0].volumes == ()
+    assert [said for said in reading.lost if "logical drive" in said]
+    assert set(reading.lost) <= set(reading.not_understood)
+
+
+@pytest.mark.parametrize("heading", ["physicaldrive ?", "physicaldrive 1I:1:?", "phys?caldrive 1I:1:1", None])
+def test_a_physical_drive_whose_heading_is_damaged_is_lost(heading: str | None) -> None:
+    reading = parse(NEW.replace(DETAILS, f"{'' if heading is None else f'      {heading}'}\n         Status: OK\n"))
+    assert [said for said in reading.lost if "physical drive" in said]
+    assert set(reading.lost) <= set(reading.not_understood)
+
+
+@pytest.mark.parametrize("model", ["HPE Smart Array P000i-a SR Gen10 in Sl?t 4", "HPE Smart Array in Slot ?", "?"])
+def test_a_controller_whose_heading_is_damaged_is_lost(model: str) -> None:
+    other = NEW.replace("HPE Smart Array P000i-a SR Gen10 in Slot 3 (Embedded)", model)
+    reading = parse(NEW + other)
+    assert [one.id for one in reading.controllers] == ["3"]
+    assert [said for said in reading.lost if "a controller that is not named here" in said]
+    assert not reading.complete
+
+
+def test_what_is_told_again_may_be_another_one() -> None:
+    assert any("tells of slot 3 again" in said for said in parse(NEW + NEW).lost)
+    second = NEW[NEW.index("      Logical Drive: 7") : NEW.index("      physicaldrive 1I:1:1\n")]
+    assert any("tells of logical drive 7 again" in said for said in parse(NEW.replace(DETAILS, second + DETAILS)).lost)
+    assert any("tells of drive 1I:1:1 again" in said for said in parse(NEW.replace("      physicaldrive 1I:1:2\n", "      physicaldrive 1I:1:1\n")).lost)
+
+
+def test_members_that_cannot_be_named_are_counted() -> None:
+    (one,) = parse(NEW.replace(GROUPED, "            physicaldrive 1I:?:2 (port 1I:box 1:bay 2)\n")).controllers[0].volumes
+    assert (one.members, one.members_untold) == (("1I:1:1",), 1)
+    start, end = NEW.index("         Mirror Group 1"), NEW.index("         Drive Type: Data\n")
+    ungrouped = NEW[:start] + NEW[end:]
+    (one,) = parse(ungrouped).controllers[0].volumes
+    assert (one.members, one.members_untold) == (("1I:1:1", "1I:1:2"), 0)
+    (one,) = parse(ungrouped.replace("      physicaldrive 1I:1:1\n", "      physicaldrive 1?:1:1\n")).controllers[0].volumes
+    assert (one.members, one.members_untold) == (("1I:1:2",), 1)
+    (one,) = parse(ungrouped.replace("   Array: A\n", "   Arr?y: A\n")).controllers[0].volumes
+    assert (one.members, one.members_untold) == ((), 1)
+
+
+def test_what_real_outputs_tell_is_not_lost(shared_corpus: pathlib.Path) -> None:
+    paths = sorted((shared_corpus / "ssacli").iterdir())
+    assert paths
+    for path in paths:
+        reading = parse(path.read_text(encoding="utf-8", errors="replace"))
+        assert reading.lost == (), path.name
+        assert all(volume.members_untold == 0 for one in reading.controllers for volume in one.volumes), path.name

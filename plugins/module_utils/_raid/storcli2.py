@@ -145,6 +145,10 @@ class _Generation8:
         policies, members = self.reader.topology(self.data, "Span")
         self.reader.count(self.data, "Virtual Drives", ("VD LIST",))
         self.reader.count(self.data, "Physical Drives", ("PD LIST",))
+        self.reader.unique(rows(self.data.get("VD LIST")), "DG/VD")
+        self.reader.unique(rows(self.data.get("PD LIST")), "EID:Slt")
+        self.reader.unique((section(entry.get("VD Info")) for entry in rows(self.data.get("Virtual Drives"))), "DG/VD")
+        self.reader.unique((section(entry.get("Drive Information")) for entry in rows(self.data.get("Drives List"))), "EID:Slt")
         for row in rows(self.data.get("VD LIST")):
             self._add(found, row, {}, ())
         for entry in rows(self.data.get("Virtual Drives")):

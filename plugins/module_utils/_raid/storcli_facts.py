@@ -121,6 +121,16 @@ class Reader:
         if said is not None and listed and sum(listed) < said:
             self.lose(f"{label}: {said}, and {sum(listed)} are listed")
 
+    def unique(self, listed: t.Iterable[Data], label: str) -> None:
+        """Whether each name comes once in a list; of two that are alike, one may be another one whose name is damaged."""
+        seen: set[str] = set()
+        for row in listed:
+            name = squeezed(word(row.get(label)))
+            name = name.rpartition("/")[2] if label == "DG/VD" else name
+            if name in seen and name not in ("", "-"):
+                self.lose(f"{label}: {word(row.get(label))}, twice in one list")
+            seen.add(name)
+
     def not_understood(self, label: str, value: str) -> None:
         """A known label with an unknown value."""
         found = re.search(re.escape(label) + r".{0,6}?" + re.escape(value), self.output.text) or re.search(re.escape(value), self.output.text)
@@ -357,6 +367,10 @@ class _Generation7:
         policies, members = self.reader.topology(self.data, "Arr")
         self.reader.count(self.data, "Virtual Drives", ("VD LIST",))
         self.reader.count(self.data, "Physical Drives", ("PD LIST",))
+        self.reader.unique(rows(self.data.get("VD LIST")), "DG/VD")
+        self.reader.unique(rows(self.data.get("PD LIST")), "EID:Slt")
+        self.reader.unique((row for key, value in self.data.items() if _VOLUME_KEY.match(key) for row in rows(value)), "DG/VD")
+        self.reader.unique((row for key, value in self.data.items() if _is_drive_key(key) for row in rows(value)), "EID:Slt")
         listed = list(rows(self.data.get("VD LIST"))) + list(rows(self.data.get("Virtual Drives")))
         for key, value in self.data.items():
             if _VOLUME_KEY.match(key):

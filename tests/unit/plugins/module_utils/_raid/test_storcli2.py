@@ -270,6 +270,8 @@ def test_members_without_a_readable_address_are_counted(place: str) -> None:
         ({"VD LIST": [{**row(), "DG/VD": "0/x"}]}, "DG/VD: 0/x"),
         ({"Virtual Drives": [{**VOLUME, "VD Info": {**row(), "DG/VD": "x"}}]}, "DG/VD: x"),
         ({"PD LIST": [{**DRIVE, "EID:Slt": "x:0"}]}, "EID:Slt: x:0"),
+        ({"VD LIST": [row(1), row(1)]}, "DG/VD: 0/1, twice in one list"),
+        ({"Virtual Drives": [VOLUME, VOLUME]}, "DG/VD: 0/1, twice in one list"),
         ({"Virtual Drives": 2, "VD LIST": [row()]}, "Virtual Drives: 2, and 1 are listed"),
     ],
 )

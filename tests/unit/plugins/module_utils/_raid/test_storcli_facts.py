@@ -459,6 +459,9 @@ def test_member_that_one_list_lacks_is_told_by_the_other() -> None:
         ({"VD LIST": [{**VD, "DG?VD": "1/1"}]}, "a row without DG/VD"),
         ({"PD LIST": [{**PD, "EID:Slt": "252:?"}]}, "EID:Slt: 252:?"),
         ({"PD LIST": [{**PD, "EID?Slt": "252:3"}]}, "a row without EID:Slt"),
+        ({"VD LIST": [{**VD, "DG/VD": "1/1"}, {**VD, "DG/VD": "2/1"}]}, "DG/VD: 2/1, twice in one list"),
+        ({"PD LIST": [{**PD, "EID:Slt": "252:1"}, {**PD, "EID:Slt": "252: 1"}]}, "EID:Slt: 252: 1, twice in one list"),
+        ({"/c0/v1": [{**VD, "DG/VD": "1/1"}], "/c0/v2": [{**VD, "DG/VD": "2/1"}]}, "DG/VD: 2/1, twice in one list"),
         ({"Virtual Drives": 2, "VD LIST": [{**VD, "DG/VD": "1/1"}]}, "Virtual Drives: 2, and 1 are listed"),
         ({"Physical Drives": "2", "PD LIST": [{**PD, "EID:Slt": "252:1"}]}, "Physical Drives: 2, and 1 are listed"),
     ],
@@ -472,3 +475,12 @@ def test_volumes_and_drives_that_cannot_be_named_are_lost(data: dict[str, t.Any]
 
 def test_a_drive_that_is_not_there_is_not_lost() -> None:
     assert parse(answer({"PD LIST": [{**PD, "EID:Slt": "-"}]})).lost == ()
+
+
+def test_what_real_outputs_tell_is_not_lost(shared_corpus: pathlib.Path) -> None:
+    paths = [path for folder in ("storcli", "perccli") for path in sorted((shared_corpus / folder).iterdir())]
+    assert paths
+    for path in paths:
+        reading = parse(path.read_bytes().decode("utf-8", errors="replace"))
+        assert reading.lost == (), path.name
+        assert all(one.members_untold == 0 for controller in reading.controllers for one in controller.volumes), path.name

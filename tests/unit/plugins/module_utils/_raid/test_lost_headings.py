@@ -1,0 +1,53 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One character of garbage in the name of a volume or drive: it is still there, or it is said that something is lost."""
+
+from __future__ import annotations
+
+import pathlib
+import random
+import re
+import typing as t
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf, ssacli, storcli, storcli2
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Reading
+
+ROWS = r'"DG/VD" *: *"[^"]*"|"EID:Slt" *: *"[^"]*"'
+#: Parser, folders of the corpus, what names volumes and drives.
+TOOLS: dict[str, tuple[t.Callable[[str], Reading], tuple[str, ...], str]] = {
+    "arcconf": (arcconf.parse, ("arcconf",), r"^\s*(?:Logical (?:device|drive) number \d+|Device #\d+)\s*$|Reported Channel.*"),
+    "ssacli": (ssacli.parse, ("ssacli",), r"^\s*(?:Logical Drive: .*|logicaldrive .*|physicaldrive [^(]*|.* in Slot \d+.*)$"),
+    "storcli": (storcli.parse, ("storcli", "perccli"), ROWS),
+    "storcli2": (storcli2.parse, ("storcli2",), ROWS),
+}
+LARGEST = 60_000
+GARBAGE = "x?:#\x007"
+
+
+def named(reading: Reading) -> int:
+    return sum(len(one.volumes) + len(one.drives) for one in reading.controllers)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_nothing_disappears_without_a_word(tool: str, shared_corpus: pathlib.Path) -> None:
+    parse, folders, pattern = TOOLS[tool]
+    chance, tried = random.Random(7), 0
+    for path in (path for folder in folders for path in sorted((shared_corpus / folder).iterdir()) if path.stat().st_size <= LARGEST):
+        text = path.read_bytes().decode("utf-8", errors="replace")
+        whole, found = parse(text), list(re.finditer(pattern, text, re.MULTILINE))
+        if whole.lost or path.name == "c0-vall-show-all_24vd.json":
+            # The drives of volumes that share a group come more than once there; the list of drives is another answer.
+            continue
+        for match in chance.sample(found, min(4, len(found))):
+            at = chance.choice([index for index in range(*match.span()) if text[index] not in ' \n"'])
+            damaged = text[:at] + chance.choice(GARBAGE) + text[at + 1 :]
+            reading = parse(damaged)
+            assert named(reading) >= named(whole) or reading.lost or not reading.complete, (path.name, damaged[at - 40 : at + 40])
+            assert set(reading.lost) <= set(reading.not_understood)
+            tried += 1
+    assert tried > 10

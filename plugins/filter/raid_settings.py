@@ -53,7 +53,12 @@ def _removed(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
     absent = [one for one in entry.get("cache_volumes") or [] if one.get("state") == "absent"]
     if not absent:
         return None
-    return {**{name: entry[name] for name in (*_WHO, "flush_timeout") if name in entry}, "cache_volumes": absent}
+    kept = {str(one.get("data_volume") or "") for one in entry["cache_volumes"] if one.get("state") != "absent"}
+    if kept & {str(one.get("data_volume") or "") for one in absent}:
+        # Told apart between two calls, this would be deleted and made anew in every run.
+        raise AnsibleFilterError("raid_settings: cache_volumes has one cache volume twice, once with state: absent: write it once.")
+    # The pool that shall have SSDs cannot be absent: the module says that, if it hears both.
+    return {**{name: entry[name] for name in (*_WHO, "flush_timeout", "pool_drives") if entry.get(name)}, "cache_volumes": absent}
 
 
 def _kept(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-_MODULE = "cachefleet.storage.raid_cache"
+_MODULE, _SSD_MODULE = "cachefleet.storage.raid_cache", "cachefleet.storage.raid_maxcache"
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def _runs(check):
     return [results for results in converging if any(result["module"] == _MODULE for result in results)]
 
 
-def _told(results, name):
-    return [(result["changed"], result["actions"], result["diff"]) for result in results if result["host"] == name and result["module"] == _MODULE]
+def _told(results, name, module=_MODULE):
+    return [(result["changed"], result["actions"], result["diff"]) for result in results if result["host"] == name and result["module"] == module]
 
 
 def _calls(host, tool):
@@ -69,6 +69,58 @@ def test_the_tool_says_what_was_asked_of_an_adaptec(host, name):
     assert "Global Physical Device Write Cache Policy: Disabled" in output
 
 
+def test_a_check_predicts_the_ssd_cache_and_a_second_run_leaves_it(name):
+    if name != "node1":
+        assert _told(_runs(False)[0], name, _SSD_MODULE) == []
+        return
+    predicted, done = _told(_runs(True)[0], name, _SSD_MODULE), _told(_runs(False)[0], name, _SSD_MODULE)
+    assert predicted == done
+    assert [action.split(" (")[0] for action in done[0][1]] == [
+        "Create a maxCache volume",
+        "Set the maxCache flush and fetch rate of controller 1",
+        "Set the maxCache read/write balance of controller 1",
+        "Set maxCache read of volume volume1 of controller 1",
+        "Set maxCache write of volume volume1 of controller 1",
+    ]
+    assert _told(_runs(False)[1], name, _SSD_MODULE) == [(False, [], {"before": {}, "after": {}})]
+
+
+def _lines(output, label):
+    """What stands behind a label, wherever it is."""
+    pairs = [line.split(":", 1) for line in output.splitlines() if ":" in line]
+    return [value.strip() for key, value in pairs if key.strip().lower() == label.lower()]
+
+
+def test_the_tool_says_what_was_asked_of_the_ssd_cache(host, name):
+    if name != "node1":
+        pytest.skip("this machine has another card")
+    output = host.run("/usr/Arcconf/arcconf GETCONFIG 1 AL").stdout
+    assert _lines(output, "maxCache read cache setting") == ["Disabled", "Enabled"]
+    assert _lines(output, "maxCache write cache setting") == ["Disabled", "Enabled"]
+    assert _lines(output, "maxCache write cache policy") == ["Instant Write Back"]
+    assert _lines(output, "maxCache flush and fetch rate") == ["200"]
+    assert _lines(output, "maxCache Read, Write Balance Factor") == ["5,4"]
+    device = output[output.index("Maxcache device number 100") :]
+    assert (_lines(device, "RAID level")[0], _lines(device, "Status of MaxCache")) == ("1", ["Optimal"])
+    # The free SSDs are in slots 8 to 10: two are in it, and the third is left alone.
+    assert [slot for slot in (8, 9, 10) if f"SSD, Enclosure:0, Slot:{slot})" in device] == [8, 9]
+
+
+def test_an_ssd_cache_was_deleted_only_after_it_was_clean(host, name):
+    if name != "node1":
+        pytest.skip("this machine has another card")
+    calls = _calls(host, "arcconf")
+    words = [" ".join(call) for call in calls]
+    # The converging run creates, the side effect deletes and the role creates again.
+    changing = [(index, call[0]) for index, call in enumerate(calls) if call[0] in ("CREATE", "DELETE")]
+    assert [word for _index, word in changing] == ["CREATE", "DELETE", "CREATE"]
+    deleted = changing[1][0]
+    off = max(index for index, line in enumerate(words[:deleted]) if line.startswith("SETMAXCACHE 1 LOGICALDRIVE 1 WRITECACHE DISABLE"))
+    assert [line for line in words[off + 1 : deleted] if not line.startswith(("LIST", "GETCONFIG 1 AL"))] == []
+    assert sum(line.startswith("GETCONFIG") for line in words[off:deleted]) >= 2
+    assert not any("FORCE" in line.upper() or (" 18 " in f"{line} " and line.startswith("CREATE")) for line in words)
+
+
 def test_the_tool_says_what_was_asked_of_a_perc(host, name):
     if name != "node2":
         pytest.skip("this machine has another card")
@@ -87,7 +139,7 @@ def test_the_tools_say_what_was_asked_of_smart_arrays(host, name):
     if name != "node2":
         pytest.skip("this machine has another card")
     smartraid = host.run("/usr/Arcconf/arcconf GETCONFIG 1 AL").stdout
-    assert [line.split(":")[1].strip() for line in smartraid.splitlines() if line.strip().startswith("Caching ")] == ["Disabled"] * 2
+    assert [line.split(":")[1].strip() for line in smartraid.splitlines() if line.strip().startswith("Caching ")] == ["Enabled", "Disabled"]
     assert [line.split(":")[1].strip() for line in smartraid.splitlines() if line.strip().startswith("Read Cache Percentage")] == ["20 percent"]
     hpe = host.run("ssacli ctrl all show config detail").stdout
     assert [line.split(":")[1].strip() for line in hpe.splitlines() if line.strip().startswith("Caching:")] == ["Enabled", "Disabled"]

@@ -61,6 +61,19 @@ def test_only_caches_that_go_are_removed_first():
     assert raid_settings([gone], "removed_ssd_cache") == [{"id": 1, "flush_timeout": 60, "cache_volumes": [{"state": "absent", "data_volume": "a"}]}]
 
 
+@pytest.mark.parametrize("present", [{"drives": ["0,1"]}, {"state": "present", "drives": ["0,1"], "data_volume": None}])
+def test_a_cache_that_shall_be_there_and_be_absent_is_not_rebuilt_in_every_run(present):
+    with pytest.raises(AnsibleFilterError, match="write it once"):
+        raid_settings([{"maxcache": {"cache_volumes": [{"state": "absent"}, present]}}], "removed_ssd_cache")
+    other = {"state": "absent", "data_volume": "b"}
+    assert raid_settings([{"maxcache": {"cache_volumes": [other, present]}}], "removed_ssd_cache") == [{"cache_volumes": [other]}]
+
+
+def test_a_pool_that_shall_be_absent_and_have_ssds_is_told_as_one():
+    mine = {"id": "0", "maxcache": {"cache_volumes": [{"state": "absent"}], "pool_drives": ["0,1"]}}
+    assert raid_settings([mine], "removed_ssd_cache") == [{"id": "0", "cache_volumes": [{"state": "absent"}], "pool_drives": ["0,1"]}]
+
+
 def test_a_controller_without_ssd_cache_has_no_part_in_it():
     assert raid_settings([{"id": 0, "volumes": [{"id": "all", "write": "writeback", "maxcache": None}]}], "ssd_cache") == []
     assert raid_settings([], "policies") == []

@@ -178,5 +178,6 @@ def test_everything_that_the_role_takes_of_ssd_caches_reaches_the_module(role):
     assert handed["volumes"][0]["allow_unprotected"] == "the one of maxcache"
     assert handed["allow_unprotected"] == controller["maxcache"]["allow_unprotected"]
     controller["maxcache"]["cache_volumes"][0]["state"] = "absent"
+    del controller["maxcache"]["pool_drives"]
     (removed,) = raid_settings([controller], "removed_ssd_cache")
     assert set(removed) == {"provider", "tool_path", "id", "serial", "flush_timeout", "cache_volumes"}

@@ -23,7 +23,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     DIRECT,
     DISABLED,
     NONE,
+    READ_AHEAD,
     UNKNOWN,
+    WRITES_BACK,
     WRITETHROUGH,
     Controller,
     Drive,
@@ -52,8 +54,31 @@ def plan(host: Host, wanted: t.Sequence[ControllerWish]) -> tuple[list[Step], li
     targets, notes = settable(host, wanted)
     for target in targets:
         danger.check(target)
+        _check_ratio_is_kept(target, targets)
     steps = [step for phase in range(4) for target in targets for step in _steps(target, phase)]
     return steps, notes
+
+
+def _check_ratio_is_kept(target: Target, targets: t.Sequence[Target]) -> None:
+    """
+    :raises BadInput: for a cache ratio where no volume will be cached: arcconf then sets it to 100 percent for reading by itself.
+    """
+    if "cache_ratio" not in target.settings or not target.controller.volumes:
+        return
+    wished = {id(other.subject): other.settings for other in targets if isinstance(other.subject, Volume)}
+    if not any(_will_cache(volume, wished.get(id(volume), {})) for volume in target.controller.volumes):
+        raise BadInput(
+            f"{target.called} cannot keep cache_ratio: {target.settings['cache_ratio']}, since none of its volumes will be cached: "
+            "leave the ratio out, or cache a volume.",
+            item=target.item,
+        )
+
+
+def _will_cache(volume: Volume, settings: t.Mapping[str, t.Any]) -> bool:
+    if "write" in settings or "read" in settings:
+        return settings.get("write") in WRITES_BACK or settings.get("read") == READ_AHEAD
+    # What is not told may be cached.
+    return volume.read.configured != NONE or volume.write.configured != WRITETHROUGH
 
 
 def settable(host: Host, wanted: t.Sequence[ControllerWish]) -> tuple[list[Target], list[str]]:

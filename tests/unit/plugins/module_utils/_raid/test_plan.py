@@ -133,12 +133,21 @@ def test_a_switch_for_two_settings_shows_both_and_asks_for_permission_where_it_i
         _plan(_OneSwitch(controller()), {**entry, "no_battery_write_cache": "enabled", "allow_unprotected": True})
 
 
+def test_a_ratio_needs_a_volume_that_is_cached():
+    cached = FakeTool(controller(volumes=(volume(0, write=Policy("writeback", "writeback")), volume(1))))
+    assert _steps(cached, {"cache_ratio": 10})
+    with pytest.raises(BadInput, match="cannot keep cache_ratio: 10, since none of its volumes will be cached"):
+        _plan(cached, {"cache_ratio": 10, "volumes": [{"id": "all", "write": "writethrough"}]})
+    assert _steps(cached, {"cache_ratio": 10, "volumes": [{"id": "0", "write": "writethrough"}, {"id": "1", "write": "writeback"}]})
+
+
 def test_giving_writes_a_share_of_an_unprotected_cache_needs_permission():
-    tool = FakeTool(controller(no_battery_write_cache="enabled", cache_ratio=100))
+    cached = (volume(0, read=Policy("read_ahead", "read_ahead")),)
+    tool = FakeTool(controller(no_battery_write_cache="enabled", cache_ratio=100, volumes=cached))
     with pytest.raises(Refused, match="cache_ratio: 10 gives a share"):
         _plan(tool, {"cache_ratio": 10})
     assert _steps(tool, {"cache_ratio": 10, "allow_unprotected": True})
-    assert _steps(FakeTool(controller(cache_ratio=100)), {"cache_ratio": 10})
+    assert _steps(FakeTool(controller(cache_ratio=100, volumes=cached)), {"cache_ratio": 10})
 
 
 def test_what_the_controller_cannot_do_is_said_before_anything_is_changed():

@@ -56,7 +56,7 @@ def install(root: Path) -> list[Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(_LAUNCHER.format(command=path.name, place=place, name=kind.name), encoding="utf-8")
             path.chmod(0o755)
-            (path.parent / "SIMULATORS.txt").write_text(_NOTICE.format(states=simulator.STATES), encoding="utf-8")
+            (path.parent / "SIMULATORS.txt").write_text(_NOTICE.format(states=simulator.folder()), encoding="utf-8")
             written.append(path)
     return written
 
@@ -96,7 +96,16 @@ def clear(name: str) -> None:
 def main(words: t.Sequence[str]) -> int:
     if words[:1] == ["call"]:
         return simulator.run(KINDS[words[1]], words[2:])
-    given = _arguments(words)
+    try:
+        return _control(_arguments(words))
+    except KeyError as error:
+        print(f"There is no {error.args[0]}: python3 -m simulators list tells models and faults.", file=sys.stderr)
+    except (TypeError, ValueError, FileExistsError) as error:
+        print(error, file=sys.stderr)
+    return 2
+
+
+def _control(given: argparse.Namespace) -> int:
     if given.verb == "install":
         print("\n".join(map(str, install(given.root))))
     elif given.verb == "add":

@@ -91,3 +91,17 @@ def test_the_list_names_tools_models_and_faults(capsys):
     assert "MegaRAID 9361-8i" in output
     assert "battery_failed" in output
     assert output.count("truncated") == len(simulators.KINDS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["add", "storcli", "MegaRAID 1"],
+        ["fault", "ssacli", "flood"],
+        ["add", "storcli", "MegaRAID 9361-8i", "--option=volumes={"],
+        ["add", "storcli", "MegaRAID 9361-8i", "--option=wheels=4"],
+    ],
+)
+def test_what_there_is_not_is_one_sentence(words, capsys):
+    assert simulators.main(words) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -95,7 +95,7 @@ class Config:
         mode = self.values.word(main.find("controller mode"), words.MODES)
         pci = main.find("pci address (domain:bus:device:function)", "pci address (bus:device:function)", "pci address")
         located = self._drives(mode)
-        places = Places(located)
+        places = Places(located, listed="drive" in self.sections or bool(self._numbered("drive")))
         self._count_volumes()
         ssd_cache = SsdCache(self.main, self.blocks, self.sections, self.generation, self.values)
         cache_volumes = ssd_cache.volumes(self._numbered("maxcache3") + self._numbered("maxcache"), places)

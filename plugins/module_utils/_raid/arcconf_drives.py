@@ -29,7 +29,7 @@ _PLACES = (("enclosure", "slot"), ("backplane", "slot"), ("connector", "device")
 
 
 _PAIR = re.compile(r"([0-9]{1,6}) ?, ?([0-9]{1,6})")
-_SEGMENT = re.compile(r"([A-Za-z][A-Za-z -]*?) *\(([^()]*)\) *(\S+)?")
+_SEGMENT = re.compile(r"([A-Za-z](?:[A-Za-z -]*[A-Za-z-])?) *\(([^()]*)\) *(\S+)?")
 _SEGMENT_LABEL = re.compile(r"(?:group [0-9]{1,6}, ?)?(?:segment|device) ([0-9]{1,6})")
 #: The legend above the segments.
 _HEADS_OF_SEGMENTS = frozenset({"device id", "segment"})
@@ -169,9 +169,13 @@ def _segment(line: Line) -> Segment:
 
 
 class Places:
-    """The drives of a controller by what volumes call them."""
+    """The drives of a controller by what volumes call them.
 
-    def __init__(self, drives: t.Sequence[Located]) -> None:
+    :param listed: whether the output lists drives at all: an address that is not among them is of a drive that could not be read.
+    """
+
+    def __init__(self, drives: t.Sequence[Located], *, listed: bool) -> None:
+        self._addresses = {one.drive.address for one in drives} if listed else None
         self._found: dict[t.Any, list[str]] = {}
         for one in drives:
             for key in (("serial", one.drive.serial), ("place", one.place), ("number", one.number)):
@@ -181,7 +185,7 @@ class Places:
     def address(self, segment: Segment) -> str | None:
         """Which drive a segment is, if that is certain."""
         if segment.address is not None:
-            return segment.address
+            return segment.address if self._addresses is None or segment.address in self._addresses else None
         chosen = (self._found.get(key, []) for key in (("serial", segment.serial), ("place", segment.place), ("number", segment.number)))
         return next((found[0] for found in chosen if len(found) == 1), None)
 

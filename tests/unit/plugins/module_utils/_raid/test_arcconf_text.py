@@ -496,7 +496,8 @@ def volumes_and(segments: str, *locations: str) -> str:
         (("Segment 0=Present (Controller:1,Enclosure:0,Slot:0) S0", "S?gment 1=Present (0,1)"), ("0,0",), 1),
         (("Segment 0=Missing", "Segment 1=Missing", "Segment 0=Missing", "Segment 1=Missing"), (), 2),
         (("Segment 0=Present (0,0)", "Segment 1=Missing (9537536MB, SATA, HDD, Enclosure:1, Slot:0) S1", "Segment=State (Size) Serial"), ("0,0",), 1),
-        (("Segment 0=Present (0,0) S0", "Segment 1=Present (0,1) S1"), ("0,0", "0,1"), 0),
+        (("Segment 0=Present (0,0) S0", "Segment 1=Present (0,1) S1"), ("0,0",), 1),
+        (("Segment 0=Present (0,0) S0", "Segment 1=Present (0,0) S0"), ("0,0",), 0),
     ],
 )
 def test_members_that_cannot_be_told_are_counted(segments: tuple[str, ...], members: tuple[str, ...], untold: int) -> None:

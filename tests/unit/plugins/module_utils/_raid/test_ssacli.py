@@ -170,6 +170,16 @@ def test_a_ratio_of_100_percent_for_reading_is_writethrough() -> None:
     assert not ssacli.agrees(reading, Volume("1"), "write", "writethrough")
 
 
+def test_a_volume_that_writes_through_by_the_ratio_alone_does_not_when_the_ratio_goes() -> None:
+    reading = dataclasses.replace(NEW, cache_ratio=100)
+    words = objection(reading, CACHED, {"cache_ratio": 10}, write="writethrough")
+    assert words is not None
+    assert "write read: none with it" in words
+    assert objection(reading, CACHED, {"cache_ratio": 10}, write="writethrough", read="none") is None
+    assert objection(reading, CACHED, {"cache_ratio": 100}, write="writethrough") is None
+    assert objection(reading, PLAIN, {"cache_ratio": 10}, write="writethrough") is None
+
+
 def test_other_settings_agree_when_they_are_equal() -> None:
     ssacli = provider()
     assert ssacli.agrees(NEW, NEW, "drive_cache.hba", "default")

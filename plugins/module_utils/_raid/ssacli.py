@@ -197,16 +197,20 @@ def _volume_objection(controller: Controller, volume: Volume, wishes: t.Mapping[
     kind = f"drive_cache.{_class_of_volumes(controller)}"
     if "drive_cache" in wishes and controller_wishes.get(kind) != wishes["drive_cache"]:
         return f"cannot have drive_cache: {wishes['drive_cache']} of its own, since the policy is for all drives of the controller: set its {kind}"
-    ratio = controller_wishes.get("cache_ratio")
-    if wishes.get("write") == WRITETHROUGH and wishes.get("read") != NONE and controller.cache_ratio == 100 and ratio not in (None, 100):
-        if volume.read.configured == READ_AHEAD:
-            return (
-                f"cannot have write: {WRITETHROUGH} with cache_ratio: {ratio}, since it is cached and writes through only because the ratio is 100 now: "
-                f"write read: {NONE} with it"
-            )
+    if wishes.get("write") == WRITETHROUGH and "read" not in wishes and _through_by_ratio(controller, volume, controller_wishes):
+        return (
+            f"cannot have write: {WRITETHROUGH} with cache_ratio: {controller_wishes['cache_ratio']}, since it is cached and writes through only "
+            f"because the ratio is 100 now: write read: {NONE} with it"
+        )
     if wishes.get("write") not in WRITES_BACK and wishes.get("read") != READ_AHEAD:
         return None
     return _caching_objection(controller, volume, wishes, controller_wishes)
+
+
+def _through_by_ratio(controller: Controller, volume: Volume, controller_wishes: t.Mapping[str, t.Any]) -> bool:
+    """Whether a cached volume writes through only as long as the ratio is what it is now."""
+    leaves = controller.cache_ratio == 100 and controller_wishes.get("cache_ratio") not in (None, 100)
+    return leaves and volume.read.configured == READ_AHEAD
 
 
 def _caching_objection(controller: Controller, volume: Volume, wishes: t.Mapping[str, t.Any], controller_wishes: t.Mapping[str, t.Any]) -> str | None:

@@ -63,7 +63,7 @@ def _check_ratio_is_kept(target: Target, targets: t.Sequence[Target]) -> None:
     """
     :raises BadInput: for a cache ratio where no volume will be cached: arcconf then sets it to 100 percent for reading by itself.
     """
-    if "cache_ratio" not in target.settings or not target.controller.volumes:
+    if target.settings.get("cache_ratio", 100) == 100 or not target.controller.volumes:
         return
     wished = {id(other.subject): other.settings for other in targets if isinstance(other.subject, Volume)}
     if not any(_will_cache(volume, wished.get(id(volume), {})) for volume in target.controller.volumes):

@@ -139,6 +139,8 @@ def test_a_ratio_needs_a_volume_that_is_cached():
     with pytest.raises(BadInput, match="cannot keep cache_ratio: 10, since none of its volumes will be cached"):
         _plan(cached, {"cache_ratio": 10, "volumes": [{"id": "all", "write": "writethrough"}]})
     assert _steps(cached, {"cache_ratio": 10, "volumes": [{"id": "0", "write": "writethrough"}, {"id": "1", "write": "writeback"}]})
+    # That one is what it falls back to.
+    assert _steps(cached, {"cache_ratio": 100, "volumes": [{"id": "all", "write": "writethrough"}]})
 
 
 def test_giving_writes_a_share_of_an_unprotected_cache_needs_permission():

@@ -123,6 +123,7 @@ options:
           all:
             description:
               - Every drive of the controller. With V(per_drive), O(controllers[].drives[].write_cache) counts (Adaptec series 7 and 8).
+              - V(per_drive) where the caches are off for all needs a permission, or all drives switched off one by one in the same entry.
             type: str
             choices: [enabled, disabled, default, per_drive]
           configured:

@@ -11,7 +11,15 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import CACHED, DEFAULT, ENABLED, WRITEBACK_ALWAYS, Controller
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+    CACHED,
+    DEFAULT,
+    DISABLED,
+    ENABLED,
+    PER_DRIVE,
+    WRITEBACK_ALWAYS,
+    Controller,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import configured
 
 if t.TYPE_CHECKING:
@@ -53,7 +61,17 @@ def _of_wish(target: Target, attribute: str, value: t.Any) -> str | None:
         )
     if value == DEFAULT and configured(target.subject, attribute) != DEFAULT:
         return f"{called}: default leaves the caches of drives, now {configured(target.subject, attribute)}, to the drives, and most have them on"
+    if value == PER_DRIVE and configured(target.subject, attribute) == DISABLED and not _all_drives_off(target):
+        return (
+            f"{called}: {PER_DRIVE} lets the own setting of each drive count, which nobody knows while {DISABLED} counts for all; "
+            "with drives: [{address: all, write_cache: disabled}] beside it, none of them stays on"
+        )
     return None
+
+
+def _all_drives_off(target: Target) -> bool:
+    """Whether the same run switches the caches of all drives off one by one."""
+    return any(one.for_all and one.settings.get("write_cache") == DISABLED for one in target.wish.drives)
 
 
 def _of_command(target: Target, attribute: str, value: t.Any) -> str | None:

@@ -112,6 +112,15 @@ def test_leaving_drive_caches_to_the_drives_needs_permission_where_they_are_not_
         _plan(tool, {"drive_cache": {"hba": "default"}})
 
 
+def test_the_own_settings_of_drives_do_not_come_into_force_unseen():
+    tool = FakeTool(controller(drive_cache={"all": "disabled"}))
+    with pytest.raises(Refused, match="which nobody knows while disabled counts for all"):
+        _plan(tool, {"drive_cache": {"all": "per_drive"}, "drives": [{"address": "252:0", "write_cache": "disabled"}]})
+    assert _steps(tool, {"drive_cache": {"all": "per_drive"}, "drives": [{"address": "all", "write_cache": "disabled"}]})
+    assert _steps(tool, {"drive_cache": {"all": "per_drive"}, "allow_unprotected": True})
+    assert _steps(FakeTool(controller(drive_cache={"all": "enabled"})), {"drive_cache": {"all": "per_drive"}})
+
+
 class _OneSwitch(FakeTool):
     """One switch for reading and writing, as on SmartRAID."""
 

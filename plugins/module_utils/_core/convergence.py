@@ -15,10 +15,12 @@ runs alone: :func:`converge` drives one, a later caller may order the steps of m
 from __future__ import annotations
 
 import abc
+import contextlib
 import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused, StorageError, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -70,6 +72,8 @@ class Layer(abc.ABC, t.Generic[State, Wanted]):
 
     #: The name used in steps, diffs and messages.
     name: str
+    #: Whether a run waits for an earlier one of this layer on the same host that has not ended, as after a controller that died.
+    one_at_a_time: bool = False
 
     @abc.abstractmethod
     def read(self) -> State:
@@ -177,7 +181,8 @@ def converge(layer: Layer[State, Wanted], wanted: Wanted, *, check_mode: bool) -
 def run_layer(module: AnsibleModule, layer: Layer[State, Wanted], wanted: Wanted) -> t.NoReturn:
     """The body of a module that changes something: converge one layer and leave with its result."""
     try:
-        outcome = converge(layer, wanted, check_mode=module.check_mode)
+        with exclusive(layer.name) if layer.one_at_a_time and not module.check_mode else contextlib.nullcontext():
+            outcome = converge(layer, wanted, check_mode=module.check_mode)
     except StorageError as error:
         module.fail_json(**error.as_result())
     for concern in outcome.concerns:

@@ -28,6 +28,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 
 #: Debian, Ubuntu and RHEL package that carries a command, where its name is not the command's own.
 PACKAGES = {
+    "bcache-super-show": "bcache-tools",
+    "blkdiscard": "util-linux",
     "blkid": "util-linux",
     "blockdev": "util-linux",
     "cache_check": "thin-provisioning-tools (device-mapper-persistent-data on RHEL)",
@@ -35,13 +37,20 @@ PACKAGES = {
     "lvchange": "lvm2",
     "lvconvert": "lvm2",
     "lvcreate": "lvm2",
+    "lvm": "lvm2",
     "lvremove": "lvm2",
     "lvs": "lvm2",
+    "make-bcache": "bcache-tools",
+    "modprobe": "kmod",
     "nvme": "nvme-cli",
     "pvcreate": "lvm2",
+    "pvremove": "lvm2",
     "pvs": "lvm2",
+    "sfdisk": "fdisk (util-linux on RHEL)",
+    "smartctl": "smartmontools",
     "udevadm": "udev (systemd-udev on RHEL)",
     "vgextend": "lvm2",
+    "vgreduce": "lvm2",
     "vgs": "lvm2",
     "wipefs": "util-linux",
 }
@@ -116,7 +125,7 @@ class Runner:
         timeout: float | None = None,
         stdin: str = "",
         item: str | None = None,
-        watch: t.Callable[[], None] | None = None,
+        watch: t.Callable[[], t.Any] | None = None,
         interval: float = 5.0,
         patience: float = 2.0,
         cwd: str | None = None,
@@ -182,7 +191,7 @@ def _started(words: tuple[str, ...], environment: t.Mapping[str, str], cwd: str 
         ) from None
 
 
-def _communicate(process: subprocess.Popen[bytes], stdin: bytes, deadline: float, watch: t.Callable[[], None] | None, interval: float) -> tuple[bytes, bytes]:
+def _communicate(process: subprocess.Popen[bytes], stdin: bytes, deadline: float, watch: t.Callable[[], t.Any] | None, interval: float) -> tuple[bytes, bytes]:
     """Wait for a process, calling ``watch`` from time to time."""
     to_send: bytes | None = stdin
     while True:

@@ -23,14 +23,17 @@ _SUFFIXES = {"": 1, "b": 1, "k": KIB, "m": MIB, "g": GIB, "t": 1024**4, "p": 102
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([bkmgtp]?)(?:i?b)?\s*$", re.IGNORECASE)
 
 
-def parse_size(text: str | int, item: str | None = None) -> int:
+def parse_size(text: str | int, item: str | None = None, option: str = "") -> int:
     """``"64k"``, ``"1.5 GiB"`` or ``4096`` as bytes.
+
+    :param option: of the item, so that the message says where the text stands.
 
     :raises BadInput: if it is not a size.
     """
     match = _SIZE.match(str(text))
     if not match:
-        raise BadInput(f"'{text}' is not a size: write a number with an optional suffix k, M, G or T (powers of 1024).", item=item)
+        where = f"{item}: {option} " if option else ""
+        raise BadInput(f"{where}'{text}' is not a size: write a number with an optional suffix k, M, G or T (powers of 1024).", item=item)
     number, suffix = match.groups()
     return int(float(number) * _SUFFIXES[suffix.lower()]) if "." in number else int(number) * _SUFFIXES[suffix.lower()]
 

@@ -14,6 +14,7 @@ the udev database, and ``dmsetup table`` for the targets of device-mapper device
 from __future__ import annotations
 
 import collections
+import copy
 import dataclasses
 import os
 import re
@@ -157,6 +158,12 @@ class Devices:
         """The device of that kernel name."""
         return self._by_name.get(name)
 
+    def with_changed(self, devices: t.Iterable[BlockDevice]) -> Devices:
+        """The same host with some devices as they will be after steps that are planned."""
+        changed = copy.copy(self)
+        changed._by_name = {**self._by_name, **{device.name: device for device in devices}}
+        return changed
+
     def resolve(self, path: str, item: str | None = None) -> BlockDevice:
         """The device behind a path, through every symbolic link.
 
@@ -236,7 +243,7 @@ def read_devices(runner: Runner, root: Path = Path("/")) -> Devices:
     # The paths behind an NVMe namespace (nvme0c0n1) are in sysfs and have no device node.
     names = sorted(name for name in os.listdir(folder) if (folder / name / "dev").exists()) if folder.is_dir() else []
     host = _Host(
-        properties=udev.read_properties(runner),
+        properties=udev.read_properties(runner, names),
         mounts=_read_mounts(root),
         swaps=_read_swaps(root),
         dm_targets=_read_dm_targets(runner, root) if any(name.startswith("dm-") for name in names) else {},
@@ -303,7 +310,7 @@ def _read_device(place: Path, host: _Host) -> BlockDevice:
         holders=tuple(sorted(child.name for child in _children(place / "holders"))),
         mountpoints=tuple(host.mounts.get(number, ())) + tuple(host.mounts.get(path, ())),
         swap=path in host.swaps,
-        signature=_signature(properties),
+        signature=_signature(properties, partition=bool(partition)),
         queue=_queue(disk / "queue"),
         cache_type=_cache_type(disk),
         properties={key: properties[key] for key in _KEPT if key in properties},
@@ -389,13 +396,14 @@ def _spelled(model: str | None) -> str | None:
     return model.replace("_", " ").strip() if model else None
 
 
-def _signature(properties: t.Mapping[str, str]) -> Signature | None:
+def _signature(properties: t.Mapping[str, str], *, partition: bool) -> Signature | None:
     found = Signature(
         usage=properties.get("ID_FS_USAGE") or None,
         type=properties.get("ID_FS_TYPE") or None,
         uuid=properties.get("ID_FS_UUID") or None,
         label=properties.get("ID_FS_LABEL") or None,
-        partition_table=properties.get("ID_PART_TABLE_TYPE") or None,
+        # A partition inherits this from its disk (60-persistent-storage.rules imports ID_* of the parent).
+        partition_table=None if partition else properties.get("ID_PART_TABLE_TYPE") or None,
     )
     return found if found.type or found.partition_table else None
 

@@ -23,14 +23,18 @@ if t.TYPE_CHECKING:
 
 #: Metadata of block caches that libblkid does not know: name, offset, struct format, values.
 #: Sources: drivers/md/dm-cache-metadata.c, dm-thin-metadata.c (the magic follows csum, flags, block number and UUID),
-#: dm-writecache.c, flashcache.h and eio.h (the state follows size, block size and associativity).
+#: dm-writecache.c, flashcache.h and eio.h (the state follows size, block size and associativity; EnhanceIO leaves the
+#: first 128 sectors of its device alone, where its first releases had the superblock).
 CACHE_METADATA: tuple[tuple[str, int, str, frozenset[int]], ...] = (
     ("dm-cache metadata", 32, "<Q", frozenset({0o6142003})),
     ("dm-thin metadata", 32, "<Q", frozenset({27022010})),
     ("dm-writecache metadata", 0, "<I", frozenset({0x23489321})),
     ("flashcache metadata", 16, "<I", frozenset({0xDEADBEEF, 0xFACECAFE, 0xCAFEFEED, 0xC8249756})),
     ("EnhanceIO metadata", 16, "<I", frozenset({0x55DADDEE, 0xACCEDED1, 0xCAFEBABF, 0xDEADDEEE})),
+    ("EnhanceIO metadata", 128 * 512 + 16, "<I", frozenset({0x55DADDEE, 0xACCEDED1, 0xCAFEBABF, 0xDEADDEEE})),
 )
+#: Bytes at the beginning of a device in which all of them lie.
+_HEAD = 128 * 512 + 4096
 
 
 def read_signatures(runner: Runner, path: str) -> tuple[str, ...]:
@@ -64,14 +68,15 @@ def _described(kind: str, name: str | None) -> str:
 
 
 def read_cache_metadata(path: Path) -> tuple[str, ...]:
-    """Superblocks of block caches in the first 4 KiB, which libblkid does not know."""
+    """Superblocks of block caches at the beginning of a device, which libblkid does not know; each name once."""
     try:
         with open(path, "rb") as device:
-            head = device.read(4096)
+            head = device.read(_HEAD)
     except OSError:
         return ()
-    return tuple(
+    found = [
         name
         for name, offset, form, values in CACHE_METADATA
         if len(head) >= offset + struct.calcsize(form) and struct.unpack_from(form, head, offset)[0] in values
-    )
+    ]
+    return tuple(dict.fromkeys(found))

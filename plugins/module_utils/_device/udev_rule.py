@@ -13,15 +13,13 @@ Source of the format: udev(7). Values are compared as shell patterns and have no
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import tempfile
 import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 
 #: Runs after 60-persistent-storage.rules, which sets the serial and the WWN, and after 85-hdparm.rules of Debian.
 RULES_FILE = "etc/udev/rules.d/99-cachefleet-drive-write-cache.rules"
@@ -129,52 +127,12 @@ def read_rules(root: Path = Path("/")) -> str:
 
     :raises CommandFailed: if it is there and cannot be read.
     """
-    path = root / RULES_FILE
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise CommandFailed(f"{path} cannot be read: {error.strerror}.", item=str(path)) from None
+    return read_file(root / RULES_FILE)
 
 
 def write_rules(text: str, root: Path = Path("/")) -> None:
-    """Replace the file in one step that also survives a power cut; take it away when the text is empty.
+    """Replace the file; take it away when the text is empty.
 
     :raises CommandFailed: if it cannot be written.
     """
-    path = root / RULES_FILE
-    try:
-        if text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(path, text)
-        elif path.exists():
-            path.unlink()
-            _sync_folder(path.parent)
-    except OSError as error:
-        raise CommandFailed(f"{path} cannot be written: {error.strerror}.", item=str(path)) from None
-
-
-def _replace(path: Path, text: str) -> None:
-    # A name that does not end in .rules: udev must never read a half-written file.
-    handle, temporary = tempfile.mkstemp(prefix=".cachefleet-", suffix=".tmp", dir=str(path.parent))
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fchmod(stream.fileno(), 0o644)
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except OSError:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    replace_file(root / RULES_FILE, text)

@@ -56,7 +56,10 @@ TOOLS: t.Mapping[str, str] = {
 #: SSD caches that survive the loss of one SSD.
 _REDUNDANT = frozenset({"1", "1E", "5", "5EE", "6", "10", "50", "60"})
 _PARITY = frozenset({"5", "5EE", "6", "50", "60"})
+_OUTLIVE_TWO = frozenset({"6", "60"})
 _NOT_WHOLE = frozenset({"degraded", "partially_degraded", "rebuilding"})
+SURVIVES = "survives"
+LOSES = "loses"
 #: Modes in which disks are drives as they are.
 _PASSING = frozenset({"hba", "jbod"})
 
@@ -67,13 +70,19 @@ class Finding:
 
     :param volatile: whether acknowledged writes may be lost in a power cut here; ``None`` if that is not known.
     :param why: a clause that can follow the name of the disk.
-    :param loses: whether flushed writes can be lost here.
+    :param loses: whether a power cut can take flushed writes here.
+    :param device_loss: ``survives``, ``loses`` or ``unknown``: what the failure of one drive does.
+    :param device_loss_reason: a clause that can follow the name of the disk.
+    :param newest: whether what a failure takes is the newest data, which is only in an SSD cache.
     """
 
     state: t.Mapping[str, t.Any] = field(default_factory=dict)
     volatile: bool | None = None
     why: str = ""
     loses: bool = False
+    device_loss: str = UNKNOWN
+    device_loss_reason: str = ""
+    newest: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,7 +154,10 @@ def _doubted(finding: Finding) -> Finding:
     """What half an output says in favour of a volume is not believed: the other half may have said the contrary."""
     if finding.volatile is not False:
         return finding
-    return dataclasses.replace(finding, volatile=None, why=f"{finding.why}, as far as the output of the tool goes, which is not whole")
+    doubt = "as far as the output of the tool goes, which is not whole"
+    return dataclasses.replace(
+        finding, volatile=None, why=f"{finding.why}, {doubt}", device_loss=UNKNOWN, device_loss_reason=f"{finding.device_loss_reason}, {doubt}", newest=False
+    )
 
 
 def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], asked: _Asked) -> Finding:
@@ -164,7 +176,7 @@ def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], asked: _Asked) -
         why = f"{behind}, and {' and '.join(fitting)} shows no controller there; such controllers are read by {TOOLS[driver]}"
     else:
         why = f"{behind}, and the tool that tells of its caches is not installed: {TOOLS[driver]}"
-    return Finding({"controller": near[0].model if len(near) == 1 else None, "driver": disk.driver}, None, why)
+    return Finding({"controller": near[0].model if len(near) == 1 else None, "driver": disk.driver}, None, why, device_loss_reason=why)
 
 
 def volume_finding(controller: Controller, volume: Volume, protected: t.Container[str] = frozenset()) -> Finding:
@@ -185,11 +197,63 @@ def volume_finding(controller: Controller, volume: Volume, protected: t.Containe
     ):
         (losing if verdict else unknown if verdict is None else kept).append(words)
     state = _state(controller, volume, drives)
+    outcome, words = device_loss(controller, volume)
+    newest = outcome == LOSES and _ssd_loss(controller, volume) is not None
+    fate = {"device_loss": outcome, "device_loss_reason": f"{called}, {words}", "newest": newest}
     if losing:
-        return Finding(state, True, f"{called}, which {' and '.join(losing)}", loses=True)
+        return Finding(state, True, f"{called}, which {' and '.join(losing)}", loses=True, **fate)
     if unknown:
-        return Finding(state, None, f"{called}, and {' and '.join(unknown)}")
-    return Finding(state, False, f"{called}, which {' and '.join(kept)}")
+        return Finding(state, None, f"{called}, and {' and '.join(unknown)}", **fate)
+    return Finding(state, False, f"{called}, which {' and '.join(kept)}", **fate)
+
+
+def device_loss(controller: Controller, volume: Volume) -> tuple[str, str]:
+    """What the failure of one drive does to a volume: ``survives``, ``loses`` or ``unknown``, and a clause that says why; pure.
+
+    The SSD cache of the controller is asked first: what it holds is not on the volume yet, however redundant that is.
+    """
+    ssd = _ssd_loss(controller, volume)
+    if ssd is not None and ssd[0] == LOSES:
+        return ssd
+    level, status = volume.raid_level, volume.status
+    own = UNKNOWN, f"and what becomes of it when a drive fails is not told (RAID level {level}, {status.replace('_', ' ')})"
+    if level in ("0", "jbod", "single", "simple_volume"):
+        own = LOSES, f"which is lost with any of its drives (RAID level {level})"
+    elif level in _REDUNDANT and status == "optimal":
+        own = SURVIVES, f"which is RAID {level} and whole"
+    elif level in _OUTLIVE_TWO and status == "partially_degraded":
+        own = SURVIVES, f"which is RAID {level} and has lost one drive, and can lose another"
+    elif level in _REDUNDANT - _OUTLIVE_TWO and status in _NOT_WHOLE:
+        own = LOSES, f"which is RAID {level} and not whole ({status.replace('_', ' ')})"
+    return ssd if ssd is not None and own[0] == SURVIVES else own
+
+
+def _ssd_loss(controller: Controller, volume: Volume) -> tuple[str, str] | None:
+    """What the failure of one SSD does to writes that are only in the controller's SSD cache; ``None`` if none are, or all survive."""
+    holds = _ssd_holds_writes(volume)
+    if holds is False:
+        return None
+    container = _container(controller, volume.maxcache.cache_volume) if volume.maxcache is not None else None
+    if holds is None or container is None or container.raid_level == UNKNOWN:
+        return UNKNOWN, "and nothing is told of whether its SSD cache holds writes that one SSD alone has"
+    if container.raid_level in _REDUNDANT and container.status == "optimal":
+        return None
+    weak = "does not survive the loss of one SSD" if container.raid_level not in _REDUNDANT else f"is {container.status.replace('_', ' ')}"
+    return LOSES, f"whose newest data is only in its SSD cache (cache volume {container.id}, RAID {container.raid_level}), which {weak}"
+
+
+def _ssd_holds_writes(volume: Volume) -> bool | None:
+    """Whether an SSD cache inside the controller holds writes that the volume lacks; ``None`` if that is not told."""
+    cache = volume.maxcache
+    if cache is None:
+        return None if volume.acceleration == "maxcache" else False
+    on = cache.write.effective if cache.write.effective != UNKNOWN else cache.write.configured
+    if (on == DISABLED or cache.write_policy == WRITETHROUGH) and cache.dirty != DIRTY:
+        return False
+    if on == UNKNOWN and cache.write_policy == UNKNOWN:
+        used = volume.acceleration == "maxcache" or cache.cache_volume is not None or cache.dirty == DIRTY or cache.read.configured == ENABLED
+        return None if used else False
+    return None if cache.write_policy == UNKNOWN else True
 
 
 def _write_hole(controller: Controller, volume: Volume) -> t.Iterator[tuple[bool | None, str]]:
@@ -272,40 +336,34 @@ def _drives_verdict(drives: str, protected: bool) -> tuple[bool | None, str]:
 
 
 def _ssd_verdicts(controller: Controller, volume: Volume) -> t.Iterator[tuple[bool | None, str]]:
-    """What an SSD cache inside the controller means; nothing where it holds no writes."""
+    """What an SSD cache inside the controller means in a power cut; nothing where it holds no writes."""
+    holds = _ssd_holds_writes(volume)
+    if holds is False:
+        return
     cache = volume.maxcache
     if cache is None:
-        if volume.acceleration == "maxcache":
-            yield None, "nothing is told of how its SSD cache writes"
-        return
-    on = cache.write.effective if cache.write.effective != UNKNOWN else cache.write.configured
-    if (on == DISABLED or cache.write_policy == WRITETHROUGH) and cache.dirty != DIRTY:
-        return
-    if on == UNKNOWN and cache.write_policy == UNKNOWN:
-        if volume.acceleration == "maxcache" or cache.cache_volume is not None or cache.dirty == "dirty" or cache.read.configured == ENABLED:
-            yield None, "nothing is told of whether its SSD cache holds writes"
-        return
-    container = _container(controller, cache.cache_volume)
-    if cache.write_policy == UNKNOWN:
-        yield None, "the write policy of its SSD cache is not told"
-    elif container is None or container.raid_level == UNKNOWN:
-        yield None, "its SSD cache holds writes while nothing is told of the redundancy of that cache"
-    elif container.raid_level not in _REDUNDANT:
-        yield True, f"holds flushed writes in an SSD cache (volume {container.id}) that does not survive the loss of one SSD"
+        yield None, "nothing is told of how its SSD cache writes"
+    elif holds is None:
+        on = cache.write.effective if cache.write.effective != UNKNOWN else cache.write.configured
+        yield None, "nothing is told of whether its SSD cache holds writes" if on == UNKNOWN else "the write policy of its SSD cache is not told"
     else:
-        yield _ssds_verdict(controller, container)
+        container = _container(controller, cache.cache_volume)
+        if container is None:
+            yield None, "its SSD cache holds writes while nothing is told of that cache"
+        else:
+            yield _ssds_verdict(controller, container)
 
 
 def _ssds_verdict(controller: Controller, container: CacheVolume) -> tuple[bool | None, str]:
-    """Whether the SSDs of a redundant cache volume keep what they hold."""
+    """Whether the SSDs of a cache volume keep what they hold in a power cut."""
     by_address = {drive.address: drive.write_cache for drive in controller.drives}
     told = [by_address.get(address, UNKNOWN) for address in container.members]
     if ENABLED in told:
         return True, f"holds flushed writes on SSDs (cache volume {container.id}) whose own caches are on"
-    if container.status != "optimal":
+    if container.raid_level in _REDUNDANT and container.status != "optimal":
         return None, f"it holds flushed writes on SSDs (cache volume {container.id}) that are not well: {container.status.replace('_', ' ')}"
     if told and all(word == DISABLED for word in told):
-        return False, f"holds writes on redundant SSDs (cache volume {container.id}) whose own caches are off"
+        return False, f"holds writes on SSDs (cache volume {container.id}) whose own caches are off"
     return None, f"it holds flushed writes on SSDs (cache volume {container.id}) while nothing is told of the caches of these SSDs"
 
 

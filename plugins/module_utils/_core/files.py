@@ -1,0 +1,86 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Configuration files of the host: read whole, replaced in one step that survives a power cut."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read_file(path: Path) -> str:
+    """The text of a file; empty if it is not there.
+
+    :raises CommandFailed: if it is there and cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise CommandFailed(f"{path} cannot be read: {error.strerror}.", item=str(path)) from None
+
+
+def replace_file(path: Path, text: str, mode: int = 0o644) -> None:
+    """Replace a file in one step that also survives a power cut; take it away when the text is empty.
+
+    :raises CommandFailed: if it cannot be written.
+    """
+    try:
+        if text:
+            _make_folder(path.parent)
+            _replace(path, text, mode)
+        elif path.exists():
+            path.unlink()
+            sync_folder(path.parent)
+    except OSError as error:
+        raise CommandFailed(f"{path} cannot be written: {error.strerror}.", item=str(path)) from None
+
+
+def _make_folder(path: Path) -> None:
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    # A new folder is an entry of the one above it, and goes in a power cut with all that is in it if that was not written.
+    for folder in reversed(missing):
+        sync_folder(folder.parent)
+
+
+def _replace(path: Path, text: str, mode: int) -> None:
+    # A hidden name with another ending: nothing that reads the folder (udev, systemd) may take a half-written file for one of its own.
+    handle, temporary = tempfile.mkstemp(prefix=".cachefleet-", suffix=".tmp", dir=str(path.parent))
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fchmod(stream.fileno(), mode)
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the entries of a folder survive a power cut.
+
+    :raises OSError: if it cannot be opened.
+    """
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,43 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""One at a time: what an earlier run, whose controller has died, is still doing must not be crossed by the next."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+
+#: Emptied at boot, and no run outlives one.
+FOLDER = "run/cachefleet.storage"
+
+
+@contextlib.contextmanager
+def exclusive(name: str, root: Path = Path("/")) -> t.Iterator[None]:
+    """Hold the lock of a layer of this host; waits for whoever holds it.
+
+    The wait has no limit of its own: who holds it flushes, and gives up by itself when nothing moves any more. The kernel
+    takes the lock from a process that was killed.
+
+    :raises CommandFailed: if the lock cannot be made.
+    """
+    path = root / FOLDER / f"{name}.lock"
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise CommandFailed(f"{path} cannot be made: {error.strerror}. Does the task run as root (become: true)?", item=name) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

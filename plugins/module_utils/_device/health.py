@@ -1,0 +1,142 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""The wear of every drive of a host: one ``smartctl`` per drive, and one more that finds the drives behind RAID controllers.
+
+Source: smartctl(8), ``--scan-open`` lists what can be asked, with the argument of ``-d`` where one is needed (``megaraid,0``).
+"""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.wear import DriveHealth, parse_smartctl
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+#: Transports behind which a drive answers for itself. Of virtio, networks and memory nobody can ask for wear.
+_ASKED = frozenset({"sata", "sas", "scsi", "nvme", "usb", "unknown"})
+#: Drivers of RAID controllers whose drives ``smartctl --scan-open`` lists.
+_LISTED_DRIVERS = frozenset({"megaraid_sas", "mpi3mr"})
+
+
+@dataclass(frozen=True)
+class Address:
+    """What ``smartctl`` is called with: a path, and the argument of ``-d`` of a drive behind a controller."""
+
+    name: str
+    path: str
+    device_type: str | None = None
+
+    @property
+    def arguments(self) -> list[str]:
+        return [*(["-d", self.device_type] if self.device_type else []), self.name]
+
+
+@dataclass(frozen=True)
+class DriveReadings:
+    """The drives that could be read, and a sentence for each that could not."""
+
+    drives: tuple[DriveHealth, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def read_drives(devices: Devices, runner: Runner, further: t.Sequence[Address] = ()) -> DriveReadings:
+    """The health of every drive that can be asked.
+
+    :param further: drives that no tool lists, as the user named them.
+    """
+    direct = drives_of(devices)
+    behind = [device for device in devices if device.kind == "disk" and device.size and device.transport == "raid"]
+    if not direct and not behind and not further:
+        return DriveReadings()
+    try:
+        runner.find("smartctl")
+    except ToolMissing as error:
+        return DriveReadings(problems=(f"{error.message.rstrip('.')}; without it the wear of the drives of this host is not known.",))
+    addresses = [Address(device.path, device.stable_path or device.path) for device in direct]
+    hidden, problems = _behind_controllers(runner, behind, bool(further)) if behind else ([], [])
+    drives: list[DriveHealth] = []
+    for address in (*addresses, *hidden, *further):
+        try:
+            drives.append(_read_one(runner, address))
+        except StorageError as error:
+            problems.append(error.message)
+    return DriveReadings(tuple(_each_once(drives)), tuple(problems))
+
+
+def drives_of(devices: Devices) -> list[BlockDevice]:
+    """The whole drives of a host that answer for themselves; a drive with several paths counts once."""
+    seen: set[str] = set()
+    found = []
+    for device in devices:
+        if device.kind != "disk" or not device.size or device.removable or device.transport not in _ASKED:
+            continue
+        # A multipath device lies on several disks that are one.
+        identity = device.wwn or device.name if any(_is_multipath(devices, holder) for holder in device.holders) else device.name
+        if identity not in seen:
+            seen.add(identity)
+            found.append(device)
+    return found
+
+
+def _is_multipath(devices: Devices, name: str) -> bool:
+    holder = devices.get(name)
+    return holder is not None and holder.kind == "multipath"
+
+
+def _behind_controllers(runner: Runner, disks: t.Sequence[BlockDevice], told: bool) -> tuple[list[Address], list[str]]:
+    """The drives behind RAID controllers, and a sentence for each driver whose drives smartctl does not list.
+
+    :param told: whether the user named further drives, which may be these.
+    """
+    addresses, problems = [], []
+    try:
+        addresses = parse_scan(runner.run(["smartctl", "--scan-open", "-j"], ok=None).stdout)
+    except StorageError as error:
+        problems.append(error.message)
+    drivers = sorted({disk.driver or "unknown driver" for disk in disks})
+    unlisted = [] if told else [driver for driver in drivers if driver not in _LISTED_DRIVERS]
+    if not addresses and not problems and not told:
+        unlisted = drivers
+    for driver in unlisted:
+        names = ", ".join(disk.path for disk in disks if (disk.driver or "unknown driver") == driver)
+        problems.append(
+            f"The wear of the drives behind the RAID controller of {names} ({driver}) is not known: smartctl does not list them;"
+            " name them in further_drives, each with the argument of smartctl -d."
+        )
+    return addresses, problems
+
+
+def parse_scan(text: str) -> list[Address]:
+    """The drives behind controllers in the output of ``smartctl --scan-open -j``.
+
+    :raises NotUnderstood: if it is no JSON.
+    """
+    try:
+        rows = json.loads(text).get("devices", [])
+    except (ValueError, AttributeError):
+        raise NotUnderstood("smartctl --scan-open printed no JSON: version 7.0 or newer of smartmontools is needed.", item="smartctl") from None
+    # "megaraid,3" and "sat+megaraid,3": a number behind the type is an address inside a controller.
+    behind = [row for row in rows if isinstance(row, dict) and "," in str(row.get("type", "")) and "open_error" not in row]
+    return [Address(str(row["name"]), f"{row['name']} -d {row['type']}", str(row["type"])) for row in behind if row.get("name")]
+
+
+def _read_one(runner: Runner, address: Address) -> DriveHealth:
+    completed = runner.run(["smartctl", "-j", "-x", *address.arguments], ok=None, item=address.path)
+    return parse_smartctl(completed.stdout, completed.rc, address.name.split("/dev/", 1)[-1], address.path, address.device_type)
+
+
+def _each_once(drives: t.Sequence[DriveHealth]) -> list[DriveHealth]:
+    """Without drives that are seen twice because their controller passes them through."""
+    direct = {drive.serial for drive in drives if drive.device_type is None and drive.serial}
+    return [drive for drive in drives if drive.device_type is None or drive.serial not in direct]

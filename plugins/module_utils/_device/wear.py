@@ -1,0 +1,337 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What ``smartctl -j -x`` says of one drive, in words that fit ATA, SCSI and NVMe alike. Pure.
+
+Sources: smartctl(8) and the JSON of smartmontools 7.0 to 7.5; ACS-4 section 9.5.11 (device statistics, page 7); NVM Express base
+specification, SMART / Health Information log: percentage used may exceed 100, a data unit is 1000 blocks of 512 bytes.
+
+Numbers of ATA attributes are a vendor's own (233 is wear on one drive and gigabytes written on the next), so attributes are taken by
+the name that smartctl's drive database gives them, and wear by the normalised value, which counts down from 100 whatever the name says.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, MIB
+
+#: Attributes whose normalised value is the share of rated life that is left; the first that a drive has counts.
+#: The names that say "used" (Micron and Crucial) do so of the raw value.
+WEAR_ATTRIBUTES = (
+    "Media_Wearout_Indicator",
+    "Percent_Lifetime_Remain",
+    "Percent_Life_Remaining",
+    "Perc_Rated_Life_Remain",
+    "SSD_Life_Left",
+    "SSD_Life_Left_Perc",
+    "SSD_Remaining_Life_Perc",
+    "Remaining_Lifetime_Perc",
+    "Lifetime_Left",
+    "Lifetime_Remaining%",
+    "Drive_Life_Remaining%",
+    "DriveLife_Remaining%",
+    "PCT_Life_Remaining",
+    "Life_Remaining_Percent",
+    "Percent_Lifetime_Used",
+    "Perc_Rated_Life_Used",
+    # Samsung: the raw value is the mean number of erasures.
+    "Wear_Leveling_Count",
+)
+
+#: The number of sectors or blocks that a drive has replaced; raw value.
+_REALLOCATED = ("Reallocated_Sector_Ct", "Reallocated_Sector_Count", "Retired_Block_Count", "Reallocate_NAND_Blk_Cnt", "Reallocated_Block_Count")
+_PENDING = ("Current_Pending_Sector", "Current_Pending_ECC_Cnt")
+_UNCORRECTABLE = ("Reported_Uncorrect", "Uncorrectable_Error_Cnt", "Offline_Uncorrectable")
+_UNSAFE = ("Unsafe_Shutdown_Count", "Unexpect_Power_Loss_Ct", "POR_Recovery_Count")
+_SPARE = ("Available_Reservd_Space", "Spares_Remaining_Perc")
+
+#: What a unit of the raw value of each attribute is, in bytes.
+_WRITTEN = (("Host_Writes_32MiB", 32 * MIB), ("Host_Writes_GiB", GIB), ("Lifetime_Writes_GiB", GIB), ("Total_LBAs_Written", 512))
+
+#: Bits of the NVMe critical warning, from bit 0 on.
+_NVME_WARNINGS = (
+    "spare below its threshold",
+    "temperature out of its limits",
+    "reliability degraded",
+    "media read-only",
+    "backup of the volatile memory failed",
+    "persistent memory region read-only",
+)
+#: The warning that does not ask for a new drive.
+TEMPERATURE_WARNING = _NVME_WARNINGS[1]
+_NVME_UNIT = 512_000
+
+#: Bits of the exit status that say that the command itself failed: wrong arguments, and a drive that could not be opened or identified.
+_FAILED = 0b11
+
+
+@dataclass(frozen=True)
+class DriveHealth:
+    """One drive. None is "not told", never 0.
+
+    :param name: kernel name, or what smartctl opens together with :attr:`device_type`.
+    :param path: how a person names it: stable path, or both arguments of smartctl for a drive behind a controller.
+    :param device_type: the argument of ``smartctl -d`` of a drive behind a RAID controller, else None.
+    :param protocol: ``ata``, ``scsi``, ``nvme`` or ``unknown``.
+    :param media: ``ssd``, ``hdd`` or ``unknown``.
+    :param passed: the drive's own verdict.
+    :param wear_used_percent: of the rated endurance; may exceed 100.
+    :param spare_percent: of the spare blocks that are left; with :attr:`spare_threshold_percent` the drive's own limit.
+    :param warnings: the bits of the NVMe critical warning, in words.
+    :param failing: names of ATA attributes that are at or below their threshold now.
+    :param reallocated: sectors or blocks that were replaced; ``pending``: that wait for it; ``media_errors``: that could not be read.
+    :param temperature: degrees Celsius.
+    :param capacity: bytes of all namespaces of an NVMe drive together with what none of them uses (:attr:`unallocated`).
+    :param evidence: which attribute or field each of these was taken from.
+    """
+
+    name: str
+    path: str
+    device_type: str | None = None
+    protocol: str = "unknown"
+    media: str = "unknown"
+    model: str | None = None
+    serial: str | None = None
+    firmware: str | None = None
+    passed: bool | None = None
+    wear_used_percent: int | None = None
+    spare_percent: int | None = None
+    spare_threshold_percent: int | None = None
+    warnings: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()
+    reallocated: int | None = None
+    pending: int | None = None
+    media_errors: int | None = None
+    unsafe_shutdowns: int | None = None
+    power_on_hours: int | None = None
+    temperature: int | None = None
+    written_bytes: int | None = None
+    capacity: int | None = None
+    unallocated: int | None = None
+    evidence: t.Mapping[str, str] = field(default_factory=dict)
+
+    def as_plain(self) -> dict[str, t.Any]:
+        """For a module's return values."""
+        return {**dataclasses.asdict(self), "warnings": list(self.warnings), "failing": list(self.failing)}
+
+
+def parse_smartctl(text: str, rc: int, name: str, path: str, device_type: str | None = None) -> DriveHealth:
+    """One drive from the output of ``smartctl -j -x``.
+
+    :param rc: the exit status, a bit mask of which only the lowest two bits mean that nothing was read.
+    :raises NotUnderstood: with what smartctl said if it could not read the drive, or if it printed no JSON.
+    """
+    try:
+        found = json.loads(text)
+        if not isinstance(found, dict):
+            raise ValueError("no object")
+    except ValueError:
+        raise NotUnderstood(f"{path}: smartctl printed no JSON: version 7.0 or newer of smartmontools is needed.", item=path) from None
+    if rc & _FAILED:
+        said = "; ".join(str(row.get("string", "")).strip() for row in _rows(found, "smartctl", "messages") if row.get("severity") == "error")
+        raise NotUnderstood(f"{path}: smartctl cannot read this drive (exit status {rc}): {said or 'it gave no reason'}.", item=path)
+    protocol = str(_at(found, "device", "protocol") or "unknown").lower()
+    health = DriveHealth(
+        name=name,
+        path=path,
+        device_type=device_type,
+        protocol=protocol,
+        media=_media(found, protocol),
+        model=_word(found.get("model_name") or found.get("scsi_model_name")),
+        serial=_word(found.get("serial_number")),
+        firmware=_word(found.get("firmware_version") or found.get("scsi_revision")),
+        passed=_at(found, "smart_status", "passed"),
+        power_on_hours=_count(_at(found, "power_on_time", "hours")),
+        # A drive without a sensor says 0.
+        temperature=_count(_at(found, "temperature", "current")) or None,
+    )
+    readers = {"ata": _ata, "scsi": _scsi, "nvme": _nvme}
+    values = readers[protocol](found) if protocol in readers else {}
+    values = {**values, **_newer(found, values)}
+    known = {name: (value, source) for name, (value, source) in values.items() if value is not None}
+    return dataclasses.replace(
+        health, **{name: value for name, (value, _source) in known.items()}, evidence={name: source for name, (_value, source) in known.items()}
+    )
+
+
+#: Values with the name of the attribute or field they were taken from.
+_Values = t.Dict[str, t.Tuple[t.Any, str]]
+
+
+def _newer(found: t.Mapping[str, t.Any], values: _Values) -> _Values:
+    """What smartctl 7.4 and newer works out by itself, where nothing better was found."""
+    newer = {
+        "wear_used_percent": (_count(_at(found, "endurance_used", "current_percent")), "endurance_used"),
+        "spare_percent": (_count(_at(found, "spare_available", "current_percent")), "spare_available"),
+        "spare_threshold_percent": (_count(_at(found, "spare_available", "threshold_percent")), "spare_available"),
+    }
+    # NVMe has both, and of a drive without spare both are 0, which _nvme knows.
+    if _at(found, "device", "protocol") == "NVMe":
+        return {}
+    attribute = values.get("wear_used_percent", (None, ""))
+    return {name: value for name, value in newer.items() if value[0] is not None and (name != "wear_used_percent" or not attribute[1].startswith("statistics"))}
+
+
+def _ata(found: t.Mapping[str, t.Any]) -> _Values:
+    rows = {str(row.get("name")): row for row in reversed(_rows(found, "ata_smart_attributes", "table"))}
+    statistics = _statistics(found)
+    foreign = "" if found.get("in_smartctl_database", True) else ", by smartctl's default names, for it does not know this model"
+    failing = [name for name, row in rows.items() if row.get("when_failed") == "now"]
+    return {
+        "wear_used_percent": _ata_wear(rows, statistics, foreign),
+        "spare_percent": _normalised(rows, _SPARE, foreign),
+        "spare_threshold_percent": _threshold(rows, _SPARE),
+        "reallocated": _either(_raw(rows, _REALLOCATED), statistics, "Number of Reallocated Logical Sectors"),
+        "pending": _raw(rows, _PENDING),
+        "media_errors": _either(_raw(rows, _UNCORRECTABLE), statistics, "Number of Reported Uncorrectable Errors"),
+        "unsafe_shutdowns": _raw(rows, _UNSAFE),
+        # The default name says sectors, and many drives count something larger.
+        "written_bytes": _ata_written({} if foreign else rows, statistics),
+        "failing": (tuple(sorted(failing)) or None, "when_failed"),
+    }
+
+
+def _ata_wear(rows: t.Mapping[str, t.Any], statistics: t.Mapping[str, int], foreign: str) -> tuple[int | None, str]:
+    used = statistics.get("Percentage Used Endurance Indicator")
+    if used is not None:
+        return used, "statistics: Percentage Used Endurance Indicator"
+    left, source = _normalised(rows, WEAR_ATTRIBUTES, foreign)
+    return (None, "") if left is None else (100 - left, source)
+
+
+def _ata_written(rows: t.Mapping[str, t.Any], statistics: t.Mapping[str, int]) -> tuple[int | None, str]:
+    sectors = statistics.get("Logical Sectors Written")
+    if sectors is not None:
+        return sectors * 512, "statistics: Logical Sectors Written"
+    for name, unit in _WRITTEN:
+        value = _count(_at(rows.get(name), "raw", "value"))
+        if value is not None:
+            return value * unit, name
+    return None, ""
+
+
+def _statistics(found: t.Mapping[str, t.Any]) -> dict[str, int]:
+    """The valid values of the device statistics log, by name."""
+    values: dict[str, int] = {}
+    for page in _rows(found, "ata_device_statistics", "pages"):
+        for row in _rows(page, "table"):
+            value = _count(row.get("value"))
+            if value is not None and _at(row, "flags", "valid") is not False:
+                values[str(row.get("name"))] = value
+    return values
+
+
+def _either(attribute: tuple[int | None, str], statistics: t.Mapping[str, int], name: str) -> tuple[int | None, str]:
+    return attribute if attribute[0] is not None else (statistics.get(name), f"statistics: {name}")
+
+
+def _normalised(rows: t.Mapping[str, t.Any], names: t.Sequence[str], foreign: str) -> tuple[int | None, str]:
+    for name in names:
+        row = rows.get(name)
+        value = _count(_at(row, "value"))
+        # Some attributes count from 200 or 253. Of a model that smartctl does not know, a value at either end of the scale is more
+        # likely something else under a default name.
+        if value is not None and value <= 100 and (0 < value < 100 or not foreign):
+            return value, f"{name} (attribute {row.get('id')}, value {value}{foreign})"
+    return None, ""
+
+
+def _threshold(rows: t.Mapping[str, t.Any], names: t.Sequence[str]) -> tuple[int | None, str]:
+    for name in names:
+        value = _count(_at(rows.get(name), "thresh"))
+        if value:
+            return value, name
+    return None, ""
+
+
+def _raw(rows: t.Mapping[str, t.Any], names: t.Sequence[str]) -> tuple[int | None, str]:
+    for name in names:
+        text = str(_at(rows.get(name), "raw", "string") or "")
+        # The string is formatted as the drive database says: of "4 (0 2)" the first number is the count, the raw value is all three.
+        match = re.match(r"\s*(\d+)", text)
+        value = int(match.group(1)) if match else _count(_at(rows.get(name), "raw", "value"))
+        if value is not None:
+            return value, f"{name} (attribute {_at(rows.get(name), 'id')})"
+    return None, ""
+
+
+def _scsi(found: t.Mapping[str, t.Any]) -> _Values:
+    errors = [_count(_at(found, "scsi_error_counter_log", kind, "total_uncorrected_errors")) for kind in ("read", "write", "verify")]
+    told = [count for count in errors if count is not None]
+    gigabytes = _at(found, "scsi_error_counter_log", "write", "gigabytes_processed")
+    return {
+        "wear_used_percent": (_count(found.get("scsi_percentage_used_endurance_indicator")), "Percentage used endurance indicator"),
+        "reallocated": (_count(found.get("scsi_grown_defect_list")), "Elements in grown defect list"),
+        "media_errors": (sum(told) if told else None, "error counter log, total uncorrected errors"),
+        "written_bytes": (_decimal(gigabytes), "error counter log, gigabytes processed"),
+    }
+
+
+def _nvme(found: t.Mapping[str, t.Any]) -> _Values:
+    log = found.get("nvme_smart_health_information_log")
+    if not isinstance(log, dict):
+        return {}
+    bits = _count(log.get("critical_warning")) or 0
+    warnings = [f"bit {bit}" if bit >= len(_NVME_WARNINGS) else _NVME_WARNINGS[bit] for bit in range(8) if bits >> bit & 1]
+    units = _count(log.get("data_units_written"))
+    spare, threshold = _count(log.get("available_spare")), _count(log.get("available_spare_threshold"))
+    # Emulated drives say 0 of 0: they have no spare, and are not at the end of it.
+    told = bool(spare or threshold or bits & 1)
+    return {
+        "wear_used_percent": (_count(log.get("percentage_used")), "percentage_used"),
+        "spare_percent": (spare if told else None, "available_spare"),
+        "spare_threshold_percent": (threshold if told else None, "available_spare_threshold"),
+        "media_errors": (_count(log.get("media_errors")), "media_errors"),
+        "unsafe_shutdowns": (_count(log.get("unsafe_shutdowns")), "unsafe_shutdowns"),
+        "power_on_hours": (_count(log.get("power_on_hours")), "power_on_hours"),
+        "written_bytes": (units * _NVME_UNIT if units is not None else None, "data_units_written"),
+        "warnings": (tuple(warnings) or None, "critical_warning"),
+        # Drives without namespace management say 0, or nothing.
+        "capacity": (_count(found.get("nvme_total_capacity")) or None, "total NVM capacity"),
+        "unallocated": (_count(found.get("nvme_unallocated_capacity")), "unallocated NVM capacity"),
+    }
+
+
+def _media(found: t.Mapping[str, t.Any], protocol: str) -> str:
+    rate = _count(found.get("rotation_rate"))
+    if protocol == "nvme" or rate == 0:
+        return "ssd"
+    return "unknown" if rate is None else "hdd"
+
+
+def _at(found: t.Any, *keys: str) -> t.Any:
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
+def _rows(found: t.Any, *keys: str) -> list[t.Any]:
+    rows = _at(found, *keys)
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _count(value: t.Any) -> int | None:
+    """A whole number that is not negative; -1 is how smartctl prints a field that it could not read."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _decimal(value: t.Any) -> int | None:
+    """Gigabytes (10^9) as bytes; smartctl prints them as text with three decimals."""
+    try:
+        return int(float(value) * 10**9) if value is not None else None
+    except (TypeError, ValueError):
+        return None
+
+
+def _word(value: t.Any) -> str | None:
+    return str(value).strip() or None if value is not None else None

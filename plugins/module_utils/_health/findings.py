@@ -1,0 +1,68 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""One thing that a person should know of a host, as a line, with what it was measured against. And the limits themselves."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+from dataclasses import dataclass
+
+#: From the worst on.
+SEVERITIES = ("critical", "warning", "info")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding.
+
+    :param severity: ``critical``: data is lost or will be soon; ``warning``: act before it becomes that; ``info``: good to know.
+    :param subject: the cache, drive, array or controller, as a person names it.
+    :param check: what was looked at, a word that stays the same between versions.
+    :param message: one line that begins with the subject and that a person can act on.
+    :param value: what was found; limit: what it was compared with; None if there is no number.
+    """
+
+    severity: str
+    subject: str
+    check: str
+    message: str
+    value: t.Any = None
+    limit: t.Any = None
+
+    def as_plain(self) -> dict[str, t.Any]:
+        """For a module's return values."""
+        return dataclasses.asdict(self)
+
+
+def in_order(findings: t.Iterable[Finding]) -> list[Finding]:
+    """The worst first, then by subject and check; each once."""
+    unique = {(finding.severity, finding.subject, finding.check, finding.message): finding for finding in findings}
+    return sorted(unique.values(), key=lambda finding: (SEVERITIES.index(finding.severity), finding.subject, finding.check, finding.message))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """From where on something is a finding. Percent, unless said otherwise.
+
+    :param wear_used: of the rated endurance of a drive: critical from here on. The same as a normalised wear attribute of 100 less this.
+    :param wear_used_soon: a warning from here on.
+    :param reallocated: sectors a drive has replaced, a count.
+    :param dirty: of the size of a cache: critical from here on; ``dirty_average``: of the mean of the readings kept, a warning.
+    :param read_hits: of what was looked up in a cache between two readings: a warning below.
+    :param uncacheable: of the requests to a cache: a warning from here on.
+    :param requests: with fewer requests between two readings than this, rates say nothing; a count.
+    """
+
+    wear_used: int = 90
+    wear_used_soon: int = 80
+    reallocated: int = 100
+    dirty: int = 70
+    dirty_average: int = 30
+    read_hits: int = 20
+    uncacheable: int = 20
+    requests: int = 1000

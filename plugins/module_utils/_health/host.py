@@ -1,0 +1,155 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""Everything about the health of a host in one look: drives, caches, controllers, arrays; and what follows from it."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.health import Address, drives_of, read_drives
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import Reserve, read_reserves
+from ansible_collections.cachefleet.storage.plugins.module_utils._health import redundancy
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.cache_rules import cache_findings
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.diagnosis import Diagnosis, diagnose
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.drive_rules import drive_findings, reserve_findings
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding, Limits, in_order
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import Passed, passed
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.prometheus import exposition
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Readings, key_of, take
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import find_tools
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.wear import DriveHealth
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+
+ReadCaches = t.Callable[["Devices", "Runner", Path], survey.Survey]
+FindTools = t.Callable[["Runner"], t.Sequence["Provider"]]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What to look at and against what.
+
+    :param interval: seconds between two looks at the caches; 0 for one look.
+    :param previous: what an earlier run read, if any.
+    :param further_drives: drives that no tool lists.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    interval: float = 0.0
+    previous: Readings | None = None
+    further_drives: tuple[Address, ...] = ()
+
+
+@dataclass(frozen=True)
+class HostHealth:
+    """One host. ``problems`` are what could not be read, one sentence each."""
+
+    drives: tuple[DriveHealth, ...]
+    reserves: tuple[Reserve, ...]
+    caches: tuple[CacheState, ...]
+    passed: t.Mapping[str, Passed]
+    diagnoses: t.Mapping[str, Diagnosis]
+    controllers: tuple[Controller, ...]
+    readings: Readings
+    findings: tuple[Finding, ...]
+    problems: tuple[str, ...]
+
+    def as_result(self) -> dict[str, t.Any]:
+        """The return values of the module."""
+        return {
+            "healthy": not any(finding.severity != "info" for finding in self.findings),
+            "worst": next((finding.severity for finding in self.findings if finding.severity != "info"), "none"),
+            "findings": [finding.as_plain() for finding in self.findings],
+            "problems": list(self.problems),
+            "drives": [drive.as_plain() for drive in self.drives],
+            "over_provisioning": [reserve.as_plain() for reserve in self.reserves],
+            "caches": [self._plain_cache(cache) for cache in self.caches],
+            "controllers": [_plain_controller(controller) for controller in self.controllers],
+            "readings": self.readings.as_plain(),
+            "prometheus": exposition(self.caches, self.drives, self.reserves, self.findings, len(self.problems), self.readings.time),
+        }
+
+    def _plain_cache(self, cache: CacheState) -> dict[str, t.Any]:
+        key = key_of(cache)
+        return {**survey.as_plain(cache), "hit_rates": self.passed[key].as_plain(), "diagnosis": self.diagnoses[key].as_plain()}
+
+
+def _plain_controller(controller: Controller) -> dict[str, t.Any]:
+    unit = controller.protection
+    return {
+        "provider": controller.provider,
+        "id": controller.id,
+        "model": controller.model,
+        "status": controller.status,
+        "protection": {"kind": unit.kind, "health": unit.health, "charge": unit.charge, "said": unit.said},
+        "cache_status": controller.cache.status,
+    }
+
+
+def read_health(
+    runner: Runner,
+    questions: Questions,
+    root: Path = Path("/"),
+    *,
+    read_caches: ReadCaches = survey.read_caches,
+    tools: FindTools = find_tools,
+    clock: t.Callable[[], float] = time.time,
+    sleep: t.Callable[[float], None] = time.sleep,
+) -> HostHealth:
+    """Look at a host, twice at its caches if an interval was asked for; changes nothing.
+
+    :raises StorageError: if not even the block devices can be read.
+    """
+    devices = read_devices(runner, root)
+    previous = questions.previous
+    if questions.interval > 0:
+        # Two looks of this run are closer to the truth than what an earlier run left; that one still tells what has grown.
+        first = take(read_caches(devices, runner, root).caches, (), root, clock(), previous, keep_average=False)
+        sleep(questions.interval)
+    else:
+        first = previous
+    surveyed = read_caches(devices, runner, root)
+    now = clock()
+    told = read_drives(devices, runner, questions.further_drives)
+    reserves, reserve_problems = read_reserves(drives_of(devices), told.drives, runner, root)
+    controllers, raid_problems = redundancy.read_controllers(devices, runner, tools)
+    groups, group_problems = redundancy.volume_group_findings(devices, runner)
+    readings = take(surveyed.caches, told.drives, root, now, previous)
+    happened = {key_of(cache): passed(cache, first, readings) for cache in surveyed.caches}
+    sharing = {cache.type: sum(other.type == cache.type for other in surveyed.caches) for cache in surveyed.caches}
+    diagnoses = {key_of(cache): diagnose(cache, happened[key_of(cache)], sharing[cache.type]) for cache in surveyed.caches}
+    findings = [*drive_findings(told.drives, questions.limits, previous), *reserve_findings(reserves)]
+    findings += [*redundancy.array_findings(devices, root), *groups, *redundancy.controller_findings(controllers)]
+    for cache in surveyed.caches:
+        key = key_of(cache)
+        findings += cache_findings(cache, happened[key], diagnoses[key], _average(readings, key), questions.limits)
+    return HostHealth(
+        drives=told.drives,
+        reserves=tuple(reserves),
+        caches=surveyed.caches,
+        passed=happened,
+        diagnoses=diagnoses,
+        controllers=tuple(controllers),
+        readings=readings,
+        findings=tuple(in_order(findings)),
+        problems=tuple(dict.fromkeys((*surveyed.problems, *told.problems, *reserve_problems, *raid_problems, *group_problems))),
+    )
+
+
+def _average(readings: Readings, key: str) -> tuple[float | None, int]:
+    shares = readings.caches[key].dirty_shares
+    return (sum(shares) / len(shares) if shares else None), len(shares)

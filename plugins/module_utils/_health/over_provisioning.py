@@ -1,0 +1,261 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""The layer ``over_provisioning``: a part of an SSD that no data is ever written to, so that the drive lasts longer and stays fast.
+
+Sources: blkdiscard(8); hdparm(8) ``-N``; ``queue/discard_max_bytes`` (Documentation/ABI/stable/sysfs-block), 0 where nothing can be
+discarded. ``queue/discard_zeroes_data`` is always 0 since Linux 4.12 and proves nothing; what a drive promises it says itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding, examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import namespaces, partition_table
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import read_max_sectors
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import (
+    LAYER,
+    Present,
+    PresentDrive,
+    WantedReserve,
+    plan,
+    read_drives,
+)
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+
+#: A drive may take minutes for each terabyte it discards.
+_PATIENCE = 6 * 3600.0
+#: Where a discarded drive is read again: so many places, so many bytes each.
+_PLACES = 64
+_SPAN = 64 * KIB
+
+
+class OverProvisioningLayer(Layer[Present, t.Sequence[WantedReserve]]):
+    """The reserve of SSDs.
+
+    :param runner: starts the commands.
+    :param wanted: the drives to look at; no other is touched or asked.
+    :param root: below which /sys and /dev are read.
+    :param sleep: waits so many seconds.
+    """
+
+    name = LAYER
+    one_at_a_time = True
+
+    def __init__(self, runner: Runner, wanted: t.Sequence[WantedReserve], root: Path = Path("/"), *, sleep: t.Callable[[float], None] = time.sleep) -> None:
+        self.runner = runner
+        self.wanted = wanted
+        self.root = root
+        self.sleep = sleep
+        #: What reading back said of each discarded drive, as the rest of a sentence.
+        self.proofs: dict[str, str] = {}
+
+    # -- read and plan
+
+    def read(self) -> Present:
+        """Each drive in the list, and no other: what is on it and how it is divided."""
+        devices = read_devices(self.runner, self.root)
+        return {wanted.device: self._read_drive(devices, wanted) for wanted in self.wanted}
+
+    def _read_drive(self, devices: Devices, wanted: WantedReserve) -> PresentDrive:
+        try:
+            device = devices.resolve(wanted.device)
+        except DeviceMissing:
+            # A run that was killed between deleting and making a namespace left a drive without a device.
+            path = namespaces.controller_named(self.root, wanted.device) if wanted.method == "namespace" else None
+            if path is None:
+                raise
+            return PresentDrive(None, wanted.device, controller=namespaces.read_controller(self.runner, path))
+        claimants = tuple(other.path for other in devices.claimants(wanted.device) if other.name != device.name)
+        found = PresentDrive(device, device.stable_path, discards=self._discards(device), claimants=claimants)
+        if device.kind != "disk":
+            return found
+        found = dataclasses.replace(found, finding=self._examine(device))
+        if wanted.method == "partition":
+            return self._with_partition(devices, device, found)
+        if wanted.method == "hpa" and device.transport == "sata":
+            return dataclasses.replace(found, sectors=read_max_sectors(self.runner, device))
+        controller = namespaces.controller_of(self.root, device.name) if wanted.method == "namespace" and device.transport == "nvme" else None
+        return dataclasses.replace(found, controller=namespaces.read_controller(self.runner, controller)) if controller else found
+
+    def _with_partition(self, devices: Devices, device: BlockDevice, found: PresentDrive) -> PresentDrive:
+        # Asked for in any case: it is better missed before the drive is discarded than after.
+        self.runner.find("sfdisk")
+        table = partition_table.read_table(self.runner, device.path)
+        partition = devices.get(device.partitions[0]) if len(device.partitions) == 1 else None
+        if partition is None or (table is not None and table.ours is None):
+            return dataclasses.replace(found, table=table)
+        return dataclasses.replace(found, table=table, partition=partition, part_finding=self._examine(partition))
+
+    def _examine(self, device: BlockDevice) -> Finding:
+        # What is in use says so itself; opening it exclusively would only wait.
+        if device.holders or device.mountpoints or device.swap:
+            return Finding()
+        return examine(self.runner, device.path, self.root, self.sleep)
+
+    def _discards(self, device: BlockDevice) -> bool:
+        try:
+            return int((self.root / "sys/class/block" / device.name / "queue/discard_max_bytes").read_text()) > 0
+        except (OSError, ValueError):
+            return False
+
+    def plan(self, present: Present, wanted: t.Sequence[WantedReserve]) -> list[Step]:
+        return plan(present, wanted)
+
+    # -- apply
+
+    def apply(self, step: Step) -> None:
+        """One step on one drive."""
+        getattr(self, f"_{step.operation}")(step.item, step.arguments)
+        if self.runner.has("udevadm"):
+            # The links of a new partition or namespace are made by udev.
+            self.runner.run(["udevadm", "settle"], ok=None, timeout=180)
+
+    def _discard(self, path: str, _arguments: t.Mapping[str, t.Any]) -> None:
+        """Discard a drive that is still empty, and read it again.
+
+        :raises Refused: if something came upon it since it was looked at.
+        """
+        reasons = examine(self.runner, path, self.root, self.sleep).reasons
+        if reasons:
+            raise Refused(f"{path} {' and '.join(reasons)} now, and is not discarded.", item=path)
+        self.runner.run(["blkdiscard", path], timeout=_PATIENCE, item=path)
+        self.proofs[path] = self._prove(path)
+
+    def _prove(self, path: str) -> str:
+        """What reading says of a drive that was discarded.
+
+        :raises NotEffective: if it promises to return zeroes and does not.
+        """
+        promises = self._promises_zeroes(path)
+        if _reads_zeroes(self.root / path.lstrip("/")):
+            return "was discarded, and returns zeroes wherever it was read again"
+        if promises:
+            raise NotEffective(
+                f"{path} returns other bytes than zeroes after it was discarded, although it promises zeroes: the discard did nothing.", item=path
+            )
+        return "was discarded, which reading cannot prove: the drive does not promise what it returns then"
+
+    def _promises_zeroes(self, path: str) -> bool:
+        """Whether the drive says that what was discarded reads as zeroes: ATA in its identity, NVMe in that of the namespace."""
+        device = read_devices(self.runner, self.root).resolve(path)
+        with contextlib.suppress(StorageError):
+            if device.transport == "sata":
+                # hdparm -I, word 169 bit 14 and word 69 bit 5 of IDENTIFY DEVICE.
+                said = self.runner.run(["hdparm", "-I", device.path], ok=None, item=path).stdout
+                return any(line.strip().startswith("*") and "eterministic read ZEROs after TRIM" in line for line in said.splitlines())
+            controller = namespaces.controller_of(self.root, device.name) if device.transport == "nvme" else None
+            if controller is not None and self.runner.has("nvme"):
+                spaces = namespaces.read_controller(self.runner, controller).namespaces
+                return len(spaces) == 1 and spaces[0].zeroes
+        return False
+
+    def _forget(self, path: str, _arguments: t.Mapping[str, t.Any]) -> None:
+        self.runner.run(["wipefs", "--all", "--quiet", path], item=path)
+
+    def _partition(self, path: str, arguments: t.Mapping[str, t.Any]) -> None:
+        partition_table.make(self.runner, path, arguments["size"])
+
+    def _reread(self, path: str, _arguments: t.Mapping[str, t.Any]) -> None:
+        self.runner.run(["blockdev", "--rereadpt", path], item=path)
+
+    def _set_max(self, path: str, arguments: t.Mapping[str, t.Any]) -> None:
+        # p: so that it stays after the next power cycle. The exit status says little: the value is read back.
+        sectors = arguments["sectors"]
+        completed = self.runner.run(["hdparm", "--yes-i-know-what-i-am-doing", f"-Np{sectors}", path], ok=None, item=path)
+        found = read_max_sectors(self.runner, read_devices(self.runner, self.root).resolve(path))
+        if found is None or found.visible != sectors:
+            raise CommandFailed(
+                f"{path} did not take a size of {sectors} sectors: it takes one change per power cycle, and none while it is frozen"
+                f" (hdparm -I tells): {completed.last_words}",
+                item=path,
+                completed=completed,
+            )
+
+    def _delete(self, _path: str, arguments: t.Mapping[str, t.Any]) -> None:
+        namespaces.delete(self.runner, arguments["controller"], arguments["number"])
+
+    def _create(self, _path: str, arguments: t.Mapping[str, t.Any]) -> None:
+        namespaces.create(self.runner, arguments["controller"], arguments["blocks"], arguments["flbas"])
+
+    def _attach(self, path: str, arguments: t.Mapping[str, t.Any]) -> None:
+        controller = namespaces.read_controller(self.runner, arguments["controller"])
+        if len(controller.namespaces) != 1:
+            raise NotEffective(f"{path} has {len(controller.namespaces)} namespaces where one was made.", item=path)
+        namespaces.attach(self.runner, controller.path, controller.namespaces[0].number, controller.number)
+
+    # -- after
+
+    def facts(self, present: Present) -> dict[str, t.Any]:
+        """Each drive of the list as it is now, and what a person has to do."""
+        drives = [_described(present[wanted.device], wanted, self.proofs.get(wanted.device)) for wanted in self.wanted]
+        return {"drives": drives, "problems": self._to_do(present)}
+
+    def concerns(self, present: Present, wanted: t.Sequence[WantedReserve]) -> list[str]:  # noqa: ARG002
+        return self._to_do(present)
+
+    def _to_do(self, present: Present) -> list[str]:
+        sentences = []
+        for wanted in self.wanted:
+            found = present[wanted.device]
+            if found.device is not None and found.sectors is not None and found.sectors.visible * found.device.logical_block != found.device.size:
+                sentences.append(f"{wanted.device}: the new size counts from the next power cycle of the drive on; until then the kernel sees all of it.")
+        return sentences
+
+
+def _described(found: PresentDrive, wanted: WantedReserve, proof: str | None) -> dict[str, t.Any]:
+    """One drive as plain data; sizes in bytes."""
+    whole = usable = found.device.size if found.device is not None else None
+    path = wanted.device
+    if wanted.method == "partition" and found.partition is not None:
+        usable, path = found.partition.size, found.partition.stable_path or found.partition.path
+    elif found.device is not None and found.sectors is not None:
+        whole, usable = (sectors * found.device.logical_block for sectors in (found.sectors.native, found.sectors.visible))
+    elif found.controller is not None:
+        whole, usable = found.controller.capacity or whole, sum(space.size for space in found.controller.namespaces)
+    return {"device": wanted.device, "method": wanted.method, "size": whole, "usable": usable, "usable_device": path, "discard": proof}
+
+
+def _reads_zeroes(node: Path) -> bool:
+    """Whether a device returns nothing but zeroes in its first and last MiB and at places spread evenly over it."""
+    try:
+        handle = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        size = os.lseek(handle, 0, os.SEEK_END)
+        places = {(0, MIB), (max(size - MIB, 0), MIB)} | {(size * number // _PLACES, _SPAN) for number in range(_PLACES)}
+        return all(not os.pread(handle, length, start).strip(b"\0") for start, length in sorted(places))
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+
+
+def run_module(module: AnsibleModule) -> t.NoReturn:
+    """The whole of the module ``over_provisioning``."""
+    if not module.params["drives"]:
+        module.exit_json(drives=[], problems=[], **Outcome((), None).as_result())
+    try:
+        wanted = read_drives(module.params["drives"])
+    except StorageError as error:
+        module.fail_json(**error.as_result())
+    run_layer(module, OverProvisioningLayer(Runner(), wanted), wanted)

@@ -1,0 +1,149 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""What keeps data twice on a host besides its caches: MD arrays and volume groups, and the protection units of RAID controllers.
+
+Sources: Documentation/admin-guide/md.rst (``level``, ``raid_disks``, ``degraded``, ``sync_action``); vgs(8), ``vg_missing_pv_count``.
+"""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on_host, registry
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import HEALTHY, NONE, UNKNOWN, writes_back
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import TOOLS
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Volume
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+
+#: Of a unit that will be well again by itself.
+_PASSING = frozenset({"charging", "learning"})
+#: What becomes well by itself, if nothing else happens.
+_REBUILDING = frozenset({"rebuilding"})
+_NOT_WHOLE = frozenset({"failed", "offline", "degraded", "partially_degraded"})
+
+
+def array_findings(devices: Devices, root: Path = Path("/")) -> t.Iterator[Finding]:
+    """MD arrays that lack members."""
+    for device in devices:
+        if device.kind != "md":
+            continue
+        folder = root / "sys/class/block" / device.name / "md"
+        lacking, members = _number(folder / "degraded"), _text(folder / "raid_disks").split(" ", 1)[0]
+        if not lacking:
+            continue
+        name = device.stable_path or device.path
+        rebuilding = _text(folder / "sync_action") in ("recover", "resync", "reshape")
+        now = "it is being rebuilt" if rebuilding else "add a drive in place of the one that failed"
+        words = f"{name} ({_text(folder / 'level')}, /dev/{device.name}) lacks {lacking} of {members} members: {now}."
+        yield Finding("warning" if rebuilding else "critical", name, "array_degraded", words, lacking, 0)
+
+
+def volume_group_findings(devices: Devices, runner: Runner) -> tuple[list[Finding], list[str]]:
+    """Volume groups that lack physical volumes, and what could not be read; no command where there is no LVM."""
+    if not any(_is_lvm(device) for device in devices) or not runner.has("vgs"):
+        return [], []
+    try:
+        completed = runner.run(["vgs", "--reportformat", "json", "-o", "vg_name,vg_missing_pv_count"], item="vgs")
+        return [_partial(name, missing) for name, missing in parse_missing(completed.stdout) if missing], []
+    except StorageError as error:
+        return [], [error.message]
+
+
+def parse_missing(text: str) -> list[tuple[str, int]]:
+    """Volume groups and how many physical volumes each lacks.
+
+    :raises NotUnderstood: if it is no report of vgs.
+    """
+    try:
+        return [(row["vg_name"], int(row["vg_missing_pv_count"])) for row in json.loads(text)["report"][0]["vg"]]
+    except (ValueError, KeyError, IndexError, TypeError):
+        raise NotUnderstood("vgs printed no report that is understood.", item="vgs") from None
+
+
+def _is_lvm(device: BlockDevice) -> bool:
+    return device.kind == "lvm" or (device.signature is not None and device.signature.type == "LVM2_member")
+
+
+def _partial(name: str, missing: int) -> Finding:
+    words = f"The volume group {name} lacks {missing} of its physical volumes: bring them back, or replace them with the data from a copy."
+    return Finding("critical", name, "volume_group_partial", words, missing, 0)
+
+
+def read_controllers(devices: Devices, runner: Runner, find_tools: t.Callable[[Runner], t.Sequence[Provider]]) -> tuple[list[Controller], list[str]]:
+    """The RAID controllers of a host; nobody is asked where no disk lies behind one."""
+    drivers = {device.driver for device in devices if device.transport == "raid" and device.kind == "disk" and device.size}
+    if not drivers:
+        return [], []
+    tools = [tool for tool in find_tools(runner) if any(driver in on_host.DRIVERS_OF_TOOL.get(tool.name, (driver,)) for driver in drivers)]
+    if not tools:
+        told = sorted(str(driver) for driver in drivers)
+        return [], [f"The protection of the RAID controller ({driver}) is not known: install {TOOLS.get(driver, 'the tool of its vendor')}." for driver in told]
+    host = registry.read_host(tools, tolerant=True)
+    return [seen.controller for seen in host.controllers], list(host.problems)
+
+
+def controller_findings(controllers: t.Iterable[Controller]) -> t.Iterator[Finding]:
+    """What of RAID controllers a person should know."""
+    for controller in controllers:
+        yield from _protection(controller)
+        yield from _module(controller)
+        for volume in controller.volumes:
+            yield from _volume(controller, volume)
+
+
+def _protection(controller: Controller) -> t.Iterator[Finding]:
+    """A unit that is not well: write-back without it loses data, and with it gone the controller mostly writes through."""
+    unit = controller.protection
+    if unit.health in (HEALTHY, UNKNOWN) and unit.kind != NONE:
+        return
+    back = [volume.name or volume.id for volume in controller.volumes if writes_back(volume.write.effective)]
+    if unit.kind == NONE and not back:
+        return
+    subject = controller.called
+    said = f" ({unit.said})" if unit.said else ""
+    what = "no battery and no capacitor" if unit.kind == NONE else f"a {'protection unit' if unit.kind == UNKNOWN else unit.kind} that is {unit.health}"
+    if back:
+        words = f"{subject} has {what}{said} and still writes back on {', '.join(back)}: a power cut loses what is in its cache."
+        yield Finding("warning" if unit.health in _PASSING else "critical", subject, "protection_unit", words, unit.health, HEALTHY)
+    else:
+        words = f"{subject} has {what}{said}: it writes through until that is well again, which is slow."
+        yield Finding("info" if unit.health in _PASSING else "warning", subject, "protection_unit", words, unit.health, HEALTHY)
+
+
+def _module(controller: Controller) -> t.Iterator[Finding]:
+    if controller.cache.status in ("temporarily_disabled", "permanently_disabled"):
+        reason = f" ({controller.cache.reason})" if controller.cache.reason else ""
+        words = f"{controller.called}: its cache is {controller.cache.status.replace('_', ' ')}{reason}."
+        yield Finding("warning", controller.called, "controller_cache", words, controller.cache.status, "ok")
+
+
+def _volume(controller: Controller, volume: Volume) -> t.Iterator[Finding]:
+    if volume.status not in _NOT_WHOLE | _REBUILDING:
+        return
+    subject = f"volume {volume.name or volume.id} of {controller.called}"
+    words = f"The {subject} (RAID {volume.raid_level}) is {volume.status.replace('_', ' ')}."
+    yield Finding("critical" if volume.status in _NOT_WHOLE else "warning", subject, "volume_status", words, volume.status, "optimal")
+
+
+def _number(path: Path) -> int:
+    text = _text(path)
+    return int(text) if text.isdigit() else 0
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""

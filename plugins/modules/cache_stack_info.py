@@ -16,7 +16,9 @@ description:
   - Gives each device a verdict. V(durable) means that a write that was acknowledged and flushed survives a power cut,
     V(at_risk) that it may not, V(unknown) that a layer cannot be seen. The reason names the layer that decides.
   - A flush that never arrives is found from the queues. A queue whose write cache reads C(write through) completes
-    flushes by itself, whatever the media below it do.
+    flushes by itself, whatever the media below it do. With O(prove_flushes) flushes are really sent and counted.
+  - The verdict is about a power cut only. What the failure of one device does is told beside it, in C(device_loss).
+  - SSD caches of every type and ZFS pools are layers like any other. A pool appears as a device C(zfs:POOL).
 options:
   protected_drives:
     description:
@@ -25,6 +27,16 @@ options:
     type: list
     elements: str
     default: []
+  prove_flushes:
+    description:
+      - Paths of block devices, mounted folders or ZFS pools (C(zfs:POOL)) whose flushes are really sent and counted, as
+        M(cachefleet.storage.flush_check) does. What is found out decides over what the queues claim, for these devices and for those that
+        lie on them.
+      - Nothing is written but what an fsync of the block device writes.
+    type: list
+    elements: str
+    default: []
+    version_added: 0.3.0
   all_devices:
     description: Also return devices without a medium, such as unused loop devices and empty drives.
     type: bool
@@ -103,7 +115,17 @@ devices:
     verdict: {description: 'V(durable), V(at_risk) or V(unknown).', type: str}
     reason: {description: 'One sentence that names the layer that decides.', type: str}
     unflushed: {description: 'Whether a write without a flush survives too: V(kept), V(may_be_lost) or V(unknown).', type: str}
+    device_loss:
+      description: What the failure of any one device does to what is stored here. V(survives), V(loses) or V(unknown).
+      type: str
+      sample: loses
+    device_loss_reason: {description: 'One sentence that names the device, or what keeps a second copy.', type: str}
     layers: {description: 'The layers from top to media, each with its settings and caches.', type: list, elements: dict}
+flush_checks:
+  description: For O(prove_flushes), what C(checks) of M(cachefleet.storage.flush_check) is.
+  returned: success
+  type: list
+  elements: dict
 problems:
   description: What could not be read, one sentence each. The layers concerned are V(unknown).
   returned: success
@@ -116,23 +138,27 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack import read_stack
+from ansible_collections.cachefleet.storage.plugins.module_utils._stacking.flush_check import check
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "protected_drives": {"type": "list", "elements": "str", "default": []},
+            "prove_flushes": {"type": "list", "elements": "str", "default": []},
             "all_devices": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     try:
         stack = read_stack(Runner(), protected=module.params["protected_drives"])
+        stack, checks = check(stack, module.params["prove_flushes"])
     except StorageError as error:
         module.fail_json(**error.as_result())
     for problem in stack.problems:
         module.warn(problem)
-    module.exit_json(changed=False, devices=stack.as_devices(empty=module.params["all_devices"]), problems=list(stack.problems))
+    devices = stack.as_devices(empty=module.params["all_devices"])
+    module.exit_json(changed=False, devices=devices, flush_checks=checks, problems=list(stack.problems))
 
 
 if __name__ == "__main__":

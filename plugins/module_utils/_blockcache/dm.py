@@ -5,7 +5,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What the device-mapper targets ``cache`` and ``writecache`` say about themselves in ``dmsetup status``.
+"""What the device-mapper targets ``cache`` and ``writecache`` say about themselves in ``dmsetup status`` and ``dmsetup table``.
 
 Sources: Documentation/admin-guide/device-mapper/{cache,writecache}.rst and ``cache_status`` of drivers/md/dm-cache-target.c.
 """
@@ -71,6 +71,79 @@ def parse_cache_status(text: str) -> CacheStatus:
         raise NotUnderstood(f"dmsetup printed a cache status that is not understood: '{line[:300]}'.") from None
 
 
+@dataclass(frozen=True)
+class CacheTable:
+    """What a cache was told to be, which the kernel also says of one that has failed and shows no status any more.
+
+    :param mode: of dm-cache one of :data:`MODES`; dm-writecache is ``writeback``.
+    :param settings: of dm-writecache, without the flag ``cleaner``.
+    :param cleaner: whether it only writes back and takes nothing new: the flag of dm-writecache or the policy of dm-cache.
+    """
+
+    target: str
+    mode: str
+    block_size: int
+    settings: t.Mapping[str, str] = field(default_factory=dict)
+    cleaner: bool = False
+
+
+#: Options of dm-writecache that stand without a value.
+_WRITECACHE_FLAGS = frozenset({"cleaner", "fua", "nofua", "metadata_only"})
+
+
+def parse_tables(text: str) -> dict[str, CacheTable]:
+    """The output of ``dmsetup table`` as ``{name: table}``, devices with a cache target only.
+
+    :raises NotUnderstood: quoting the line.
+    """
+    tables = {}
+    for line in text.splitlines():
+        name, _colon, rest = line.partition(": ")
+        words = rest.split()
+        if len(words) < 4 or words[2] not in _TABLE_PARSERS:
+            continue
+        try:
+            tables[name] = _TABLE_PARSERS[words[2]](words[3:])
+        except (IndexError, ValueError):
+            raise NotUnderstood(f"dmsetup printed a cache table that is not understood: '{line[:300]}'.") from None
+    return tables
+
+
+def parse_dead(text: str) -> list[str]:
+    """Of the output of ``dmsetup table`` the devices that consist of the target ``error`` alone: they hold nothing and serve nothing."""
+    targets: dict[str, set[str]] = {}
+    for line in text.splitlines():
+        name, _colon, rest = line.partition(": ")
+        words = rest.split()
+        if len(words) > 2:
+            targets.setdefault(name, set()).add(words[2])
+    return [name for name, kinds in targets.items() if kinds == {"error"}]
+
+
+def _table_of_cache(words: list[str]) -> CacheTable:
+    """``metadata cache origin block_sectors #features … policy #arguments …``; a cache without a mode writes back."""
+    features, rest = _take_counted(words[4:])
+    mode = next((feature for feature in features if feature in MODES), "writeback")
+    return CacheTable("cache", mode, int(words[3]) * SECTOR, cleaner=rest[0] == "cleaner")
+
+
+def _table_of_writecache(words: list[str]) -> CacheTable:
+    """``type origin cache block_size #options …``."""
+    options = words[5 : 5 + int(words[4])]
+    settings: dict[str, str] = {}
+    flags = set()
+    while options:
+        key = options.pop(0)
+        if key in _WRITECACHE_FLAGS:
+            flags.add(key)
+        else:
+            settings[key] = options.pop(0)
+    return CacheTable("writecache", "writeback", int(words[3]), settings, "cleaner" in flags)
+
+
+_TABLE_PARSERS = {"cache": _table_of_cache, "writecache": _table_of_writecache}
+
+
 def parse_status(text: str) -> dict[str, CacheStatus]:
     """The whole ``dmsetup status`` as ``{name: status}``, devices with a cache target only.
 
@@ -130,6 +203,11 @@ def _paired(words: list[str]) -> dict[str, str]:
 
 
 _PARSERS = {"cache": _parse_cache, "writecache": _parse_writecache}
+
+
+def read_tables(runner: Runner) -> dict[str, CacheTable]:
+    """The table of every device-mapper cache of the host, by device-mapper name."""
+    return parse_tables(runner.run(["dmsetup", "table"]).stdout)
 
 
 def read_status(runner: Runner) -> dict[str, CacheStatus]:

@@ -87,25 +87,28 @@ class Room:
     spare: int = 0
 
 
-def lay_out(kind: str, room: Room, *, size: int | None, share: float, chunk_size: int | None, item: str) -> Layout:
+def lay_out(kind: str, room: Room, *, size: int | None, share: float, chunk_size: int | None, item: str, mirror: bool = False) -> Layout:
     """The layout of a new cache.
 
-    :param kind: ``cachevol`` (metadata inside) or ``cachepool`` (metadata and spare beside the data).
+    :param kind: ``cachevol`` and ``writecache`` (metadata inside) or ``cachepool`` (metadata and spare beside the data).
+    :param room: of each device; of a mirror the smaller one.
     :param size: of the volume, as LVM counts it; None takes ``share`` of what is free (1.0: all of it).
+    :param mirror: whether LVM keeps it on two devices, which takes an extent of bookkeeping for each volume.
     :raises BadInput: if it does not fit, or the chunk size is impossible.
     """
     available = int(room.free * share)
-    if kind == "cachevol":
-        extents = -(-size // room.extent_size) if size else available
-        metadata = beside = 0
-        chunk = choose_chunk(extents * room.extent_size, chunk_size, item)
+    if kind in ("cachevol", "writecache"):
+        beside = int(mirror)
+        extents = -(-size // room.extent_size) if size else available - beside
+        metadata = 0
+        chunk = choose_chunk(extents * room.extent_size, chunk_size, item) if kind == "cachevol" else 0
         least = -(-SMALLEST_CACHEVOL // room.extent_size)
     else:
         # The metadata is sized for all that is free, so that it is never too small for what is left beside it.
         data = size or available * room.extent_size
         chunk = choose_chunk(data, chunk_size, item)
         metadata = round_up(metadata_size(data, chunk), room.extent_size)
-        beside = (metadata + (metadata if room.spare < metadata else 0)) // room.extent_size
+        beside = (metadata + (metadata if room.spare < metadata else 0)) // room.extent_size + 2 * mirror
         extents = -(-size // room.extent_size) if size else available - beside
         least = 1
     if extents < least or extents + beside > room.free:
@@ -115,7 +118,7 @@ def lay_out(kind: str, room: Room, *, size: int | None, share: float, chunk_size
 
 def _too_small(kind: str, room: Room, extents: int, beside: int, item: str) -> str:
     needed = format_size((extents + beside) * room.extent_size)
-    detail = f" ({format_size(beside * room.extent_size)} of it for its metadata and LVM's spare of it)" if beside else ""
+    detail = f" ({format_size(beside * room.extent_size)} of it for metadata and LVM's spare of it)" if beside else ""
     return (
         f"{item}: a {kind} needs {needed}{detail}, and the cache device has {format_size(room.free * room.extent_size)} free:"
         " write a smaller size or free space on it."

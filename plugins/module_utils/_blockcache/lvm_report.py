@@ -5,9 +5,9 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What LVM reports, as data: pure parsers of ``lvs`` and ``pvs`` with ``--reportformat json``.
+"""What LVM reports, as data: pure parsers of ``lvm fullreport`` (and of ``lvs``, ``pvs``) with ``--reportformat json``.
 
-Sources: lvmreport(7), ``lvs -o help``, ``pvs -o help``; every value is a string, an empty one means "does not apply", sizes
+Sources: lvmreport(7), lvm-fullreport(8), ``lvs -o help``, ``pvs -o help``; every value is a string, an empty one means "does not apply", sizes
 are bytes (``--units b --nosuffix``), names of hidden volumes stand in brackets, and a volume of several segments has
 several rows.
 """
@@ -45,12 +45,27 @@ _LV_FIELDS = (
     "cache_dirty_blocks",
     "lv_health_status",
     "lv_check_needed",
+    "copy_percent",
+    "writecache_total_blocks",
+    "writecache_free_blocks",
+    "writecache_error",
+    "writecache_block_size",
     "devices",
 )
 _PV_FIELDS = ("pv_name", "pv_uuid", "vg_name", "pv_attr", "pv_size", "pv_free", "vg_extent_size")
 
-LVS = ("lvs", "-a", "-o", ",".join(_LV_FIELDS), *_FORMAT)
-PVS = ("pvs", "-o", ",".join(_PV_FIELDS), *_FORMAT)
+#: Everything in one look at the disks: lvs and pvs would each scan them again. A part that is left out is printed in full.
+REPORT = (
+    "lvm",
+    "fullreport",
+    "-a",
+    *_FORMAT,
+    *("--configreport", "vg", "-o", "vg_name"),
+    *("--configreport", "pv", "-o", ",".join(_PV_FIELDS)),
+    *("--configreport", "lv", "-o", "lv_name"),
+    *("--configreport", "pvseg", "-o", "pvseg_start"),
+    *("--configreport", "seg", "-o", ",".join(_LV_FIELDS)),
+)
 
 _DEVICE = re.compile(r"^(.+)\(\d+\)$")
 
@@ -60,7 +75,9 @@ class LogicalVolume:
     """One logical volume, hidden ones included. Sizes in bytes, blocks as the kernel counts them (chunks of the cache).
 
     ``devices`` are what its extents lie on: device paths, names of hidden volumes, or ``[unknown]`` for a missing device.
-    ``dirty`` is None where the kernel was not asked: an inactive volume, or a cache that has failed.
+    ``dirty`` is None where the kernel was not asked: an inactive volume. Of a cache that has failed LVM says 0: only what
+    the kernel itself says of dirty blocks is used for a proof. ``chunk_size`` of a writecache is its block size.
+    ``synced`` is the share of a RAID volume that both sides hold, in per cent, None where nothing is to be in step.
     """
 
     vg: str
@@ -85,6 +102,8 @@ class LogicalVolume:
     dirty: int | None = None
     health: str | None = None
     check_needed: str | None = None
+    synced: float | None = None
+    errors: int | None = None
     devices: tuple[str, ...] = ()
 
     @property
@@ -93,8 +112,18 @@ class LogicalVolume:
 
     @property
     def cached(self) -> bool:
-        """Whether this is the volume that dm-cache serves (and not its pool, whose row repeats the same figures)."""
-        return self.segtype == "cache"
+        """Whether this is the volume that a cache serves (and not its pool, whose row repeats the same figures)."""
+        return self.segtype in ("cache", "writecache")
+
+    @property
+    def writecache(self) -> bool:
+        """Whether the cache is dm-writecache."""
+        return self.segtype == "writecache"
+
+    @property
+    def mode(self) -> str:
+        """The mode that LVM has stored; it has a word for it only with dm-cache."""
+        return "writeback" if self.writecache else self.cache_mode or "writethrough"
 
     @property
     def active(self) -> bool:
@@ -128,13 +157,29 @@ class PhysicalVolume:
         return self.attr[0:1] == "a"
 
 
-def parse_logical_volumes(text: str) -> tuple[LogicalVolume, ...]:
-    """The output of :data:`LVS`.
+@dataclass(frozen=True)
+class Report:
+    """Every logical and physical volume of the host."""
 
-    :raises NotUnderstood: quoting the line that is not what lvs prints.
+    volumes: tuple[LogicalVolume, ...]
+    physical: tuple[PhysicalVolume, ...]
+
+
+def parse_report(text: str) -> Report:
+    """The output of :data:`REPORT`.
+
+    :raises NotUnderstood: quoting the line that is not what LVM prints.
+    """
+    return Report(parse_logical_volumes(text), parse_physical_volumes(text))
+
+
+def parse_logical_volumes(text: str) -> tuple[LogicalVolume, ...]:
+    """The segments of :data:`REPORT`, or what lvs prints with the same fields.
+
+    :raises NotUnderstood: quoting the line that is not what LVM prints.
     """
     found: dict[str, LogicalVolume] = {}
-    for row in _rows(text, "lv", "lvs"):
+    for row in _rows(text, "seg", "lv"):
         volume = _logical_volume(row)
         known = found.get(volume.full_name)
         if known is not None:
@@ -145,9 +190,9 @@ def parse_logical_volumes(text: str) -> tuple[LogicalVolume, ...]:
 
 
 def parse_physical_volumes(text: str) -> tuple[PhysicalVolume, ...]:
-    """The output of :data:`PVS`.
+    """The physical volumes of :data:`REPORT`, or what pvs prints with the same fields.
 
-    :raises NotUnderstood: quoting the line that is not what pvs prints.
+    :raises NotUnderstood: quoting the line that is not what LVM prints.
     """
     return tuple(
         PhysicalVolume(
@@ -159,14 +204,17 @@ def parse_physical_volumes(text: str) -> tuple[PhysicalVolume, ...]:
             free=_required_number(row, "pv_free"),
             extent_size=_number(row, "vg_extent_size") or 0,
         )
-        for row in _rows(text, "pv", "pvs")
+        for row in _rows(text, "pv")
     )
 
 
 def _logical_volume(row: t.Mapping[str, str]) -> LogicalVolume:
+    total, free = _number(row, "writecache_total_blocks"), _number(row, "writecache_free_blocks")
+    # Whatever is in a writecache is dirty: it holds nothing else.
+    held = None if total is None or free is None else total - free
     vg, slash, name = _required(row, "lv_full_name").partition("/")
     if not slash:
-        raise NotUnderstood(f"lvs printed a logical volume without its volume group: {json.dumps(row)}")
+        raise NotUnderstood(f"LVM printed a logical volume without its volume group: {json.dumps(row)}")
     return LogicalVolume(
         vg=vg,
         name=name,
@@ -184,27 +232,31 @@ def _logical_volume(row: t.Mapping[str, str]) -> LogicalVolume:
         settings=_settings(row, "cache_settings"),
         kernel_policy=row.get("kernel_cache_policy") or None,
         kernel_settings=_settings(row, "kernel_cache_settings"),
-        chunk_size=_number(row, "chunk_size") or None,
-        total_blocks=_number(row, "cache_total_blocks"),
-        used_blocks=_number(row, "cache_used_blocks"),
-        dirty=_number(row, "cache_dirty_blocks"),
+        chunk_size=_number(row, "chunk_size") or _number(row, "writecache_block_size"),
+        total_blocks=_number(row, "cache_total_blocks") if total is None else total,
+        used_blocks=_number(row, "cache_used_blocks") if held is None else held,
+        dirty=_number(row, "cache_dirty_blocks") if held is None else held,
         health=row.get("lv_health_status") or None,
         check_needed=row.get("lv_check_needed") or None,
+        # Of a cached volume the same field is the dirty share of the cache.
+        synced=_share(row, "copy_percent") if row.get("segtype", "").startswith("raid") else None,
+        errors=_number(row, "writecache_error"),
         devices=_devices(row.get("devices")),
     )
 
 
-def _rows(text: str, kind: str, command: str) -> t.Iterator[t.Mapping[str, str]]:
-    """The rows of one kind in every part of a report."""
+def _rows(text: str, *kinds: str) -> t.Iterator[t.Mapping[str, str]]:
+    """The rows of one kind in every part of a report: of the first of ``kinds`` that there is."""
     try:
         parts = json.loads(text)["report"]
+        kind = next((kind for kind in kinds if any(kind in part for part in parts)), kinds[-1])
         rows = [row for part in parts for row in part.get(kind, [])]
     except (ValueError, KeyError, TypeError, AttributeError):
         line = next((line.strip() for line in text.splitlines() if line.strip(" \t{}[]")), "nothing")
-        raise NotUnderstood(f"{command} did not print a report in JSON, but: {line[:200]}") from None
+        raise NotUnderstood(f"LVM did not print a report in JSON, but: {line[:200]}") from None
     for row in rows:
         if not isinstance(row, dict) or not all(isinstance(value, str) for value in row.values()):
-            raise NotUnderstood(f"{command} printed a row that is not made of strings: {json.dumps(row)[:200]}")
+            raise NotUnderstood(f"LVM printed a row that is not made of strings: {json.dumps(row)[:200]}")
         yield row
 
 
@@ -231,6 +283,14 @@ def _number(row: t.Mapping[str, str], field: str) -> int | None:
     if not value.isdigit():
         raise NotUnderstood(f"LVM reported {field} as '{value}', which is not a whole number, in: {json.dumps(row)[:300]}")
     return int(value)
+
+
+def _share(row: t.Mapping[str, str], field: str) -> float | None:
+    text = row.get(field) or ""
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise NotUnderstood(f"LVM reported {field} as '{text}', which is not a percentage, in: {json.dumps(row)[:300]}") from None
 
 
 def _bare(name: str | None) -> str | None:

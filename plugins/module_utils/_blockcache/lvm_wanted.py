@@ -5,153 +5,140 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What a user asks of one LVM cache, checked as far as it can be without looking at the host."""
+"""What a user asks of one LVM cache, checked as far as it can be without looking at the host.
+
+Sources for the bounds of settings: lvmcache(7); Documentation/admin-guide/device-mapper/writecache.rst and ``writecache_ctr``
+of drivers/md/dm-writecache.c.
+"""
 
 from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import wanted as common
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_layout import CHUNK_STEP, LARGEST_CHUNK
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
 #: lvm(8), "VALID NAMES"; a leading hyphen would read as an option.
 _NAME = re.compile(r"^[A-Za-z0-9_+.][A-Za-z0-9_+.-]*$")
-_SHARE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*%\s*$")
+
+KINDS = ("cachepool", "cachevol", "writecache")
+MODES = ("writethrough", "writeback", "passthrough")
 
 #: The one setting of dm-cache that does something: smq has none of its own, and the names of the old mq are taken and ignored.
 MIGRATION_THRESHOLD = "migration_threshold"
+#: Of dm-writecache, fixed when it is attached.
+BLOCK_SIZE = "block_size"
+#: Of dm-writecache, not known to every LVM that knows the others.
+PAUSE_WRITEBACK = "pause_writeback"
+_UNSIGNED = 2**32 - 1
+#: Least and largest value of every setting of dm-writecache; times are milliseconds, watermarks per cent.
+_WRITECACHE_BOUNDS: t.Mapping[str, tuple[int, int]] = {
+    "high_watermark": (0, 100),
+    "low_watermark": (0, 100),
+    "writeback_jobs": (0, _UNSIGNED),
+    "autocommit_blocks": (1, _UNSIGNED),
+    "autocommit_time": (1, 3_600_000),
+    "max_age": (1, 86_400_000),
+    PAUSE_WRITEBACK: (0, 60_000),
+}
+#: What the kernel takes where nothing is said, the high one first.
+USUAL_WATERMARKS: t.Mapping[str, int] = {"high_watermark": 50, "low_watermark": 45}
+_BLOCK_SIZES = (512, 4096)
 
 
 @dataclass(frozen=True)
-class WantedCache:
-    """One cache. ``size`` in bytes, or None for ``share`` of what is free; a setting of None is the kernel's default."""
+class LvmWanted(common.WantedCache):
+    """One LVM cache of the volume ``vg/lv``. A setting of None is to be taken away, so that the kernel's own default applies."""
 
-    name: str
-    vg: str
-    lv: str
-    cache_devices: tuple[str, ...] = ()
-    kind: str = "cachepool"
-    mode: str = "writethrough"
-    size: int | None = None
-    share: float = 1.0
-    chunk_size: int | None = None
-    settings: t.Mapping[str, int | None] = field(default_factory=dict)
-    present: bool = True
-    allow_unmirrored_writeback: bool = False
-    flush_timeout: int | None = None
-
-    @property
-    def origin(self) -> str:
-        return f"{self.vg}/{self.lv}"
+    vg: str = ""
+    lv: str = ""
 
     @property
     def volume(self) -> str:
         """The name of the fast volume while it is attached to nothing; LVM adds ``_cpool`` or ``_cvol`` when it is."""
         return f"{self.lv}_cache"
 
+    @property
+    def metadata_volume(self) -> str:
+        """The name of what becomes the metadata of a mirrored cachepool, until it does."""
+        return f"{self.volume}_meta"
 
-def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[WantedCache]:
+
+def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[LvmWanted]:
     """The list a user wrote.
 
     :raises BadInput: naming the item and what to write instead.
     """
     wanted = [_read_item(item) for item in items]
-    for attribute in ("name", "origin"):
-        seen: set[str] = set()
-        for cache in wanted:
-            value = getattr(cache, attribute)
-            if value in seen:
-                raise BadInput(f"Two caches have the {attribute} {value}: every {attribute} may stand in the list once.", item=cache.name)
-            seen.add(value)
+    common.require_unique(wanted)
     return wanted
 
 
-def _read_item(item: t.Mapping[str, t.Any]) -> WantedCache:
+def _read_item(item: t.Mapping[str, t.Any]) -> LvmWanted:
     name = item["name"]
-    vg, lv = _origin(item["origin"], name)
-    present = item.get("state", "present") == "present"
-    size, share = _size(item.get("size"), name)
-    return WantedCache(
-        name=name,
+    fields = common.read_common(item, plain_name=False)
+    fields["origin"], vg, lv = _origin(item["origin"], name)
+    kind = item.get("kind") or "cachepool"
+    settings = item.get("settings") or {}
+    wanted = LvmWanted(
+        **fields,
         vg=vg,
         lv=lv,
-        cache_devices=_cache_devices(item, name) if present else (),
-        kind=item.get("kind") or "cachepool",
-        mode=item.get("mode") or "writethrough",
-        size=size,
-        share=share,
-        chunk_size=_chunk_size(item.get("chunk_size"), name),
-        settings=_settings(item.get("settings") or {}, name),
-        present=present,
-        allow_unmirrored_writeback=bool(item.get("allow_unmirrored_writeback")),
-        flush_timeout=item.get("flush_timeout"),
+        kind=kind,
+        mode=_mode(item.get("mode"), kind, name),
+        settings=_writecache_settings(settings, name) if kind == "writecache" else _cache_settings(settings, name),
     )
+    _require_chunk_size(wanted)
+    _require_known_devices(wanted)
+    if wanted.present and wanted.mirror and kind == "writecache":
+        raise BadInput(
+            f"{name}: LVM takes only a linear volume for a writecache and mirrors none:"
+            " leave mirror out and name one MD RAID1 device (/dev/md/NAME), which counts as mirrored, or use kind cachepool in mode writeback.",
+            item=name,
+        )
+    return wanted
 
 
-def _origin(text: str, item: str) -> tuple[str, str]:
+def _origin(text: str, item: str) -> tuple[str, str, str]:
     words = (text[len("/dev/") :] if text.startswith("/dev/") else text).split("/")
     mapped = text.startswith("/dev/mapper/")
     if mapped or len(words) != 2 or not all(_NAME.match(word) for word in words):
         raise BadInput(f"{item}: origin is '{text}': write it as volume group and logical volume, for example vg0/images.", item=item)
-    return words[0], words[1]
+    return f"{words[0]}/{words[1]}", words[0], words[1]
 
 
-def _cache_devices(item: t.Mapping[str, t.Any], name: str) -> tuple[str, ...]:
-    devices = tuple(item.get("cache_devices") or ())
-    if not devices:
-        raise BadInput(f"{name}: cache_devices is empty: name the fast device, for example /dev/disk/by-id/nvme-SERIAL.", item=name)
-    if item.get("mirror") or len(devices) > 1:
+def _mode(mode: str | None, kind: str, item: str) -> str:
+    if kind != "writecache":
+        return mode or "writethrough"
+    if mode not in (None, "writeback"):
         raise BadInput(
-            f"{name}: a cache over several devices is not offered yet: write one path in cache_devices and leave mirror out;"
-            " for a mirror name one MD RAID1 device (/dev/md/NAME), which counts as mirrored.",
-            item=name,
+            f"{item}: mode is {mode}, and a writecache is write-back by its nature: it holds nothing but what is not on the origin yet."
+            " Leave mode out, or use kind cachepool or cachevol.",
+            item=item,
         )
-    for path in devices:
-        if not path.startswith("/dev/"):
-            raise BadInput(f"{name}: the cache device '{path}' is not a path below /dev.", item=name)
-    return devices
+    return "writeback"
 
 
-def require_stable(path: str, stable: str | None, item: str) -> None:
-    """Refuse a path that may name another device after a reboot.
-
-    :raises BadInput: naming the stable path of the same device.
-    """
-    if is_stable(path):
+def _require_chunk_size(wanted: LvmWanted) -> None:
+    chunk, item = wanted.chunk_size, wanted.name
+    if chunk is None:
         return
-    instead = f"write {stable}, which is the same device" if stable else "and it has no stable path: give it a serial number or put LVM or MD on it"
-    raise BadInput(f"{item}: {path} may be another device after the next reboot: {instead}.", item=item)
-
-
-def _size(value: t.Any, item: str) -> tuple[int | None, float]:
-    if value is None:
-        return None, 1.0
-    match = _SHARE.match(str(value))
-    if not match:
-        size = parse_size(value, item)
-        if size <= 0:
-            raise BadInput(f"{item}: size is {value}: write a size above zero, a share such as 50%, or leave it out for all that is free.", item=item)
-        return size, 1.0
-    share = float(match.group(1)) / 100
-    if not 0 < share <= 1:
-        raise BadInput(f"{item}: size is {value}: a share of the free space is above 0% and at most 100%.", item=item)
-    return None, share
-
-
-def _chunk_size(value: t.Any, item: str) -> int | None:
-    if value is None:
-        return None
-    chunk = parse_size(value, item)
+    if wanted.kind == "writecache":
+        raise BadInput(f"{item}: a writecache has no chunks: leave chunk_size out; its block_size (512 or 4096) is one of its settings.", item=item)
     if chunk % CHUNK_STEP or not CHUNK_STEP <= chunk <= LARGEST_CHUNK:
         raise BadInput(f"{item}: chunk_size is {format_size(chunk)}, and LVM takes only multiples of 32 KiB from 32 KiB to 1 GiB.", item=item)
-    return chunk
 
 
-def _settings(settings: t.Mapping[str, t.Any], item: str) -> dict[str, int | None]:
+def _require_known_devices(wanted: LvmWanted) -> None:
+    if wanted.release_devices and wanted.state == "absent" and not wanted.cache_devices:
+        raise BadInput(f"{wanted.name}: release_devices gives cache_devices back, and cache_devices is empty: name them.", item=wanted.name)
+
+
+def _cache_settings(settings: t.Mapping[str, t.Any], item: str) -> dict[str, int | None]:
     """``default`` becomes None: the setting is taken away."""
     read: dict[str, int | None] = {}
     for key, value in settings.items():
@@ -162,8 +149,44 @@ def _settings(settings: t.Mapping[str, t.Any], item: str) -> dict[str, int | Non
             )
         if str(value) == "default":
             read[key] = None
-        elif not isinstance(value, bool) and re.match(r"^[1-9]\d*$", str(value)):
+        elif _is_whole(value) and int(value) > 0:
             read[key] = int(value)
         else:
             raise BadInput(f"{item}: {key} is '{value}': write a number of sectors above zero, or default to take the setting away.", item=item)
     return read
+
+
+def _writecache_settings(settings: t.Mapping[str, t.Any], item: str) -> dict[str, int | None]:
+    read: dict[str, int | None] = {}
+    for key, value in settings.items():
+        if key == BLOCK_SIZE:
+            read[key] = _block_size(value, item)
+        elif key == "cleaner":
+            raise BadInput(f"{item}: cleaner is not set as a setting: state: flushed does it, and proves that nothing is left in the cache.", item=item)
+        elif key not in _WRITECACHE_BOUNDS:
+            known = ", ".join((*_WRITECACHE_BOUNDS, BLOCK_SIZE))
+            raise BadInput(f"{item}: a writecache on a drive has no setting {key}: there is {known}.", item=item)
+        elif str(value) == "default":
+            read[key] = None
+        else:
+            read[key] = _bounded(key, value, item)
+    return read
+
+
+def _block_size(value: t.Any, item: str) -> int | None:
+    if str(value) == "default":
+        return None
+    if not _is_whole(value) or int(value) not in _BLOCK_SIZES:
+        raise BadInput(f"{item}: block_size is '{value}': write 512 or 4096, or leave it out for what fits the file system.", item=item)
+    return int(value)
+
+
+def _bounded(key: str, value: t.Any, item: str) -> int:
+    least, largest = _WRITECACHE_BOUNDS[key]
+    if not _is_whole(value) or not least <= int(value) <= largest:
+        raise BadInput(f"{item}: {key} is '{value}': write a whole number from {least} to {largest}, or default to take the setting away.", item=item)
+    return int(value)
+
+
+def _is_whole(value: t.Any) -> bool:
+    return not isinstance(value, (bool, float)) and re.match(r"^\d+$", str(value)) is not None

@@ -5,7 +5,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What a device that is to become a physical volume contains and what uses it, asked of the device itself.
+"""The device a cache is to lie on: which it is, what it contains, what uses it, and whether it is kept twice.
 
 Sources: open(2): ``O_EXCL`` on a block device fails with EBUSY while the kernel uses it (a mount, swap, md, dm, bcache);
 Documentation/ABI/testing/sysfs-block-loop: ``loop/backing_file`` is the path of what lies under a loop device, which does
@@ -19,12 +19,21 @@ import stat
 import typing as t
 from dataclasses import dataclass, replace
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 
 if t.TYPE_CHECKING:
     from pathlib import Path
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+#: What protects the blocks that are only in a write-back cache.
+MIRRORED, DEGRADED, UNMIRRORED = "mirrored", "degraded", "none"
+
+#: What comes back alone after a boot passes for the whole mirror, and does not know what was written without it.
+STALE_MEMBER = "Take the failed member out of the machine before the next boot: if it alone were found then, it would serve old data."
 
 #: udev and its like open a device for a moment.
 _ATTEMPTS = 3
@@ -79,6 +88,91 @@ def examine(runner: Runner, path: str, root: Path, sleep: t.Callable[[float], No
     """
     node = root / path.lstrip("/")
     return Finding(read_signatures(runner, path), read_cache_metadata(node), (*_held(node, sleep), *_looped(node, root)))
+
+
+def require_stable(path: str, stable: str | None, item: str) -> None:
+    """Refuse a path that may name another device after a reboot.
+
+    :raises BadInput: naming the stable path of the same device.
+    """
+    if is_stable(path):
+        return
+    instead = f": write {stable}, which is the same device" if stable else ", and it has no stable path: give it a serial number or put LVM or MD on it"
+    raise BadInput(f"{item}: {path} may be another device after the next reboot{instead}.", item=item)
+
+
+def resolve_stable(devices: Devices, path: str, item: str) -> BlockDevice:
+    """The device behind a path that names it, and no other, also after a reboot.
+
+    :raises DeviceMissing: if it is not there.
+    :raises BadInput: if the path may name another device one day.
+    """
+    device = devices.resolve(path, item)
+    require_stable(path, device.stable_path, item)
+    # A multipath device and its paths carry the same links, and udev gives them to the one on top.
+    own = {device.name, *(below.name for below in devices.parents(device))}
+    rivals = [other for other in devices.claimants(path) if other.name not in own]
+    if rivals:
+        raise BadInput(
+            f"{item}: {path} is claimed by {device.path} and by {', '.join(rival.path for rival in rivals)}, and may name the other after the"
+            " next reboot: write a link that only one of them has, for example its WWN (/dev/disk/by-id/wwn-…) or its place (/dev/disk/by-path/…).",
+            item=item,
+        )
+    return device
+
+
+def uses_of(device: BlockDevice) -> list[str]:
+    """What the kernel does with a device, each as the rest of a sentence about it."""
+    reasons = []
+    if device.mountpoints:
+        reasons.append(f"is mounted on {device.mountpoints[0]}")
+    if device.swap:
+        reasons.append("is swap space")
+    if device.holders:
+        reasons.append(f"is used by {', '.join(device.holders)}")
+    if device.partitions:
+        reasons.append(f"has the partitions {', '.join(device.partitions)}")
+    if device.read_only:
+        reasons.append("is read-only")
+    return reasons
+
+
+def require_empty(device: BlockDevice, finding: Finding, path: str, item: str) -> None:
+    """Refuse a device that anybody uses or that carries anything.
+
+    :param finding: what :func:`examine` found on the device itself; udev does not know it all.
+    :raises Refused: saying what is on it and what a person can do.
+    """
+    if device.signature is not None:
+        finding = finding.with_signatures(device.signature.type, device.signature.partition_table)
+    reasons = [*uses_of(device), *finding.reasons]
+    if reasons:
+        raise Refused(f"{item}: {path} {' and '.join(reasons)}, so that it is not taken for a cache: {finding.advice(path)}.", item=item)
+
+
+def require_mirrored(redundancy: str, paths: t.Sequence[str], item: str, target: str, *, allowed: bool) -> None:
+    """No write-back on a device whose loss would be a loss of data, unless it was allowed for this cache.
+
+    :param redundancy: :data:`MIRRORED`, :data:`DEGRADED` or :data:`UNMIRRORED`.
+    :param paths: the cache devices, as the user wrote them.
+    :param target: what is cached, as the user wrote it.
+    :param allowed: ``allow_unmirrored_writeback`` of this cache.
+    :raises Refused: naming the option that allows it.
+    """
+    if redundancy == MIRRORED or allowed:
+        return
+    device = " and ".join(paths) or "the cache device"
+    if redundancy == DEGRADED:
+        raise Refused(
+            f"{item}: {target} would lose data at the next failure of a drive, because write-back keeps the newest data only on {device} and that"
+            " mirror is degraded: replace the member that failed, use mode writethrough, or set allow_unmirrored_writeback: true for this cache.",
+            item=item,
+        )
+    raise Refused(
+        f"{item}: {target} would lose data if {device} failed, because write-back keeps the newest data only there and it is not mirrored:"
+        " use two devices with mirror: true, a mirrored device, or mode writethrough, or set allow_unmirrored_writeback: true for this cache.",
+        item=item,
+    )
 
 
 def _held(node: Path, sleep: t.Callable[[float], None]) -> tuple[str, ...]:

@@ -1,0 +1,107 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Filters that divide what users write about SSD caches among the modules that make them, and follow a cache device through it."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+TYPES = ("lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio")
+PARTS = ("removed", "rest")
+#: What the role knows and no module does.
+_OF_THE_ROLE = ("type", "migrate")
+
+Items = t.List[t.Dict[str, t.Any]]
+
+
+def block_caches(caches: t.Any, kind: str, part: str) -> Items:
+    """See ``block_caches.yml``."""
+    items = _checked(caches, "block_caches")
+    if kind not in TYPES:
+        raise AnsibleFilterError(f"block_caches: there is no type {kind}: write {', '.join(TYPES)}.")
+    if part not in PARTS:
+        raise AnsibleFilterError(f"block_caches: there is no part {part}: write {', '.join(PARTS)}.")
+    mine = [item for item in items if item.get("type") == kind]
+    others_stay = any(item.get("type") != kind and item.get("state") != "absent" for item in items)
+    first = [item for item in mine if item.get("state") == "absent"] if others_stay else []
+    chosen = first if part == "removed" else [item for item in mine if item not in first]
+    return [{name: value for name, value in item.items() if name not in _OF_THE_ROLE} for item in chosen]
+
+
+def caches_to_migrate(caches: t.Any, found: t.Any) -> Items:
+    """See ``caches_to_migrate.yml``."""
+    wanted = {str(item["origin"]): item for item in _checked(caches, "caches_to_migrate") if item.get("migrate") and item.get("state") != "absent"}
+    leaving: Items = []
+    for cache in _checked(found, "caches_to_migrate"):
+        item = next((wanted[str(name)] for name in cache.get("asked") or [] if str(name) in wanted), None)
+        if item is None or cache["type"] == item["type"]:
+            continue
+        if "bcache" in (cache["type"], item["type"]):
+            raise AnsibleFilterError(
+                f"{item['name']}: bcache keeps the data of {item['origin']} behind a header of its own, so that no other cache can take its place and"
+                " none can become a bcache: copy the data to a new device instead."
+            )
+        mirrored = bool(item.get("mirror"))
+        leaving.append(
+            {
+                "type": cache["type"],
+                "name": item["name"] if cache["type"] == "lvm_cache" else cache["name"],
+                "origin": cache["name"] if cache["type"] == "lvm_cache" else cache["origin"],
+                "cache_devices": list(item["cache_devices"] if mirrored else cache["cache_devices"]),
+                "mirror": mirrored,
+                "state": "absent",
+                "release_devices": True,
+            }
+        )
+    return leaving
+
+
+def caches_on_device(caches: t.Any, device: str) -> Items:
+    """See ``caches_on_device.yml``."""
+    return [item for item in _checked(caches, "caches_on_device") if item.get("state") != "absent" and device in (item.get("cache_devices") or [])]
+
+
+def replace_cache_device(caches: t.Any, old: str, new: str) -> Items:
+    """See ``replace_cache_device.yml``."""
+    return [
+        {**item, "cache_devices": [new if path == old else path for path in item.get("cache_devices") or []]}
+        for item in _checked(caches, "replace_cache_device")
+    ]
+
+
+def caches_have_moved(found: t.Any, wanted: t.Any, old: str, new: str) -> bool:
+    """See ``caches_have_moved.yml``."""
+    caches = _checked(found, "caches_have_moved")
+    if not new or new == old or len(caches) < len(_checked(wanted, "caches_have_moved")):
+        return False
+
+    def moved(cache: t.Mapping[str, t.Any]) -> bool:
+        paths = [str(path) for path in cache.get("cache_devices") or []]
+        there = any(path == new or (not new.startswith("/") and path.endswith(new)) for path in paths)
+        return there and old not in paths and cache.get("state") == "ok"
+
+    return all(moved(cache) for cache in caches)
+
+
+def _checked(items: t.Any, name: str) -> Items:
+    if not isinstance(items, t.Sequence) or isinstance(items, (str, bytes)) or not all(isinstance(one, t.Mapping) for one in items):
+        raise AnsibleFilterError(f"{name}: the caches must be a list of dictionaries.")
+    return [dict(item) for item in items]
+
+
+class FilterModule:
+    """Filters of this collection."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {
+            "block_caches": block_caches,
+            "caches_have_moved": caches_have_moved,
+            "caches_on_device": caches_on_device,
+            "caches_to_migrate": caches_to_migrate,
+            "replace_cache_device": replace_cache_device,
+        }

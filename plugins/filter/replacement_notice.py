@@ -1,0 +1,64 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filter that says what it will mean to change a cache device, before anything is done."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import about
+
+
+def replacement_notice(caches: t.Any, drain: t.Any, old: str, drain_rate: t.Any) -> list[str]:
+    """See ``replacement_notice.yml``."""
+    try:
+        assumed = parse_size(drain_rate)
+    except BadInput as error:
+        raise AnsibleFilterError(f"replacement_notice: {error.message}") from None
+    if assumed <= 0:
+        raise AnsibleFilterError("replacement_notice: the drain rate is 0: write how many bytes a second the slow devices take.")
+    falling = {(row["type"], row["name"]): row.get("bytes_per_second") for row in drain}
+    lines = [line for cache in caches for line in _about_cache(cache, falling.get((cache["type"], cache["name"])), assumed)]
+    if not lines:
+        return [f"No cache is attached that {plain(old)} belongs to: an earlier run has detached it, or it was never made. What follows is the new device."]
+    stay = "" if any(cache["type"] == "flashcache" for cache in caches) else " The volumes stay in use all the time."
+    return [*lines, f"Then {plain(old)} may be pulled.{stay}"]
+
+
+def _about_cache(cache: t.Mapping[str, t.Any], measured: float | None, assumed: int) -> list[str]:
+    name, origin = plain(cache["name"]), plain(cache.get("origin") or "its origin")
+    lines = [f"{name} ({cache['type']}, {cache.get('mode') or 'mode not known'}): {_to_flush(cache, measured, assumed)}"]
+    ratio = cache.get("hit_ratio")
+    share = f"; {ratio:.0%} of the requests were served by the cache so far" if isinstance(ratio, (int, float)) else ""
+    lines.append(f"{name}: from the flush on until the new device is attached, everything goes at the speed of {origin}{share}.")
+    if cache["type"] == "flashcache":
+        lines.append(f"{name}: a flashcache in use cannot be taken away: unmount {plain(cache.get('device') or name)} before the flush has ended.")
+    if cache.get("state") != "ok":
+        lines.append(f"{name}: {plain(cache.get('problem') or cache.get('state'), longest=400)}")
+    return lines
+
+
+def _to_flush(cache: t.Mapping[str, t.Any], measured: float | None, assumed: int) -> str:
+    dirty = cache.get("dirty")
+    if dirty is None:
+        return "how much is dirty cannot be told."
+    if not dirty:
+        return "nothing is dirty."
+    if measured and measured > 0:
+        return f"{format_size(dirty)} dirty, {about(dirty / measured)} to flush at the {format_size(int(measured))}/s measured now."
+    return f"{format_size(dirty)} dirty, {about(dirty / assumed)} to flush if the slow device takes {format_size(assumed)}/s (not measured)."
+
+
+class FilterModule:
+    """Filters of this collection."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {"replacement_notice": replacement_notice}

@@ -1,0 +1,175 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""systemd units that bring a cache up at boot, before anything is mounted, and take it down after everything is unmounted.
+
+Sources: systemd.unit(5), systemd.service(5) "COMMAND LINES", systemd.special(7) (local-fs-pre.target), systemd-escape(1).
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file, sync_folder
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+
+FOLDER = "etc/systemd/system"
+#: Everything on the way to mounted file systems waits for it.
+_WANTED_BY = "sysinit.target"
+_NOTE = "# Note: "
+_PLUS = "\\x2b"
+_PLAIN = re.compile(r"^[A-Za-z0-9_@%+=:,./-]+$")
+
+
+def unit_name(layer: str, item: str) -> str:
+    """The unit of one cache: ``cachefleet-<layer>-<item>.service``; ``item`` is a name that :func:`wanted.read_common` accepted."""
+    # systemd takes no plus sign in a name (systemd.unit(5)).
+    return f"cachefleet-{layer}-{item.replace('+', _PLUS)}.service"
+
+
+def device_unit(path: str) -> str:
+    """The unit by which systemd knows a device: ``dev-disk-by\\x2did-X.device`` for ``/dev/disk/by-id/X``."""
+    words = [word for word in path.split("/") if word]
+    escaped = []
+    for word in words:
+        text = "".join(char if re.match(r"[A-Za-z0-9:_.]", char) else "".join(f"\\x{byte:02x}" for byte in char.encode()) for char in word)
+        escaped.append("\\x2e" + text[1:] if text.startswith(".") and not escaped else text)
+    return "-".join(escaped) + ".device"
+
+
+def command_line(argv: t.Sequence[str], item: str) -> str:
+    """An argument list as ``ExecStart=`` takes it; the first word is an absolute path.
+
+    :raises BadInput: if a word has a line break or another control character.
+    """
+    return " ".join(_quoted(str(word), item) for word in argv)
+
+
+def _quoted(word: str, item: str) -> str:
+    if any(ord(char) < 32 or ord(char) == 127 for char in word):
+        raise BadInput(f"{item}: {word!r} cannot be written into a systemd unit.", item=item)
+    text = word.replace("%", "%%").replace("$", "$$")
+    if _PLAIN.match(word):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def render(
+    description: str,
+    devices: t.Sequence[str],
+    start: t.Sequence[t.Sequence[str]],
+    stop: t.Sequence[t.Sequence[str]] = (),
+    *,
+    check: t.Sequence[t.Sequence[str]] = (),
+    after: t.Sequence[str] = (),
+    absent: str = "",
+    note: str = "",
+    item: str,
+) -> str:
+    """The text of a unit.
+
+    :param devices: paths that must be there before it starts, each named so that it is the same device after every boot.
+    :param start: the commands that bring the cache up, in order; the unit fails with the first of them that fails.
+    :param stop: the commands that take it down, after everything was unmounted.
+    :param check: commands before ``start``; one that fails keeps the cache down. With a hyphen before its path it may fail (systemd.service(5)).
+    :param after: further units to wait for.
+    :param absent: a path; where it is there already, the unit has nothing to do and does nothing.
+    :param note: one line that systemd passes over, found again by :func:`note_of`.
+    """
+    waits = [*(device_unit(path) for path in devices), *after]
+    lines = [
+        f"# Written by cachefleet.storage for the cache {item}: change the inventory, not this file.",
+        f"{_NOTE}{note}" if note else "",
+        "[Unit]",
+        f"Description={description.replace('%', '%%')}",
+        "DefaultDependencies=no",
+        f"ConditionPathExists=!{absent.replace('%', '%%')}" if absent else "",
+        f"Requires={' '.join(device_unit(path) for path in devices)}" if devices else "",
+        f"After={' '.join(waits)}" if waits else "",
+        "Wants=local-fs-pre.target",
+        "Before=local-fs-pre.target shutdown.target",
+        "Conflicts=shutdown.target",
+        "",
+        "[Service]",
+        "Type=oneshot",
+        "RemainAfterExit=yes",
+        # Loading a large cache after a crash, and flushing one, take as long as they take.
+        "TimeoutSec=infinity",
+        *(f"ExecStartPre={command_line(argv, item)}" for argv in check),
+        *(f"ExecStart={command_line(argv, item)}" for argv in start),
+        *(f"ExecStop={command_line(argv, item)}" for argv in stop),
+        "",
+        "[Install]",
+        f"WantedBy={_WANTED_BY}",
+    ]
+    # A line that does not apply is left out; the one blank line before a section stays.
+    return "\n".join(line for place, line in enumerate(lines) if line or lines[place + 1].startswith("[")) + "\n"
+
+
+def note_of(text: str) -> str:
+    """The note in the text of a unit; empty if it has none."""
+    return next((line[len(_NOTE) :] for line in text.splitlines() if line.startswith(_NOTE)), "")
+
+
+def read_unit(name: str, root: Path = Path("/")) -> str:
+    """The text of a unit; empty if it is not there or not enabled, so that a run that was killed between the two is repeated."""
+    return stored_unit(name, root) if _link(name, root).is_symlink() else ""
+
+
+def stored_unit(name: str, root: Path = Path("/")) -> str:
+    """The text of a unit, enabled or not; empty if it is not there."""
+    return read_file(root / FOLDER / name)
+
+
+def unit_items(layer: str, root: Path = Path("/")) -> list[str]:
+    """The items of a layer that have a unit on this host."""
+    beginning, end = unit_name(layer, "\0").split("\0")
+    return sorted(path.name[len(beginning) : -len(end)].replace(_PLUS, "+") for path in (root / FOLDER).glob(f"{beginning}*{end}"))
+
+
+def write_unit(runner: Runner, name: str, text: str, root: Path = Path("/")) -> None:
+    """Write and enable a unit, or with an empty text disable it and take it away. It is neither started nor stopped.
+
+    When it returns, a power cut undoes it no more: a cache that writes back must not be forgotten at the next boot.
+
+    :raises CommandFailed: if that is not possible.
+    """
+    path, link = root / FOLDER / name, _link(name, root)
+    if text:
+        replace_file(path, text)
+        # To enable a unit is also to load it.
+        runner.run(["systemctl", "daemon-reload" if link.is_symlink() else "enable", *([] if link.is_symlink() else [name])], item=name)
+        if link.parent.is_dir():
+            sync_folder(link.parent)
+            sync_folder(link.parent.parent)
+        return
+    if path.exists() or link.is_symlink():
+        runner.run(["systemctl", "disable", name], ok=None, item=name)
+        if link.is_symlink():
+            link.unlink()
+            sync_folder(link.parent)
+        replace_file(path, "")
+        runner.run(["systemctl", "daemon-reload"], item=name)
+
+
+def _link(name: str, root: Path) -> Path:
+    return root / FOLDER / f"{_WANTED_BY}.wants" / name
+
+
+def mark_started(runner: Runner, name: str) -> None:
+    """Let systemd know that the cache is up, so that it is taken down at shutdown: start the unit, whose commands find it done.
+
+    For units whose start commands do nothing when the cache is there already.
+
+    :raises CommandFailed: if the unit fails.
+    """
+    runner.run(["systemctl", "start", name], item=name)

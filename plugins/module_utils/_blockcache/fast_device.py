@@ -1,0 +1,228 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What a cache will lie on: one device, or a mirror of two that is made for it. For every type but LVM's, which mirrors itself."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import typing as t
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import mirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import (
+    DEGRADED,
+    MIRRORED,
+    UNMIRRORED,
+    Finding,
+    examine,
+    require_empty,
+    resolve_stable,
+    uses_of,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.wanted import WantedCache
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The devices of a host as far as caches are concerned.
+
+    :param findings: what candidates contain, by kernel name; only devices that no cache lies on yet were looked at.
+    :param arrays: MD arrays by kernel name.
+    :param machine: what tells this host from others.
+    """
+
+    devices: Devices
+    findings: t.Mapping[str, Finding] = field(default_factory=dict)
+    arrays: t.Mapping[str, mirror.Array] = field(default_factory=dict)
+    machine: str = ""
+
+    def redundancy(self, names: t.Iterable[str]) -> str:
+        """What protects a cache on these devices, by kernel name."""
+        arrays = [self.arrays.get(name) for name in names]
+        if not arrays or any(array is None or array.redundant is None for array in arrays):
+            return UNMIRRORED
+        return MIRRORED if all(array is not None and array.redundant for array in arrays) else DEGRADED
+
+
+@dataclass(frozen=True)
+class FastDevice:
+    """What a cache will lie on.
+
+    :param path: what goes into tables, superblocks and units.
+    :param device: the device, None while its mirror has not been made.
+    :param size: bytes; of a mirror that has not been made, what it will have at least.
+    :param steps: what makes the mirror.
+    """
+
+    path: str
+    device: BlockDevice | None
+    size: int
+    redundancy: str
+    steps: tuple[Step, ...] = ()
+
+
+def read_ground(
+    runner: Runner,
+    devices: Devices,
+    candidates: t.Iterable[str],
+    *,
+    in_use: t.Container[str] = (),
+    root: Path = Path("/"),
+    sleep: t.Callable[[float], None] = time.sleep,
+) -> Ground:
+    """What :func:`choose` has to know; costs one ``wipefs`` for each candidate that no cache lies on.
+
+    :param candidates: paths of the wanted cache devices.
+    :param in_use: kernel names of devices that caches lie on.
+    """
+    arrays = mirror.read_arrays(devices, root)
+    names = {}
+    for path in candidates:
+        try:
+            names[devices.resolve(path).name] = path
+        except DeviceMissing:
+            continue
+    # An array of two candidates is what the cache lies on, or would.
+    above = {array.name: array.path for array in arrays.values() if array.members and set(array.members) <= set(names)}
+    members = {member for name in above for member in arrays[name].members}
+    wanted = {**{name: path for name, path in names.items() if name not in members}, **{name: f"/dev/{name}" for name in above}}
+    findings = {name: examine(runner, path, root, sleep) for name, path in wanted.items() if name not in in_use}
+    return Ground(devices, findings, arrays, mirror.machine_id(root))
+
+
+def choose(ground: Ground, wanted: WantedCache, layer: str, *, taken: t.Container[str] = (), check_empty: bool = True) -> FastDevice:
+    """What the cache of an item will lie on, with the steps that make it.
+
+    :param layer: the name of the layer, for its steps.
+    :param taken: kernel names that caches before it in the list have taken.
+    :param check_empty: whether it must be empty; not if the cache lies there already.
+    :raises DeviceMissing: if a device is not there.
+    :raises BadInput: if a path is not stable, or two are one device, or a cache before it takes the same.
+    :raises Refused: if it is not empty.
+    """
+    degraded = _degraded_mirror(ground, wanted)
+    if degraded is not None and check_empty and _never_used(ground, degraded):
+        return _made_again(ground, wanted, layer, degraded)
+    if degraded is not None:
+        return FastDevice(degraded.path, ground.devices.get(degraded.name), degraded.size, DEGRADED)
+    members = [resolve_stable(ground.devices, path, wanted.name) for path in wanted.cache_devices]
+    for member, path in zip(members, wanted.cache_devices):
+        if member.name in taken:
+            raise BadInput(f"{wanted.name}: {path} is taken by a cache before it in the list: name another device.", item=wanted.name)
+    if not wanted.mirror:
+        member = members[0]
+        if check_empty:
+            require_empty(member, ground.findings.get(member.name, Finding()), wanted.cache_devices[0], wanted.name)
+        return FastDevice(wanted.cache_devices[0], member, member.size, ground.redundancy([member.name]))
+    if members[0].name == members[1].name:
+        raise BadInput(f"{wanted.name}: {' and '.join(wanted.cache_devices)} are one device, which mirrors nothing.", item=wanted.name)
+    array = mirror.array_of(ground.arrays, members)
+    if array is not None:
+        device = ground.devices.get(array.name)
+        if check_empty and device is not None:
+            require_empty(device, ground.findings.get(array.name, Finding()), array.path, wanted.name)
+        return FastDevice(array.path, device, array.size, ground.redundancy([array.name]))
+    return _new_mirror(ground, wanted, layer, members)
+
+
+def _degraded_mirror(ground: Ground, wanted: WantedCache) -> mirror.Array | None:
+    """The mirror of an item that has lost a member, which may be gone from the host altogether; its cache goes on."""
+    if not wanted.mirror:
+        return None
+    names = set()
+    for path in wanted.cache_devices:
+        with contextlib.suppress(DeviceMissing):
+            names.add(ground.devices.resolve(path, wanted.name).name)
+    return next((array for array in ground.arrays.values() if array.ours and array.redundant is False and array.members and set(array.members) <= names), None)
+
+
+def _never_used(ground: Ground, array: mirror.Array) -> bool:
+    """Whether nothing is on a mirror, as when its making was killed half way and the host then started what there was of it."""
+    device, finding = ground.devices.get(array.name), ground.findings.get(array.name)
+    return device is not None and not uses_of(device) and finding is not None and not finding.reasons
+
+
+def _made_again(ground: Ground, wanted: WantedCache, layer: str, array: mirror.Array) -> FastDevice:
+    members = [resolve_stable(ground.devices, path, wanted.name) for path in wanted.cache_devices]
+    for member, path in zip(members, wanted.cache_devices):
+        if member.name not in array.members:
+            require_empty(member, ground.findings.get(member.name, Finding()), path, wanted.name)
+    freed = [path for member, path in zip(members, wanted.cache_devices) if member.name in array.members]
+    action = f"Stop the mirror {array.label.split(':')[-1]}, which is not whole and was never used, and make {' and '.join(freed)} empty"
+    stop = Step(layer, wanted.name, "mirror", freed, None, action, "release_mirror", {"array": array.name, "members": freed})
+    uuid = mirror.array_uuid(wanted.name, members, ground.machine)
+    return FastDevice(mirror.array_path(uuid), None, mirror.least_size(members), MIRRORED, (stop, _mirror_step(wanted, layer, uuid, "create_mirror")))
+
+
+def _mirror_step(wanted: WantedCache, layer: str, uuid: str, operation: str) -> Step:
+    # mdadm keeps 32 bytes of a name, and the whole file of names of a host is one list.
+    label = (mirror.PREFIX + wanted.name)[:31]
+    paths = " and ".join(wanted.cache_devices)
+    action = f"Start the mirror {label} of {paths}" if operation == "start_mirror" else f"Make the mirror {label} (MD RAID1) of {paths}"
+    arguments = {"members": list(wanted.cache_devices), "uuid": uuid, "label": label}
+    return Step(layer, wanted.name, "mirror", None, list(wanted.cache_devices), action, operation, arguments)
+
+
+def _new_mirror(ground: Ground, wanted: WantedCache, layer: str, members: list[BlockDevice]) -> FastDevice:
+    uuid = mirror.array_uuid(wanted.name, members, ground.machine)
+    # A mirror of ours that was made and stopped: its members carry its UUID and nothing else.
+    made = [path for path, member in zip(wanted.cache_devices, members) if _carries(member, uuid)]
+    begun: tuple[Step, ...] = ()
+    if len(made) < len(members):
+        for member, path in zip(members, wanted.cache_devices):
+            if path not in made:
+                require_empty(member, ground.findings.get(member.name, Finding()), path, wanted.name)
+        if made:
+            # mdadm was killed between the two.
+            action = f"Forget the mirror that was begun and make {' and '.join(made)} empty"
+            begun = (Step(layer, wanted.name, "mirror", made, None, action, "release_mirror", {"array": "", "members": made}),)
+    step = _mirror_step(wanted, layer, uuid, "create_mirror" if len(made) < len(members) else "start_mirror")
+    return FastDevice(mirror.array_path(uuid), None, mirror.least_size(members), MIRRORED, (*begun, step))
+
+
+def _carries(member: BlockDevice, uuid: str) -> bool:
+    """Whether a device is a member of the array of that UUID, and nothing uses it."""
+    return member.signature is not None and member.signature.uuid == _as_blkid(uuid) and not member.holders
+
+
+def _as_blkid(uuid: str) -> str:
+    """A UUID of mdadm as blkid writes it."""
+    digits = uuid.replace(":", "")
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def release(ground: Ground, wanted: WantedCache, layer: str) -> list[Step]:
+    """The steps that give the members of the mirror of an item back, once its cache is gone; none if there is no mirror of ours."""
+    if not wanted.mirror:
+        return []
+    members: dict[str, BlockDevice] = {}
+    for path in wanted.cache_devices:
+        with contextlib.suppress(DeviceMissing):
+            members[path] = ground.devices.resolve(path, wanted.name)
+    names = {member.name for member in members.values()}
+    array = next((found for found in ground.arrays.values() if found.ours and found.members and set(found.members) <= names), None)
+    # Without an array: what a run that was killed after it had stopped one left behind.
+    uuid = _as_blkid(array.uuid if array is not None else mirror.array_uuid(wanted.name, members.values(), ground.machine))
+    paths = [
+        path
+        for path, member in members.items()
+        if (array is not None and member.name in array.members) or (member.signature is not None and member.signature.uuid == uuid and not member.holders)
+    ]
+    if not paths:
+        return []
+    label = (mirror.PREFIX + wanted.name)[:31]
+    action = f"{'Stop' if array is not None else 'Forget'} the mirror {label} and make {' and '.join(paths)} empty"
+    return [Step(layer, wanted.name, "mirror", paths, None, action, "release_mirror", {"array": array.name if array is not None else "", "members": paths})]

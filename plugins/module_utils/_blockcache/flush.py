@@ -1,0 +1,123 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Waiting for a cache to become clean: as long as it takes, and no longer than it makes progress."""
+
+from __future__ import annotations
+
+import os
+import time
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, StorageError, TimedOut
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+#: A flush whose dirty count has not fallen for so many seconds does not work: a broken disk, or writers that are faster.
+STANDSTILL = 600.0
+#: Seconds between two looks at a flush.
+INTERVAL = 2.0
+
+
+class FlushWatch:
+    """Looks at the dirty blocks of a cache while it is flushed.
+
+    There is no deadline but the user's own: a flush may take hours. It ends when the count does not fall any more.
+
+    :param item: the cache, as the user named it.
+    :param target: the cached device, for messages.
+    :param read_dirty: how many are dirty now; None if it cannot be told at this moment.
+    :param unit: what ``read_dirty`` counts.
+    :param limit: ``flush_timeout`` in seconds, or None.
+    """
+
+    def __init__(
+        self,
+        item: str,
+        target: str,
+        read_dirty: t.Callable[[], int | None],
+        *,
+        unit: str = "blocks",
+        limit: int | None = None,
+        clock: t.Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.item = item
+        self.target = target
+        self.read_dirty = read_dirty
+        self.unit = unit
+        self.limit = limit
+        self.clock = clock
+        self.started = self.progressed = self.seen = clock()
+        self.least: int | None = None
+
+    def __call__(self) -> int | None:
+        """One look; what is dirty now.
+
+        :raises TimedOut: after ``limit``.
+        :raises NotEffective: if nothing has become clean, or it could not be told what is dirty, for :data:`STANDSTILL`.
+        """
+        now = self.clock()
+        dirty = self._look()
+        if dirty is not None:
+            self.seen = now
+        if self.least is None or (dirty is not None and dirty < self.least):
+            self.least, self.progressed = dirty, now
+        kept = "the cache stays attached and nothing is lost"
+        if self.limit and now - self.started > self.limit:
+            raise TimedOut(
+                f"{self.item}: the cache of {self.target} was not flushed within flush_timeout ({self.limit} seconds), {self.least} {self.unit} were"
+                f" still dirty; {kept}: run again with more time.",
+                item=self.item,
+                dirty_blocks=self.least,
+            )
+        if self.least and now - self.progressed > STANDSTILL:
+            raise NotEffective(
+                f"{self.item}: flushing the cache of {self.target} has not come below {self.least} dirty {self.unit} for {STANDSTILL / 60:g} minutes;"
+                f" {kept}: stop what writes to it, look at dmesg for errors of the disk below, and run again.",
+                item=self.item,
+                dirty_blocks=self.least,
+            )
+        if now - self.seen > STANDSTILL:
+            raise NotEffective(
+                f"{self.item}: what is dirty in the cache of {self.target} could not be told for {STANDSTILL / 60:g} minutes; {kept}: look at dmesg,"
+                " and run again.",
+                item=self.item,
+            )
+        return dirty
+
+    def until_clean(self, sleep: t.Callable[[float], None] = time.sleep, interval: float = INTERVAL) -> None:
+        """Look again and again until nothing is dirty."""
+        while self() != 0:
+            sleep(interval)
+
+    def _look(self) -> int | None:
+        try:
+            return self.read_dirty()
+        except StorageError:
+            # A table may be in the middle of being replaced: the next look will see it.
+            return None
+
+
+def write_out(item: str, path: str, root: Path) -> None:
+    """Have a device write out what it still keeps in volatile memory (fsync(2); ``blkdev_fsync`` of block/fops.c sends it a flush).
+
+    A cache calls a block clean as soon as the origin has taken it, without a flush (dm-cache-target.c, bcache/writeback.c). What was
+    acknowledged long ago may so be in no other place than the memory of a disk once the copy on the cache device is gone.
+
+    :raises CommandFailed: if that is not possible.
+    """
+    try:
+        handle = os.open(root / path.lstrip("/"), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise CommandFailed(
+            f"{item}: {path} could not be told to write out what it keeps in memory ({error.strerror}); its cache stays: look at dmesg.", item=item
+        ) from None

@@ -1,0 +1,181 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""A mirror under a cache: an MD RAID1 array for types of cache that keep no second copy themselves.
+
+Sources: md(4), mdadm(8), Documentation/admin-guide/md.rst. An array is named by its UUID, which is computed from the cache
+and its members: a drive that was taken out and comes back with an old copy never passes for a member of the array that
+was made after it, and the path of the array is known before it is made.
+"""
+
+from __future__ import annotations
+
+import os
+import typing as t
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine, md_redundancy
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+#: MD_NAME of arrays that this collection made; mdadm keeps 32 bytes of a name.
+PREFIX = "cachefleet-"
+_NAMESPACE = uuid.UUID("6f6c3e0e-7f3c-4f0b-9d0a-2b7a1c5d9e43")
+#: How long udev may take to name a new array, in seconds.
+_PATIENCE = 30.0
+
+
+@dataclass(frozen=True)
+class Array:
+    """One MD array that runs. ``members`` are kernel names; ``redundant`` as :func:`md_redundancy` says; ``size`` in bytes."""
+
+    name: str
+    uuid: str
+    label: str
+    members: tuple[str, ...]
+    redundant: bool | None
+    size: int
+
+    @property
+    def ours(self) -> bool:
+        """Whether this collection made it."""
+        return self.label.split(":")[-1].startswith(PREFIX)
+
+    @property
+    def path(self) -> str:
+        """The path that names it also after a reboot."""
+        return array_path(self.uuid)
+
+
+def read_arrays(devices: Devices, root: Path = Path("/")) -> dict[str, Array]:
+    """Every MD array of the host by kernel name, from sysfs and udev alone."""
+    return {
+        device.name: Array(
+            name=device.name,
+            uuid=device.properties.get("MD_UUID", ""),
+            label=device.properties.get("MD_NAME", ""),
+            members=tuple(device.slaves),
+            redundant=md_redundancy(root, device.name),
+            size=device.size,
+        )
+        for device in devices
+        if device.kind == "md"
+    }
+
+
+def array_uuid(item: str, members: t.Iterable[BlockDevice], machine: str = "") -> str:
+    """The UUID of the mirror of a cache, as mdadm writes it: four groups of eight digits.
+
+    :param machine: what tells this host from others, for example its machine-id.
+    """
+    seed = "\n".join([machine, item, *sorted(_told_apart(member) for member in members)])
+    digits = uuid.uuid5(_NAMESPACE, seed).hex
+    return ":".join(digits[place : place + 8] for place in range(0, 32, 8))
+
+
+def _told_apart(member: BlockDevice) -> str:
+    # Where partitions have no UUID, their identity is the serial number of the disk, which all of them share.
+    own = member.identity if member.kind != "partition" or member.properties.get("ID_PART_ENTRY_UUID") else member.stable_path
+    return own or member.path
+
+
+def array_path(array: str) -> str:
+    """Where udev shows an array of that UUID (63-md-raid-arrays.rules)."""
+    return f"/dev/disk/by-id/md-uuid-{array}"
+
+
+def array_of(arrays: t.Mapping[str, Array], members: t.Iterable[BlockDevice]) -> Array | None:
+    """The array that is made of exactly these devices, whoever made it."""
+    names = {member.name for member in members}
+    return next((array for array in arrays.values() if set(array.members) == names), None)
+
+
+def least_size(members: t.Iterable[BlockDevice]) -> int:
+    """Bytes that a mirror of these devices has at least: MD keeps up to 128 MiB of a large member for itself, and less of a small one."""
+    smallest = min(member.size for member in members)
+    return max(smallest - min(129 * MIB, smallest // 16 + 2 * MIB), 0)
+
+
+class MirrorOperations:
+    """The operations on mirrors, for a layer whose ``apply`` calls ``_<operation>``.
+
+    A layer that inherits them has ``runner``, ``root`` and ``sleep``.
+    """
+
+    runner: Runner
+    root: Path
+    sleep: t.Callable[[float], None]
+
+    def _create_mirror(self, step: Step) -> None:
+        """Arguments: ``members`` (two paths), ``uuid``, ``label``."""
+        asked = step.arguments
+        if os.path.exists(self.root / array_path(asked["uuid"]).lstrip("/")):
+            return
+        for path in asked["members"]:
+            finding = examine(self.runner, path, self.root, self.sleep)
+            if finding.reasons:
+                raise Refused(
+                    f"{step.item}: {path} was empty when it was looked at and now {' and '.join(finding.reasons)}, so that it is not taken for a cache:"
+                    f" {finding.advice(path)}.",
+                    item=step.item,
+                )
+        # Every block of a cache is written before it is read, so the two need not be made equal first (mdadm(8), --assume-clean).
+        command = ["mdadm", "--create", f"/dev/md/{asked['label']}", "--run", "--level=1", "--raid-devices=2", "--metadata=1.2", "--assume-clean"]
+        command += ["--bitmap=internal", "--homehost=any", f"--name={asked['label']}", f"--uuid={asked['uuid']}", *asked["members"]]
+        self.runner.run(command, item=step.item)
+        self._await_path(step, array_path(asked["uuid"]))
+
+    def _start_mirror(self, step: Step) -> None:
+        """A mirror that was made and does not run, as after a kill between two steps. Arguments as of ``create_mirror``."""
+        asked = step.arguments
+        self.runner.run(["mdadm", "--assemble", f"/dev/md/{asked['label']}", f"--uuid={asked['uuid']}", *asked["members"]], item=step.item)
+        self._await_path(step, array_path(asked["uuid"]))
+
+    def _release_mirror(self, step: Step) -> None:
+        """Stop a mirror that nothing uses and make its members empty. Arguments: ``array`` (kernel name or empty), ``members`` (paths)."""
+        asked = step.arguments
+        if asked["array"]:
+            self._require_nothing_on(step, f"/dev/{asked['array']}")
+            completed = self.runner.run(["mdadm", "--stop", f"/dev/{asked['array']}"], ok=None, item=step.item)
+            if completed.rc and (self.root / "sys/class/block" / asked["array"] / "md").exists():
+                raise CommandFailed(
+                    f"{step.item}: {completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=step.item, completed=completed
+                )
+        for path in asked["members"]:
+            if (self.root / path.lstrip("/")).exists():
+                # 2 of mdadm: no superblock is there, which is what is wanted.
+                self.runner.run(["mdadm", "--zero-superblock", path], ok=(0, 2), item=step.item)
+
+    def _require_nothing_on(self, step: Step, path: str) -> None:
+        """The cache of this item has gone by now: what is there is somebody else's, who may not even run."""
+        reasons = examine(self.runner, path, self.root, self.sleep).reasons
+        if reasons and (self.root / path.lstrip("/")).exists():
+            raise Refused(f"{step.item}: the mirror {path} {' and '.join(reasons)}, so that it is not taken apart: find out whose that is.", item=step.item)
+
+    def _await_path(self, step: Step, path: str) -> None:
+        self.runner.run(["udevadm", "settle"], ok=None, item=step.item)
+        waited = 0.0
+        while not (self.root / path.lstrip("/")).exists():
+            if waited >= _PATIENCE:
+                raise NotEffective(f"{step.item}: the array was made and udev does not show it as {path}: look at udevadm and /proc/mdstat.", item=step.item)
+            self.sleep(0.5)
+            waited += 0.5
+
+
+def machine_id(root: Path = Path("/")) -> str:
+    """What tells this host from others (machine-id(5)); empty where there is none."""
+    try:
+        return (root / "etc/machine-id").read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""

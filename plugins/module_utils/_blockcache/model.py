@@ -1,0 +1,91 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""An SSD cache that is there, in the one vocabulary of every type."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+from dataclasses import dataclass, field
+
+#: What the role calls them; the name of the module that makes them.
+TYPES = ("lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio")
+
+#: What :attr:`CacheState.state` can be.
+#: ``ok``; ``needs_check``: the metadata is marked as damaged; ``read_only``: its metadata cannot be written;
+#: ``failed``: the kernel serves nothing from it any more; ``cache_missing``: its fast device is gone;
+#: ``inactive``: known to the host and not running; ``inconsistent``: its origin was used without it, data was lost.
+STATES = ("ok", "needs_check", "read_only", "failed", "cache_missing", "inactive", "inconsistent")
+
+#: Names of :attr:`CacheState.counters`: requests since the cache was loaded, or as far as the kernel counts.
+#: ``bypassed``: what was never looked up, for its size, because it was sequential, or because the cache was congested.
+COUNTERS = (
+    "read_hits",
+    "read_misses",
+    "write_hits",
+    "write_misses",
+    "bypassed_reads",
+    "bypassed_writes",
+    "cache_errors",
+    "origin_errors",
+)
+
+
+@dataclass(frozen=True)
+class CacheState:
+    """One cache of a host. Sizes and amounts in bytes; None is "not known" or "does not apply", never 0.
+
+    :param type: one of :data:`TYPES`.
+    :param name: what the host calls it: ``vg/lv``, the device-mapper name, ``bcache0``, the name of an EnhanceIO cache.
+    :param kind: the construction: ``cachepool``, ``cachevol``, ``writecache``, ``cache``, ``bcache``, ``flashcache``, ``enhanceio``.
+    :param device: stable path of the cached device, what is mounted; None if it is not there.
+    :param device_name: its kernel name.
+    :param origin: stable path of the slow device; origin_name: its kernel name.
+    :param cache_devices: stable paths of what the cache lies on (a drive, a partition, an MD array), as a user would write them.
+    :param cache_device_names: their kernel names.
+    :param mode: ``writethrough``, ``writeback``, ``writearound``, ``passthrough`` or ``none``.
+    :param redundancy: of what holds dirty blocks: ``mirrored``, ``degraded`` or ``none``.
+    :param sends_flushes: whether a flush of the cached device reaches the devices below it.
+    :param state: one of :data:`STATES`.
+    :param problem: if the state is not ``ok``: what is wrong and what a person can do, as a sentence.
+    :param settings: the settings in force, by the names a user writes.
+    :param counters: by the names of :data:`COUNTERS`; those that the type does not count are left out.
+    :param histogram: requests by size in bytes, where the type counts them (flashcache).
+    """
+
+    type: str
+    name: str
+    kind: str
+    device: str | None
+    device_name: str | None
+    origin: str | None
+    origin_name: str | None
+    cache_devices: tuple[str, ...] = ()
+    cache_device_names: tuple[str, ...] = ()
+    mode: str | None = None
+    policy: str | None = None
+    block_size: int | None = None
+    size: int | None = None
+    used: int | None = None
+    dirty: int | None = None
+    redundancy: str = "none"
+    sends_flushes: bool = True
+    state: str = "ok"
+    problem: str = ""
+    settings: t.Mapping[str, t.Any] = field(default_factory=dict)
+    counters: t.Mapping[str, int] = field(default_factory=dict)
+    histogram: t.Mapping[int, int] = field(default_factory=dict)
+
+    def as_plain(self) -> dict[str, t.Any]:
+        """For a module's return values."""
+        plain = dataclasses.asdict(self)
+        # JSON has no integer keys: said here, so that nobody is surprised by text on the other side.
+        plain["histogram"] = {str(size): count for size, count in sorted(self.histogram.items())}
+        plain["cache_devices"] = list(self.cache_devices)
+        plain["cache_device_names"] = list(self.cache_device_names)
+        return plain

@@ -1,0 +1,51 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How fast something gets less, and how long the rest will take, in words."""
+
+from __future__ import annotations
+
+import collections
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+
+
+class Drain:
+    """An amount that is watched while it falls.
+
+    :param window: how many looks the rate is taken over: a flush is uneven, and its end is slower than its beginning.
+    """
+
+    def __init__(self, window: int = 6) -> None:
+        self._looks: collections.deque[tuple[float, int]] = collections.deque(maxlen=window)
+
+    def note(self, seconds: float, amount: int) -> None:
+        """One look: so many bytes at this moment of a clock that only grows."""
+        self._looks.append((seconds, amount))
+
+    @property
+    def rate(self) -> float | None:
+        """Bytes per second by which it falls; None if it does not, or that is not known yet."""
+        if len(self._looks) < 2:
+            return None
+        (before, most), (now, least) = self._looks[0], self._looks[-1]
+        return (most - least) / (now - before) if now > before and most > least else None
+
+    def as_text(self) -> str:
+        """The rest of a line about it."""
+        if not self._looks or not self._looks[-1][1]:
+            return ""
+        if self.rate is None:
+            return ", not getting less so far" if len(self._looks) > 1 else ""
+        return f", {format_size(int(self.rate))}/s, {about(self._looks[-1][1] / self.rate)} left"
+
+
+def about(seconds: float) -> str:
+    """A duration for people: ``about 40 s``, ``about 12 min``, ``about 3.5 h``."""
+    if seconds < 90:
+        return f"about {max(round(seconds), 1)} s"
+    if seconds < 90 * 60:
+        return f"about {round(seconds / 60)} min"
+    return f"about {seconds / 3600:.1f} h"

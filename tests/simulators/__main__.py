@@ -3,11 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Puts simulators of RAID tools on a machine, gives them controllers, breaks them and mends them.
+"""Puts simulators of tools on a machine, gives them controllers (of RAID) or machines (of flashcache), breaks them and mends them.
 
 python3 -m simulators install [--root /]             every tool at its vendor's place, said to be a simulator
 python3 -m simulators add storcli "MegaRAID 9361-8i" [--option volumes=2] [--option 'os_devices=[{"path": "/dev/sda"}]']
     [--set bus=0 --set device=6]                     (values of its state that are to be others: here, where in the machine it is)
+python3 -m simulators add flashcache_create machine --option 'root="/tmp/root"'      (one for all tools of flashcache)
 python3 -m simulators fault storcli battery_failed   (again with --end to mend it)
 python3 -m simulators clear storcli                  no controllers, no faults, no calls
 python3 -m simulators calls storcli                  how the tool was called, one JSON list in a line
@@ -22,22 +23,23 @@ import sys
 import typing as t
 from pathlib import Path
 
-from . import simulator
+from . import flashcache, simulator
 from .arcconf import Arcconf
+from .enhanceio import EioCli
 from .ssacli import SsaCli
 from .storcli import PercCli, StorCli
 from .storcli2 import PercCli2, StorCli2
 
-KINDS: dict[str, type[simulator.Simulator]] = {kind.name: kind for kind in (StorCli, PercCli, StorCli2, PercCli2, Arcconf, SsaCli)}
+KINDS: dict[str, type[simulator.Simulator]] = {kind.name: kind for kind in (StorCli, PercCli, StorCli2, PercCli2, Arcconf, SsaCli, EioCli, *flashcache.KINDS)}
 
 _LAUNCHER = """#!/bin/sh
 # This is NOT the vendor's {command}. It is a simulator of cachefleet.storage for tests: it speaks the language of the real tool
-# and has no controller behind it. See SIMULATORS.txt beside it.
+# and has no device behind it. See SIMULATORS.txt beside it.
 PYTHONPATH={place} exec python3 -m simulators call {name} "$@"
 """
-_NOTICE = """The commands in this folder that say so in their first lines are simulators of proprietary RAID tools, made for
-the tests of the Ansible collection cachefleet.storage. They print what the real tools print and keep a state in
-{states}; there is no controller behind them, and nothing they say is true of this machine.
+_NOTICE = """The commands in this folder that say so in their first lines are simulators of proprietary RAID tools and of
+tools for SSD caches, made for the tests of the Ansible collection cachefleet.storage. They print what the real tools print
+and keep a state in {states}; there is no controller and no device behind them, and nothing they say is true of this machine.
 """
 
 
@@ -62,14 +64,14 @@ def install(root: Path) -> list[Path]:
 
 
 def add(name: str, model: str, options: t.Mapping[str, t.Any], changes: t.Mapping[str, t.Any] | None = None) -> None:
-    """One more controller for a tool.
+    """One more controller (or machine) for a tool.
 
     :param options: what the model's function takes.
     :param changes: values of the state that are to be others, by their keys.
 
     :raises KeyError: if the tool does not have that model.
     """
-    with simulator.opened(name) as state:
+    with simulator.opened(_state(name)) as state:
         state["controllers"].append({**KINDS[name].models[model](**options), **(changes or {})})
 
 
@@ -80,7 +82,7 @@ def set_fault(name: str, fault: str, value: t.Any) -> None:
     """
     if fault not in (*simulator.PROCESS_FAULTS, *KINDS[name].faults):
         raise KeyError(fault)
-    with simulator.opened(name) as state:
+    with simulator.opened(_state(name)) as state:
         if value:
             state["faults"][fault] = value
         else:
@@ -89,8 +91,12 @@ def set_fault(name: str, fault: str, value: t.Any) -> None:
 
 def clear(name: str) -> None:
     """A tool without controllers, faults and calls."""
-    for suffix in ("json", "calls"):
-        (simulator.folder() / f"{name}.{suffix}").unlink(missing_ok=True)
+    for place in (f"{_state(name)}.json", f"{name}.calls"):
+        (simulator.folder() / place).unlink(missing_ok=True)
+
+
+def _state(name: str) -> str:
+    return KINDS[name].shared_state or name
 
 
 def main(words: t.Sequence[str]) -> int:
@@ -123,7 +129,7 @@ def _control(given: argparse.Namespace) -> int:
 
 
 def _arguments(words: t.Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="simulators", description="Simulators of proprietary RAID tools, for tests.")
+    parser = argparse.ArgumentParser(prog="simulators", description="Simulators of RAID tools and of tools for SSD caches, for tests.")
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("install").add_argument("--root", type=Path, default=Path("/"))
     verbs.add_parser("list")

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the simulators of proprietary RAID tools have in common: a state in a file, faults on demand, a list of calls.
+"""What the simulators of tools have in common: a state in a file, faults on demand, a list of calls.
 
 A simulator is a class from a state (plain data) and an argument list to what the real tool would print. The state outlives
 the process in a JSON file, as a controller outlives a command. Faults of the state (a failed battery) belong to each
@@ -58,6 +58,8 @@ class Simulator(abc.ABC):
     faults: t.ClassVar[t.Mapping[str, str]]
     #: Controllers one can ask for: the model, and a function that makes its state (keyword arguments: volumes, drives, …).
     models: t.ClassVar[t.Mapping[str, t.Callable[..., State]]]
+    #: The name of the state, where several commands work on one; else that of the command.
+    shared_state: t.ClassVar[str] = ""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -101,7 +103,7 @@ def calls(name: str) -> list[list[str]]:
 
 def run(kind: type[Simulator], words: t.Sequence[str]) -> int:
     """The body of a simulated command: answers on standard output, returns the exit status."""
-    with opened(kind.name) as state:
+    with opened(kind.shared_state or kind.name) as state:
         with (folder() / f"{kind.name}.calls").open("a", encoding="utf-8") as journal:
             journal.write(json.dumps(list(words)) + "\n")
         faults = dict(state.get("faults", {}))

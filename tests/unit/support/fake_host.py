@@ -26,7 +26,7 @@ _DRIVERS = {"sata": "ahci", "nvme": "nvme", "virtio": "virtio_blk", "sas": "mpt3
 
 
 class FakeHost:
-    """Builds one device after another; ``udev_reply`` answers ``udevadm info --export-db`` for all of them."""
+    """Builds one device after another; ``udev_reply`` answers ``udevadm info`` for all of them."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -12,9 +12,9 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_device import Finding
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_plan import Present
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_report import parse_logical_volumes, parse_physical_volumes
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_report import parse_report
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
@@ -23,16 +23,27 @@ MIB = 1024**2
 EXTENT = 4 * MIB
 HDD = BlockDevice(name="sda", path="/dev/sda", number="8:0", size=2048 * MIB, by_id=("/dev/disk/by-id/ata-HDD0",), serial="HDD0", rotational=True)
 SSD = BlockDevice(name="sdb", path="/dev/sdb", number="8:16", size=513 * MIB, by_id=("/dev/disk/by-id/ata-SSD0",), serial="SSD0", rotational=False)
+SSD1 = BlockDevice(name="sdc", path="/dev/sdc", number="8:32", size=513 * MIB, by_id=("/dev/disk/by-id/ata-SSD1",), serial="SSD1", rotational=False)
 SSD_PATH = "/dev/disk/by-id/ata-SSD0"
+SSD1_PATH = "/dev/disk/by-id/ata-SSD1"
+PV_SIZES = {"/dev/sda": 2044 * MIB, "/dev/sdb": 512 * MIB, "/dev/sdc": 512 * MIB}
+#: What no report can change.
+READING = ("lvm", "lvs", "pvs", "dmsetup", "wipefs", "blkid", "udevadm")
+
+
+class Killed(BaseException):
+    """The process was ended in the middle of its work."""
 
 
 def make_dev(root: Path) -> None:
-    """The nodes and links of the HDD and the SSD below a folder; both are empty."""
+    """The nodes and links of the HDD and the SSDs below a folder; all are empty."""
     (root / "dev/disk/by-id").mkdir(parents=True)
-    for device in (HDD, SSD):
+    for device in (HDD, SSD, SSD1):
         (root / device.path.lstrip("/")).write_bytes(bytes(4096))
         for link in device.by_id:
             (root / link.lstrip("/")).symlink_to(root / device.path.lstrip("/"))
+    (root / "dev/vg").mkdir()
+    (root / "dev/vg/data").write_bytes(bytes(4096))
 
 
 class NamedDevices(Devices):
@@ -61,8 +72,9 @@ def lv_row(full_name: str, attr: str, segtype: str, size: int, devices: str, *, 
         "devices": devices,
     }
     empty = ("pool_lv", "origin", "lv_tags", "cache_mode", "cache_policy", "cache_settings", "kernel_cache_policy", "kernel_cache_settings")
-    counts = ("cache_total_blocks", "cache_used_blocks", "cache_dirty_blocks", "lv_health_status", "lv_active")
-    return {**dict.fromkeys((*empty, *counts), ""), **row, **fields}
+    counts = ("cache_total_blocks", "cache_used_blocks", "cache_dirty_blocks", "lv_health_status", "lv_active", "copy_percent")
+    writecache = {"writecache_total_blocks": "", "writecache_free_blocks": "", "writecache_error": "", "writecache_block_size": "-1"}
+    return {**dict.fromkeys((*empty, *counts), ""), **writecache, **row, **fields}
 
 
 def pv_row(path: str, vg: str, size: int, free: int, attr: str = "a--") -> dict[str, str]:
@@ -76,9 +88,10 @@ def report(kind: str, rows: t.Sequence[t.Mapping[str, str]]) -> str:
 
 
 class FakeLvm:
-    """A Runner over a volume group ``vg`` with the origin ``data`` on /dev/sda; /dev/sdb is empty, or in the group.
+    """A Runner over a volume group ``vg`` with the origin ``data`` on /dev/sda; /dev/sdb and /dev/sdc are empty, or in the group.
 
     :param fast: the kind of cache that is attached already.
+    :param mirror: whether it lies on both SSDs.
     """
 
     def __init__(
@@ -86,6 +99,7 @@ class FakeLvm:
         *,
         extended: bool = False,
         fast: str | None = None,
+        mirror: bool = False,
         mode: str = "writethrough",
         dirty: int | None = 0,
         settings: str = "",
@@ -93,17 +107,33 @@ class FakeLvm:
         kernel_policy: str = "smq",
         missing: t.Container[str] = (),
     ) -> None:
-        self.pvs = {"/dev/sda": "vg", **({"/dev/sdb": "vg"} if extended or fast else {})}
+        both = ["/dev/sdb", "/dev/sdc"]
+        self.pvs = {"/dev/sda": "vg", **dict.fromkeys(both if mirror else both[:1] if extended or fast else [], "vg")}
         self.origin = {"attr": "-wi-a-----", "segtype": "linear", "role": "public"}
+        #: Volumes that are attached to nothing: of kind cachepool, or cachevol for every other.
         self.unattached: dict[str, dict[str, t.Any]] = {}
         self.cache: dict[str, t.Any] | None = None
         if fast:
-            volume = {"name": "data_cache", "kind": fast, "size": 200 * MIB, "chunk": chunk, "tags": "cachefleet.storage"}
-            self.cache = {**volume, "mode": mode, "settings": settings, "dirty": dirty, "kernel_policy": kernel_policy, "health": "", "check": ""}
+            paths = both if mirror else both[:1]
+            volume = {"name": "data_cache", "kind": fast, "size": 200 * MIB, "chunk": chunk, "tags": "cachefleet.storage", "paths": paths}
+            volume["legs"] = "raid1" if mirror else "linear"
+            state = {"mode": mode, "settings": settings, "dirty": dirty, "kernel_policy": kernel_policy, "health": "", "check": ""}
+            self.cache = {**volume, **state, "table": settings}
+            if fast == "writecache":
+                self.cache.update(mode="writeback", chunk=4096 if chunk == 65536 else chunk)
         self.missing = missing
+        #: A cache whose detaching was killed, and the devices that it left.
+        self.dead: dict[str, t.Any] | None = None
+        self.error_devices: list[str] = []
+        #: Paths of drives that were pulled.
+        self.gone: set[str] = set()
         self.signatures: dict[str, str] = {}
+        #: Size of the sectors of the file system on the origin, as blkid says it.
+        self.sector = ""
         #: First words of commands that end with a status of their own choosing, and whether they do their work all the same.
         self.lies: dict[str, tuple[int, bool]] = {}
+        #: The number of the changing command in which the process is killed, and whether before, inside or after its work.
+        self.kill: tuple[int, str] | None = None
         self.stuck = False
         self.calls: list[tuple[str, ...]] = []
 
@@ -118,9 +148,16 @@ class FakeLvm:
             raise ToolMissing(f"{words[0]} is missing", item=item)
         self.calls.append(words)
         rc, works = next((lie for start, lie in self.lies.items() if " ".join(words).startswith(start)), (0, True))
+        if words[0] not in READING and works:
+            self._require_whole(words)
+            self._maybe_killed(words)
         out = ""
         if works:
             out = getattr(self, f"_{words[0]}")(list(words[1:])) or ""
+        if words[0] not in READING and self.kill == (len(self.changes), "after"):
+            raise Killed
+        if out.startswith("! "):
+            rc, out = 5, out[2:]
         watch = how.get("watch")
         while watch is not None and self.stuck:
             watch()
@@ -128,31 +165,96 @@ class FakeLvm:
             raise CommandFailed(f"{' '.join(words)} failed with exit status {rc}", item=item)
         return Completed(words, rc, out, "" if rc == 0 else "  Conversion aborted.\n")
 
+    def _maybe_killed(self, words: tuple[str, ...]) -> None:
+        if self.kill is None or self.kill[0] != len(self.changes):
+            return
+        if self.kill[1] == "before":
+            raise Killed
+        if self.kill[1] == "inside":
+            getattr(self, f"_half_{words[0]}", lambda rest: None)(list(words[1:]))
+            raise Killed
+
+    def _require_whole(self, words: tuple[str, ...]) -> None:
+        """LVM changes nothing of a volume group that misses a device, but for these."""
+        if self.gone and words[0] not in ("vgreduce", "pvcreate") and "--uncache" not in words:
+            raise AssertionError(f"LVM refuses {' '.join(words)} while a device is missing")
+
     @property
     def changes(self) -> list[str]:
         """The commands that are not reports."""
-        return [" ".join(words) for words in self.calls if words[0] not in ("lvs", "pvs", "dmsetup", "wipefs", "blkid", "udevadm")]
+        return [" ".join(words) for words in self.calls if words[0] not in READING]
 
     # -- reports
 
-    def _lvs(self, words: list[str]) -> str:
+    def _lvm(self, words: list[str]) -> str:
+        assert words[0] == "fullreport"
+        whole = [{"vg": [{"vg_name": "vg"}], "pv": [row for row in self._pv_rows() if row["vg_name"]], "lv": [], "seg": self._lv_rows()}]
+        orphans = [row for row in self._pv_rows() if not row["vg_name"]]
+        return json.dumps({"report": [*whole, {"pv": orphans}] if orphans else whole}, indent=1)
+
+    def _lv_rows(self) -> list[dict[str, str]]:
         rows = []
         if self.cache is None:
             rows.append(lv_row("vg/data", self.origin["attr"], self.origin["segtype"], 400 * MIB, "/dev/sda(0)", lv_role=self.origin["role"]))
         else:
             rows += self._cached_rows(self.cache)
         for volume in self.unattached.values():
-            pool = volume["kind"] == "cachepool"
-            devices = f"{volume['name']}_cdata(0)" if pool else "/dev/sdb(0)"
-            segtype, attr = ("cache-pool", "Cwi---C---") if pool else ("linear", "-wi-a-----")
-            chunk = str(volume["chunk"]) if pool else "0"
-            rows.append(lv_row(f"vg/{volume['name']}", attr, segtype, volume["size"], devices, lv_tags=volume["tags"], chunk_size=chunk))
-            if pool:
-                rows.append(lv_row(f"vg/{volume['name']}_cdata", "Cwi-------", "linear", volume["size"], "/dev/sdb(2)", hidden=True))
-        return report("lv", rows)
+            rows += self._fast_rows(volume, volume["name"], hidden=False)
+        if self.dead is not None:
+            pool = self.dead["name"] + ("_cpool" if self.dead["kind"] == "cachepool" else "_cvol")
+            rows.append(lv_row("vg/data_corig", "Cwi-XXC-X-", "cache", 400 * MIB, "data(0)", pool_lv=f"[{pool}]"))
+            rows += self._fast_rows(self.dead, pool, hidden=True)
+        pools = [volume for volume in (*self.unattached.values(), *(cache for cache in (self.cache, self.dead) if cache)) if volume["kind"] == "cachepool"]
+        if pools:
+            rows.append(self._leaf("lvol0_pmspare", 8 * MIB, "/dev/sdb"))
+        return rows
+
+    def _leaf(self, name: str, size: int, path: str, *, tags: str = "", health: str = "", hidden: bool = True) -> dict[str, str]:
+        lost = path in self.gone
+        attr = "iwi-aor-p-" if lost else "iwi-ao----"
+        fields = {"lv_tags": tags, "lv_health_status": "partial" if lost else health}
+        return lv_row(f"vg/{name}", attr, "linear", size, "[unknown](0)" if lost else f"{path}(2)", hidden=hidden, **fields)
+
+    def _stored_rows(self, volume: dict[str, t.Any], name: str, size: int, *, hidden: bool, tags: str, active: bool = True) -> list[dict[str, str]]:
+        """A volume that holds something: linear, or a RAID1 of two images with their metadata."""
+        legs, paths, health = volume.get("legs", "linear"), volume.get("paths", ["/dev/sdb"]), volume.get("leg_health", "")
+        half = volume.get("half", False)
+        state = "a" if active and not half else "-"
+        if legs == "linear":
+            lost = paths[0] in self.gone
+            where = "[unknown](0)" if lost else f"{paths[0]}(2)"
+            attr = f"-wi-{state}---{'--p-' if lost else '---'}"[:10]
+            return [lv_row(f"vg/{name}", attr, legs, size, where, hidden=hidden, lv_tags=tags, lv_health_status="partial" if lost else health)]
+        images = ",".join(f"{name}_rimage_{number}(0)" for number in range(2))
+        lost = bool(self.gone & set(paths))
+        attr = f"rwi-{state}-r-{'p' if lost else 'r' if health else '-'}{'k' if half else '-'}"
+        fields = {"lv_tags": tags, "lv_health_status": "partial" if lost else health, "copy_percent": str(volume.get("synced", "100.00"))}
+        rows = [lv_row(f"vg/{name}", attr, legs, size, images, hidden=hidden, **fields)]
+        pairs = list(zip(range(2), paths if len(paths) == 2 else paths * 2))
+        rows += [self._leaf(f"{name}_rimage_{number}", size, path, health=health) for number, path in pairs]
+        return rows + [self._leaf(f"{name}_rmeta_{number}", EXTENT, path, tags=tags, hidden=not half) for number, path in pairs]
+
+    def _fast_rows(self, volume: dict[str, t.Any], name: str, *, hidden: bool, **figures: str) -> list[dict[str, str]]:
+        """A fast volume with everything inside it; LVM moves the tags of what becomes a pool to what is inside."""
+        tags = volume["tags"]
+        if volume["kind"] != "cachepool":
+            return self._stored_rows(volume, name, volume["size"], hidden=hidden, tags=tags, active=volume.get("active", True))
+        health = "partial" if self.gone & set(volume.get("paths", ["/dev/sdb"])) else ""
+        mirrored = volume.get("legs") == "raid1"
+        figures = {"chunk_size": str(volume["chunk"]), "lv_health_status": health, **figures, "lv_tags": "" if mirrored else tags}
+        attr = "Cwi---C-p-" if health else "Cwi---C---"
+        rows = [lv_row(f"vg/{name}", attr, "cache-pool", volume["size"], f"{name}_cdata(0)", hidden=hidden, **figures)]
+        rows += self._stored_rows(volume, f"{name}_cdata", volume["size"], hidden=True, tags=tags if mirrored else "")
+        return rows + self._stored_rows(volume, f"{name}_cmeta", volume.get("metadata_size", 8 * MIB), hidden=True, tags=tags if mirrored else "")
 
     def _cached_rows(self, cache: dict[str, t.Any]) -> list[dict[str, str]]:
         pool = cache["name"] + ("_cpool" if cache["kind"] == "cachepool" else "_cvol")
+        lost = bool(self.gone & set(cache.get("paths", ["/dev/sdb"])))
+        attr = self.origin["attr"].replace("-wi", "Cwi", 1)
+        attr = f"{attr[:8]}p{attr[9:]}" if lost or cache["health"] == "partial" else attr
+        health = "partial" if lost else cache["health"]
+        if cache["kind"] == "writecache":
+            return self._writecache_rows(cache, pool, attr, health)
         kernel = re.search(r"migration_threshold=(\d+)", cache["settings"])
         threshold = max(int(kernel.group(1)) if kernel else 2048, 8 * cache["chunk"] // 512)
         figures = {
@@ -162,50 +264,82 @@ class FakeLvm:
             "kernel_cache_policy": cache["kernel_policy"],
             "kernel_cache_settings": f"migration_threshold={threshold}",
             "chunk_size": str(cache["chunk"]),
-            "cache_dirty_blocks": "" if cache["dirty"] is None else str(cache["dirty"]),
-            "lv_health_status": cache["health"],
+            # LVM says 0 of a cache that has failed.
+            "cache_dirty_blocks": "0" if cache["dirty"] is None else str(cache["dirty"]),
+            "lv_health_status": health,
         }
-        attr = "Cwi-a-C-p-" if cache["health"] == "partial" else self.origin["attr"].replace("-wi", "Cwi", 1)
+        fields = {"pool_lv": f"[{pool}]", "lv_check_needed": cache["check"], **figures}
         rows = [
-            lv_row("vg/data", attr, cache.get("segtype", "cache"), 400 * MIB, "data_corig(0)", pool_lv=f"[{pool}]", lv_check_needed=cache["check"], **figures),
+            lv_row("vg/data", attr, cache.get("segtype", "cache"), 400 * MIB, "data_corig(0)", **fields),
             lv_row("vg/data_corig", "owi-aoC---", "linear", 400 * MIB, "/dev/sda(0)", hidden=True),
         ]
-        leg = cache.get("legs", "linear")
-        if cache["kind"] == "cachepool":
-            rows.append(lv_row(f"vg/{pool}", "Cwi---C---", "cache-pool", cache["size"], f"{pool}_cdata(0)", hidden=True, **figures))
-            health = cache.get("leg_health", "")
-            rows.append(lv_row(f"vg/{pool}_cdata", "Cwi-ao----", leg, cache["size"], "/dev/sdb(2)", hidden=True, lv_health_status=health))
-            rows.append(lv_row(f"vg/{pool}_cmeta", "ewi-ao----", leg, 8 * MIB, "/dev/sdb(0)", hidden=True))
-        else:
-            health = cache.get("leg_health", "")
-            rows.append(lv_row(f"vg/{pool}", "Cwi-aoC---", leg, cache["size"], "/dev/sdb(0)", hidden=True, lv_health_status=health))
-        return rows
+        return rows + self._fast_rows(cache, pool, hidden=True, **(figures if cache["kind"] == "cachepool" else {}))
 
-    def _pvs(self, words: list[str]) -> str:
-        used = {"/dev/sda": 400 * MIB, "/dev/sdb": sum(volume["size"] for volume in self.unattached.values()) + (216 * MIB if self.cache else 0)}
-        sizes = {"/dev/sda": 2044 * MIB, "/dev/sdb": 512 * MIB}
-        rows = [pv_row(path, vg, sizes[path], sizes[path] - used[path]) for path, vg in self.pvs.items()]
-        if self.cache is not None and self.cache["health"] == "partial":
-            rows = [row for row in rows if row["pv_name"] != "/dev/sdb"] + [pv_row("[unknown]", "vg", 512 * MIB, 0, "a-m")]
-        return report("pv", rows)
+    def _writecache_rows(self, cache: dict[str, t.Any], pool: str, attr: str, health: str) -> list[dict[str, str]]:
+        total = cache["size"] // cache["chunk"]
+        figures = {
+            "cache_settings": cache["settings"],
+            "lv_health_status": health,
+            "writecache_total_blocks": str(total),
+            "writecache_free_blocks": str(total - (cache["dirty"] or 0)),
+            "writecache_error": str(cache.get("error", 0)),
+            "writecache_block_size": str(cache["chunk"]),
+        }
+        rows = [
+            lv_row("vg/data", attr, "writecache", 400 * MIB, "data_wcorig(0)", pool_lv=f"[{pool}]", **figures),
+            lv_row("vg/data_wcorig", "owi-aoC---", "linear", 400 * MIB, "/dev/sda(0)", hidden=True),
+        ]
+        return rows + self._fast_rows(cache, pool, hidden=True)
+
+    def _pv_rows(self) -> list[dict[str, str]]:
+        used = dict.fromkeys(self.pvs, 0)
+        for row in self._lv_rows():
+            path = row["devices"].split("(")[0]
+            if path in used:
+                used[path] += int(row["lv_size"])
+        rows = [pv_row(path, vg, PV_SIZES[path], PV_SIZES[path] - used[path]) for path, vg in self.pvs.items() if path not in self.gone]
+        lost = [path for path in self.pvs if path in self.gone]
+        if self.cache is not None and self.cache["health"] == "partial" and not lost:
+            rows, lost = [row for row in rows if row["pv_name"] != "/dev/sdb"], ["/dev/sdb"]
+        return rows + [pv_row("[unknown]", "vg", PV_SIZES[path], 0, "a-m") for path in lost]
 
     def _wipefs(self, words: list[str]) -> str:
         found = self.signatures.get(words[-1])
         return json.dumps({"signatures": [{"device": "sdb", "offset": "0x438", "type": found}]}) if found else ""
 
     def _blkid(self, words: list[str]) -> str:
+        if "BLOCK_SIZE" in words:
+            return self.sector
         found = self.signatures.get(words[-1])
         return f"DEVNAME={words[-1]}\nTYPE={found}\n" if found else ""
 
     def _dmsetup(self, words: list[str]) -> str:
-        if self.cache is None:
-            return "vg-data: 0 819200 linear \n"
-        if self.cache["dirty"] is None:
-            return "vg-data: 0 819200 cache Fail\n"
+        cache = self.cache
+        if words[:1] == ["remove"]:
+            self.error_devices.remove(words[1])
+            return ""
+        errors = "".join(f"{name}: 0 81920 error \n" for name in self.error_devices)
+        if cache is None or self.origin["attr"][4] != "a":
+            return f"vg-data: 0 819200 linear \n{errors}"
+        if words[:1] == ["table"]:
+            return self._table(cache)
+        if cache["dirty"] is None or self.gone >= set(cache.get("paths", ["/dev/sdb"])):
+            return f"vg-data: 0 819200 {'writecache' if cache['kind'] == 'writecache' else 'cache'} Fail\n"
+        if cache["kind"] == "writecache":
+            total = cache["size"] // cache["chunk"]
+            return f"vg-data: 0 819200 writecache {cache.get('error', 0)} {total} {total - cache['dirty']} 0 1 2 3 0 0 0 3 0 0 0\n"
         return (
-            f"vg-data: 0 819200 cache 8 12/3072 128 942/1600 248 100 2487 2633 0 942 {self.cache['dirty']} 2 metadata2 {self.kernel_mode}"
-            f" 2 migration_threshold 2048 {self.cache['kernel_policy']} 0 {self.cache.get('metadata', 'rw')} {self.cache.get('kernel_check', '-')} \n"
+            f"vg-data: 0 819200 cache 8 12/3072 128 942/1600 248 100 2487 2633 0 942 {cache['dirty']} 2 metadata2 {self.kernel_mode}"
+            f" 2 migration_threshold 2048 {cache['kernel_policy']} 0 {cache.get('metadata', 'rw')} {cache.get('kernel_check', '-')} \n"
         )
+
+    def _table(self, cache: dict[str, t.Any]) -> str:
+        if cache["kind"] != "writecache":
+            return f"vg-data: 0 819200 cache 253:1 253:2 253:3 128 2 metadata2 {self.kernel_mode} {cache['kernel_policy']} 0\n"
+        words = []
+        for key, value in _pairs(cache["table"]).items():
+            words += ["cleaner"] if key == "cleaner" else [key, value]
+        return f"vg-data: 0 819200 writecache s 253:2 253:1 {cache['chunk']} {' '.join([str(len(words)), *words])}\n"
 
     @property
     def kernel_mode(self) -> str:
@@ -219,47 +353,197 @@ class FakeLvm:
         assert not {"--yes", "-y", "-f", "-ff", "--force"} & set(words), "pvcreate must ask before it wipes"
         self.pvs[self._kernel_path(words[-1])] = ""
 
+    def _pvremove(self, words: list[str]) -> None:
+        assert not {"--yes", "-y", "-f", "-ff", "--force"} & set(words), "pvremove needs no force on what belongs to nobody"
+        assert self.pvs[self._kernel_path(words[-1])] == "", "LVM refuses to remove a physical volume of a group"
+        del self.pvs[self._kernel_path(words[-1])]
+
     def _vgextend(self, words: list[str]) -> None:
         self.pvs[self._kernel_path(words[-1])] = words[-2]
 
-    def _lvcreate(self, words: list[str]) -> None:
+    def _vgreduce(self, words: list[str]) -> str | None:
+        if "--removemissing" in words:
+            assert "--force" not in words
+            if any("[unknown]" in row["devices"] for row in self._lv_rows()):
+                return "! There are still partial LVs in VG vg.\n"
+            for path in self.gone & set(self.pvs):
+                del self.pvs[path]
+            self.gone.clear()
+            return None
+        path = self._kernel_path(words[-1])
+        assert not any(row["devices"].startswith(f"{path}(") for row in self._lv_rows()), "LVM keeps a physical volume that is in use"
+        self.pvs[path] = ""
+        return None
+
+    def _lvcreate(self, words: list[str]) -> str | None:
         option = {word: words[number + 1] for number, word in enumerate(words[:-1])}
-        kind = "cachepool" if option.get("--type") == "cache-pool" else "cachevol"
-        chunk = int(option.get("--chunksize", "65536b").rstrip("b"))
-        volume = {"name": option["--name"], "kind": kind, "size": int(option["--extents"]) * EXTENT, "chunk": chunk, "tags": option["--addtag"]}
+        volume = self._new_volume(words, option)
+        if volume["name"] in self.unattached:
+            return f"! Logical Volume {volume['name']} already exists in volume group vg.\n"
+        overhead = EXTENT if volume["legs"] == "raid1" else 0
+        overhead += 8 * MIB if volume["kind"] == "cachepool" else 0
+        for row in self._pv_rows():
+            if row["pv_name"] in volume["paths"] and int(row["pv_free"]) < volume["size"] + overhead:
+                return "! Insufficient suitable allocatable extents.\n"
         self.unattached[volume["name"]] = volume
+        return None
+
+    @staticmethod
+    def _new_volume(words: list[str], option: dict[str, str]) -> dict[str, t.Any]:
+        return {
+            "name": option["--name"],
+            "kind": "cachepool" if option.get("--type") == "cache-pool" else "cachevol",
+            "size": int(option["--extents"]) * EXTENT,
+            "chunk": int(option.get("--chunksize", "65536b").rstrip("b")),
+            "tags": option["--addtag"],
+            "paths": [word for word in words[words.index("vg") :] if word.startswith("/dev/")],
+            "legs": "raid1" if option.get("--type") == "raid1" else "linear",
+            "active": option.get("--activate") != "n",
+        }
+
+    def _half_lvcreate(self, words: list[str]) -> None:
+        """A mirror whose creation was killed: its metadata stand alone and visible, and it was not started."""
+        option = {word: words[number + 1] for number, word in enumerate(words[:-1])}
+        volume = self._new_volume(words, option)
+        self.unattached[volume["name"]] = {**volume, "half": volume["legs"] == "raid1"}
 
     def _lvconvert(self, words: list[str]) -> str:
         assert not {"-f", "--force"} & set(words)
+        if words[-1] == "vg/data_corig":
+            if self.error_devices:
+                return "! Internal error: Removing still active LV vg/data_cache_cpool_cmeta.\n"
+            assert self.dead is not None
+            self.dead = None
+            return ""
         if "--uncache" in words:
-            assert self.cache is not None and self.cache["dirty"] == 0 and self.kernel_mode != "writeback"
-            self.cache = None
-            return "  Logical volume vg/data is not cached.\n"
+            return self._uncache()
         option = {word: words[number + 1] for number, word in enumerate(words[:-1])}
-        volume = self.unattached.pop((option.get("--cachepool") or option["--cachevol"]).split("/")[1])
-        volume["chunk"] = int(option.get("--chunksize", f"{volume['chunk']}b").rstrip("b"))
-        state = {"mode": option.get("--cachemode", "writethrough"), "settings": option.get("--cachesettings", ""), "kernel_policy": "smq"}
-        self.cache = {**volume, **state, "dirty": 0, "health": "", "check": ""}
+        if option["--type"] == "cache-pool":
+            return self._join(option, words[-1].split("/")[1])
+        assert self.cache is None, "LVM attaches one cache to a volume"
+        volume = self.unattached[(option.get("--cachepool") or option["--cachevol"]).split("/")[1]]
+        assert not volume.get("half"), "LVM does not use a mirror that was not finished"
+        settings = option.get("--cachesettings", "").replace(" ", ",")
+        state = {"mode": option.get("--cachemode", "writethrough"), "settings": settings, "kernel_policy": "smq", "dirty": 0, "health": "", "check": ""}
+        if option["--type"] == "writecache":
+            if volume["legs"] != "linear":
+                return "! LV vg/data_cache must be linear to use as a writecache.\n"
+            if volume.get("active", True):
+                return "! LV vg/data_cache must be inactive to attach.\n"
+            block = int(_pairs(settings).get("block_size", "4096"))
+            settings = ",".join(f"{key}={value}" for key, value in _pairs(settings).items() if key != "block_size")
+            state.update(mode="writeback", settings=settings)
+            volume = {**volume, "kind": "writecache", "chunk": block}
+        else:
+            volume = {**volume, "chunk": int(option.get("--chunksize", f"{volume['chunk']}b").rstrip("b"))}
+        del self.unattached[volume["name"]]
+        self.cache = {**volume, **state, "table": settings}
         return "  Logical volume vg/data is now cached.\n"
 
-    def _lvchange(self, words: list[str]) -> None:
+    def _join(self, option: dict[str, str], name: str) -> str:
+        data, metadata = self.unattached[name], self.unattached.pop(option["--poolmetadata"].split("/")[1])
+        assert not data.get("half")
+        assert not metadata.get("half")
+        data.update(kind="cachepool", metadata_size=metadata["size"], chunk=int(option["--chunksize"].rstrip("b")))
+        return ""
+
+    def _uncache(self) -> str:
+        cache = self.cache
+        assert cache is not None, "LVM refuses to uncache what is not cached"
+        whole = not self.gone & set(cache.get("paths", ["/dev/sdb"]))
+        if not whole or cache["dirty"] is None:
+            if cache["mode"] == "writeback":
+                return "! Cannot uncache writeback cache volume vg/data without --force.\n"
+        else:
+            assert cache["dirty"] == 0, "blocks would be lost"
+            assert self.kernel_mode != "writeback" or "cleaner" in _pairs(cache["table"]), "blocks could become dirty"
+        self.cache = None
+        return "  Logical volume vg/data is not cached.\n"
+
+    def _half_lvconvert(self, words: list[str]) -> None:
+        """What was cached is so no longer, and the fast volume stands beside it."""
+        if words[-1] == "vg/data_corig":
+            return
+        if "--uncache" in words:
+            cache = self.cache
+            assert cache is not None
+            self._uncache()
+            if cache["kind"] != "writecache":
+                # Seen on the rack: the layers have changed places, and what is above answers with errors.
+                self.dead, self.error_devices = cache, ["vg-data_corig", f"vg-{cache['name']}_{'cpool_cdata' if cache['kind'] == 'cachepool' else 'cvol'}"]
+                return
+            volume = {key: cache[key] for key in ("name", "size", "chunk", "tags", "paths", "legs", "metadata_size") if key in cache}
+            self.unattached[cache["name"]] = {**volume, "kind": "cachepool" if cache["kind"] == "cachepool" else "cachevol", "active": False}
+        else:
+            raise Killed
+
+    def _lvchange(self, words: list[str]) -> str | None:
         """With a stored cleaner every command ends with 0, and only another mode takes it away."""
-        assert self.cache is not None
+        option = {word: words[number + 1] for number, word in enumerate(words[:-1])}
+        if "--activate" in option:
+            self.unattached[words[-1].split("/")[1]]["active"] = option["--activate"] != "n"
+            return None
+        cache = self.cache
+        assert cache is not None
         if "--refresh" in words:
-            self.cache.pop("kernel_mode", None)
+            cache.pop("kernel_mode", None)
+            cache["table"] = cache["settings"]
+            return None
+        if cache["kind"] == "writecache":
+            return self._change_writecache(cache, option["--cachesettings"])
+        mode = option.get("--cachemode", cache["mode"])
+        if mode != cache["mode"] and not self.stuck:
+            cache.update(mode=mode, dirty=0, kernel_policy="mq" if cache["kind"] == "cachevol" else "smq")
+            cache.pop("kernel_mode", None)
+        if "--cachesettings" in option:
+            cache["settings"] = "" if option["--cachesettings"].endswith("=default") else option["--cachesettings"]
+        return None
+
+    def _half_lvchange(self, words: list[str]) -> None:
+        """LVM writes its metadata and is killed before the kernel knows; a flush that is killed leaves the cleaner."""
+        cache = self.cache
+        if cache is None or "--activate" in words:
             return
         option = {word: words[number + 1] for number, word in enumerate(words[:-1])}
-        mode = option.get("--cachemode", self.cache["mode"])
-        if mode != self.cache["mode"] and not self.stuck:
-            self.cache.update(mode=mode, dirty=0, kernel_policy="mq" if self.cache["kind"] == "cachevol" else "smq")
-        if "--cachesettings" in option:
-            self.cache["settings"] = "" if option["--cachesettings"].endswith("=default") else option["--cachesettings"]
+        if cache["kind"] == "writecache" and "--cachesettings" in option:
+            table = cache["table"]
+            self._change_writecache(cache, option["--cachesettings"])
+            cache["table"] = table
+        elif option.get("--cachemode") not in (None, "writeback") and (cache["mode"] == "writeback" or cache["dirty"]):
+            cache["kernel_policy"] = "cleaner"
+        elif "--cachemode" in option:
+            cache["kernel_mode"] = self.kernel_mode
+            cache["mode"] = option["--cachemode"]
 
-    def _lvremove(self, words: list[str]) -> None:
-        del self.unattached[words[-1].split("/")[1]]
+    def _change_writecache(self, cache: dict[str, t.Any], text: str) -> str | None:
+        asked = _pairs(text.replace(" ", ","))
+        if "default" in asked.values():
+            return "! Invalid setting: default\n"
+        if "pause_writeback" in asked and "pause_writeback" in self.missing:
+            return '! Unrecognized writecache setting "pause_writeback" may cause activation failure.\n'
+        settings = {**_pairs(cache["settings"]), **asked} if asked else {}
+        if settings.get("cleaner") == "0":
+            del settings["cleaner"]
+        cache["settings"] = cache["table"] = ",".join(f"{key}={value}" for key, value in settings.items())
+        low, high = int(settings.get("low_watermark", 45)), int(settings.get("high_watermark", 50))
+        assert low <= high, "the kernel refuses the table after LVM has written its metadata"
+        if "cleaner" in settings and not self.stuck:
+            cache["dirty"] = 0
+        return None
+
+    def _lvremove(self, words: list[str]) -> str | None:
+        name = words[-1].split("/")[1]
+        if name not in self.unattached:
+            return f'! Failed to find logical volume "vg/{name}"\n'
+        del self.unattached[name]
+        return None
 
     def _kernel_path(self, path: str) -> str:
-        return "/dev/sdb" if path == SSD_PATH else path
+        return {SSD_PATH: "/dev/sdb", SSD1_PATH: "/dev/sdc"}.get(path, path)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    return dict(pair.split("=", 1) for pair in text.split(",") if pair)
 
 
 def present(
@@ -270,18 +554,23 @@ def present(
     degraded: frozenset[str] = frozenset(),
     more: t.Sequence[BlockDevice] = (),
     finding: Finding = Finding(),  # noqa: B008
+    **fields: t.Any,
 ) -> Present:
-    """What the layer reads of that LVM, on a host with one HDD and one SSD."""
-    physical = parse_physical_volumes(lvm._pvs([]))
-    names = {"/dev/sda": "sda", "/dev/sdb": ssd.name}
+    """What the layer reads of that LVM, on a host with one HDD and one SSD, and the second SSD if LVM knows it."""
+    report = parse_report(lvm._lvm(["fullreport"]))
+    names = {"/dev/sda": "sda", "/dev/sdb": ssd.name, "/dev/sdc": "sdc"}
+    second = [SSD1] if "/dev/sdc" in lvm.pvs and "/dev/sdc" not in lvm.gone else []
+    first = [] if "/dev/sdb" in lvm.gone else [ssd]
     return Present(
-        volumes=parse_logical_volumes(lvm._lvs([])),
-        physical=physical,
-        devices=NamedDevices([HDD, ssd, *more]),
-        pv_devices={pv.path: names[pv.path] for pv in physical if pv.path in names},
-        kernel={"vg/data": dm.parse_status(lvm._dmsetup([]))["vg-data"]} if lvm.cache else {},
+        volumes=report.volumes,
+        physical=report.physical,
+        devices=NamedDevices([HDD, *first, *second, *more]),
+        pv_devices={pv.path: names[pv.path] for pv in report.physical if pv.path in names},
+        kernel={"vg/data": dm.parse_status(lvm._dmsetup([]))["vg-data"]} if lvm.cache and lvm.origin["attr"][4] == "a" else {},
+        tables={"vg/data": dm.parse_tables(lvm._dmsetup(["table"]))["vg-data"]} if lvm.cache and lvm.origin["attr"][4] == "a" else {},
         findings={ssd.name: finding},
         redundant=redundant,
         degraded=degraded,
         cache_check=lvm.has("cache_check"),
+        **fields,
     )

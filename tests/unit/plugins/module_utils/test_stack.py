@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import Survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack import read_stack
+from ansible_collections.cachefleet.storage.plugins.module_utils._stacking import block_caches
 from ansible_collections.cachefleet.storage.tests.simulators.storcli import StorCli
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
@@ -16,7 +19,7 @@ from ansible_collections.cachefleet.storage.tests.unit.support.simulated_raid im
 _LVM = "LVM-uuid"
 _HDPARM_ON = "\n/dev/{0}:\n write-caching =  1 (on)\n"
 _HDPARM_OFF = "\n/dev/{0}:\n write-caching =  0 (off)\n"
-_CACHE_STATUS = "vg-data: 0 1228800 cache 8 15/2048 128 1606/3072 265 59 8271 1969 0 1606 1579 2 metadata2 writeback 2 migration_threshold 2048 smq 0 rw - \n"
+_CACHED = CacheState("lvm_cache", "vg/data", "cachepool", "/dev/vg/data", "dm-2", "/dev/vg/data", "dm-0", ("/dev/sdb",), ("sdb",), "writeback", dirty=65536)
 
 
 class _WithRaidTools:
@@ -46,6 +49,7 @@ class Rack:
         self.hdparm = {}
         self.table = ""
         self.status = ""
+        self.survey = Survey()
 
     def sata(self, name, cache="on", kernel=None, **options):
         self.host.disk(name, "sata", write_cache=kernel or ("write back" if cache == "on" else "write through"), **options)
@@ -60,7 +64,7 @@ class Rack:
             return Reply("".join(self.hdparm[word.rsplit("/", 1)[-1]] for word in words if "/dev/" in word))
 
         replies = {
-            ("udevadm", "info", "--export-db"): self.host.udev_reply,
+            ("udevadm", "info"): self.host.udev_reply,
             ("dmsetup", "table"): Reply(self.table),
             ("dmsetup", "status"): Reply(self.status),
             ("hdparm",): hdparm,
@@ -70,8 +74,10 @@ class Rack:
 
 
 @pytest.fixture
-def rack(tmp_path):
-    return Rack(tmp_path)
+def rack(tmp_path, monkeypatch):
+    made = Rack(tmp_path)
+    monkeypatch.setattr(block_caches, "read_caches", lambda devices, runner, root: made.survey)
+    return made
 
 
 def _ruling(stack, name):
@@ -119,6 +125,7 @@ def test_a_flush_goes_through_a_logical_volume_to_the_drive(rack):
 def test_a_layer_that_swallows_flushes_over_a_volatile_cache_is_at_risk(rack):
     rack.sata("sda")
     rack.volume("dm-0", "cachedev", ["sda"], write_cache="write through", target="flashcache", uuid="")
+    rack.survey = Survey((CacheState("flashcache", "cachedev", "flashcache", None, "dm-0", None, "sda", mode="writethrough", sends_flushes=False),))
     verdict, unflushed, reason = _ruling(rack.stack(), "dm-0")
     assert (verdict, unflushed) == ("at_risk", "may_be_lost")
     assert reason == "/dev/sda has its volatile write cache on, and /dev/dm-0 (flashcache) passes no flush down."
@@ -136,13 +143,13 @@ def test_a_write_back_cache_is_as_good_as_the_worst_medium_under_it(rack):
     rack.volume("dm-0", "vg-data_corig", ["sda"], write_cache="write through")
     rack.volume("dm-1", "vg-fast_cpool-cdata", ["sdb"])
     rack.volume("dm-2", "vg-data", ["dm-0", "dm-1"], target="cache")
-    rack.status = _CACHE_STATUS
+    rack.survey = Survey((_CACHED,))
     stack = rack.stack()
     assert _ruling(stack, "dm-2")[:2] == ("durable", "may_be_lost")
     layers = stack.describe("dm-2")["layers"]
     assert [layer["name"] for layer in layers] == ["dm-2", "dm-0", "dm-1", "sda", "sdb"]
     cache = layers[0]["caches"][0]
-    assert (cache["layer"], cache["mode"], cache["dirty"], cache["block_size"]) == ("block_cache", "writeback", 1579, 65536)
+    assert (cache["layer"], cache["type"], cache["mode"], cache["dirty"]) == ("block_cache", "lvm_cache", "writeback", 65536)
     assert [cache["drive"] for layer in layers for cache in layer["caches"] if cache["layer"] == "drive"] == ["disabled", "enabled"]
 
 
@@ -153,11 +160,51 @@ def test_a_mirror_is_at_risk_if_one_half_is(rack):
     assert _ruling(rack.stack(), "md0")[0] == "at_risk"
 
 
-def test_a_cache_that_the_kernel_gave_up_is_unknown(rack):
+def test_a_cache_that_could_not_be_read_is_unknown_and_the_others_are_told(rack):
     rack.sata("sda", cache="off")
     rack.volume("dm-0", "vg-data", ["sda"], target="cache")
-    rack.status = "vg-data: 0 1228800 cache Fail\n"
-    assert _ruling(rack.stack(), "dm-0")[0] == "unknown"
+    rack.survey = Survey((), ("The caches of type lvm_cache could not be read: lvs failed.",))
+    stack = rack.stack()
+    assert _ruling(stack, "dm-0")[0] == "unknown"
+    assert "is a cache device whose cache could not be read" in _ruling(stack, "dm-0")[2]
+    assert _ruling(stack, "sda")[0] == "durable"
+    assert stack.problems == list(rack.survey.problems)
+
+
+def test_a_cache_under_a_snapshot_is_found_below_the_name(rack):
+    rack.sata("sda", cache="off")
+    rack.sata("sdb", cache="off")
+    rack.volume("dm-0", "vg-data_corig", ["sda"], write_cache="write through")
+    rack.volume("dm-1", "vg-data-real", ["dm-0", "sdb"], target="cache", write_cache="write through")
+    rack.volume("dm-2", "vg-data", ["dm-1"], target="snapshot-origin", write_cache="write through")
+    rack.survey = Survey((_CACHED,))
+    stack = rack.stack()
+    assert _ruling(stack, "dm-2")[0] == "durable"
+    assert "if /dev/sdb fails" in _ruling(stack, "dm-2")[2]
+
+
+def test_without_dmsetup_a_mapping_on_several_devices_may_keep_copies_or_not(rack):
+    rack.sata("sda")
+    rack.sata("sdb")
+    rack.volume("dm-0", "vg-data", ["sda", "sdb"])
+    rack.volume("dm-1", "vg-plain", ["sda"])
+    stack = rack.stack(missing={"dmsetup"})
+    verdicts = [stack.verdict(stack.devices.get(name)) for name in ("dm-0", "dm-1")]
+    assert [(verdict.verdict, verdict.device_loss) for verdict in verdicts] == [("durable", "unknown"), ("durable", "loses")]
+
+
+@pytest.mark.parametrize(
+    ("state", "dirty", "expected"),
+    [("inactive", 4096, "unknown"), ("inactive", None, "unknown"), ("inactive", 0, "durable"), ("cache_missing", None, "at_risk")],
+)
+def test_an_origin_whose_cache_does_not_run_is_not_what_was_written(rack, state, dirty, expected):
+    rack.sata("sda", cache="off")
+    rack.survey = Survey(
+        (CacheState("flashcache", "images", "flashcache", None, None, None, "sda", mode="writeback", dirty=dirty, state=state, problem="Load it first."),)
+    )
+    verdict, _unflushed, reason = _ruling(rack.stack(), "sda")
+    assert verdict == expected
+    assert (dirty == 0) != ("is the origin of the cache images, which does not run and may hold newer data: Load it first." in reason)
 
 
 class _NoRaidTool:
@@ -218,6 +265,21 @@ def test_no_raid_tool_runs_on_a_host_without_a_controller(rack):
     assert tools.calls == []
 
 
+def test_an_array_of_lvm_is_read_with_one_command(rack):
+    rack.sata("sda")
+    rack.sata("sdb")
+    for number, disk in enumerate(("sda", "sdb")):
+        rack.volume(f"dm-{number}", f"vg-data_rimage_{number}", [disk], uuid="LVM-abc-part")
+    rack.volume("dm-2", "vg-data", ["dm-0", "dm-1"], target="raid")
+    rack.status = "vg-data: 0 2097152 raid raid1 2 AA 2097152/2097152 idle 0 0 -\nvg-data_rimage_0: 0 2097152 linear \n"
+    stack = rack.stack()
+    verdict = stack.verdict(stack.devices.get("dm-2"))
+    assert (verdict.verdict, verdict.device_loss) == ("durable", "survives")
+    rack.status = ""
+    stack = rack.stack()
+    assert stack.verdict(stack.devices.get("dm-2")).device_loss == "unknown"
+
+
 def test_main_memory_is_at_risk_and_what_is_elsewhere_unknown(rack):
     rack.host.disk("zram0", "virtual")
     rack.host.disk("nbd0", "virtual")
@@ -257,16 +319,17 @@ def test_an_array_with_parity_that_is_not_whole_can_lose_what_was_flushed(rack, 
 @pytest.mark.parametrize("name", ["zd0", "drbd0", "nullb0"])
 def test_the_word_of_a_driver_that_nobody_here_knows_is_no_evidence(rack, name):
     rack.host.disk(name, "virtual", write_cache="write back")
-    verdict, _unflushed, reason = _ruling(rack.stack(), name)
+    stack = rack.stack(missing={"zpool"})
+    verdict, _unflushed, reason = _ruling(stack, name)
     assert verdict == "unknown"
     assert "cannot be seen from here" in reason
+    assert stack.verdict(stack.devices.get(name)).device_loss == "unknown"
 
 
-def test_a_medium_that_nothing_is_known_about_is_not_declared_safe_by_a_cache_above_it(rack):
+def test_a_medium_that_nothing_is_known_about_is_not_declared_safe_by_what_lies_on_it(rack):
     rack.host.disk("dm-0", "virtual", dm_name="mpatha", dm_uuid="mpath-1")
     rack.table += "mpatha: 0 2048 multipath 0 0 0 0\n"
-    rack.volume("dm-1", "vg-data", ["dm-0"], target="cache")
-    rack.status = _CACHE_STATUS
+    rack.volume("dm-1", "vg-data", ["dm-0"])
     assert _ruling(rack.stack(), "dm-1")[0] == "unknown"
 
 
@@ -318,7 +381,7 @@ def test_the_number_of_commands_does_not_grow_with_the_disks(tmp_path):
             rack.sata(f"sd{letter}")
         stack_runner = ScriptedRunner(
             {
-                ("udevadm", "info", "--export-db"): rack.host.udev_reply,
+                ("udevadm", "info"): rack.host.udev_reply,
                 ("hdparm",): lambda words: Reply("".join(_HDPARM_ON.format(word[5:]) for word in words if word.startswith("/dev/"))),
             }
         )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import parse_status
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import parse_status, parse_tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 
 _SMQ = "0 1228800 cache 8 15/2048 128 1606/3072 265 59 8271 1969 0 1606 1579 2 metadata2 writeback 2 migration_threshold 2048 smq 0 rw - "
@@ -77,3 +77,38 @@ def test_the_captured_outputs(shared_samples):
     assert found["dmsetup-status.cachepool-raid1-writeback-dirty.txt"][0].policy == "smq"
     assert found["dmsetup-status.writecache-dirty.txt"][0].dirty == 5120
     assert found["dmsetup-status.plain.txt"] == []
+
+
+TABLE = """\
+vg-data: 0 1048576 cache 253:2 253:1 253:3 128 2 metadata2 writethrough smq 2 migration_threshold 2048
+vg-old: 0 1048576 cache 253:2 253:1 253:3 512 0 cleaner 0
+vg-wc: 0 1048576 writecache s 253:2 253:1 4096 7 high_watermark 70 cleaner low_watermark 40 writeback_jobs 0
+vg-bare: 0 1048576 writecache p 253:2 253:1 512 0
+vg-linear: 0 1048576 linear 8:16 2048
+vg-wc_real: 0 8 flashcache conf:
+\tssd dev (/dev/sdb), disk dev (/dev/sda) cache mode(WRITE_BACK)
+"""
+
+
+def test_tables_tell_what_the_status_does_not():
+    tables = parse_tables(TABLE)
+    assert set(tables) == {"vg-data", "vg-old", "vg-wc", "vg-bare"}
+    assert (tables["vg-data"].mode, tables["vg-data"].block_size, tables["vg-data"].cleaner) == ("writethrough", 65536, False)
+    assert (tables["vg-old"].mode, tables["vg-old"].cleaner) == ("writeback", True)
+    assert (tables["vg-wc"].block_size, tables["vg-wc"].cleaner) == (4096, True)
+    assert tables["vg-wc"].settings == {"high_watermark": "70", "low_watermark": "40", "writeback_jobs": "0"}
+    assert (tables["vg-bare"].block_size, tables["vg-bare"].cleaner, tables["vg-bare"].settings) == (512, False, {})
+
+
+@pytest.mark.parametrize("line", ["a: 0 8 cache 1 2", "a: 0 8 cache 1 2 3 x 0 smq 0", "a: 0 8 writecache s 1 2 4096", "a: 0 8 writecache s 1 2 4096 1 max_age"])
+def test_tables_that_are_not_understood_are_quoted(line):
+    with pytest.raises(NotUnderstood, match="cache table that is not understood"):
+        parse_tables(line)
+
+
+def test_captured_tables(shared_samples):
+    folder = shared_samples / "cache"
+    names = {"cachevol-writeback-dirty": "writeback", "cachevol-writethrough": "writethrough", "writecache-dirty": "writeback"}
+    for name, mode in names.items():
+        tables = parse_tables((folder / f"dmsetup-table.{name}.txt").read_text())
+        assert [table.mode for table in tables.values()] == [mode]

@@ -12,12 +12,13 @@ import re
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import flush
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import lvm as layer_module
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import LvmCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused, TimedOut, ToolMissing
-from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD_PATH, FakeLvm, NamedDevices, make_dev
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD1, SSD_PATH, FakeLvm, NamedDevices, make_dev
 
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
 WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
@@ -26,14 +27,14 @@ WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
 @pytest.fixture(autouse=True)
 def _host(monkeypatch, tmp_path):
     make_dev(tmp_path)
-    monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: NamedDevices([HDD, SSD]))
+    monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: NamedDevices([HDD, SSD, SSD1]))
 
 
 @pytest.fixture
 def layer_of(tmp_path):
-    def layer(lvm):
+    def layer(lvm, wanted=None):
         ticks = itertools.count(0, 30)
-        return LvmCacheLayer(lvm, [SSD_PATH], tmp_path, clock=lambda: next(ticks), sleep=lambda seconds: None)
+        return LvmCacheLayer(lvm, read_items([ITEM]) if wanted is None else wanted, tmp_path, clock=lambda: next(ticks), sleep=lambda seconds: None)
 
     return layer
 
@@ -41,7 +42,8 @@ def layer_of(tmp_path):
 @pytest.fixture
 def run(layer_of):
     def converged(lvm, *, check_mode=False, **fields):
-        return converge(layer_of(lvm), read_items([{**ITEM, **fields}]), check_mode=check_mode)
+        wanted = read_items([{**ITEM, **fields}])
+        return converge(layer_of(lvm, wanted), wanted, check_mode=check_mode)
 
     return converged
 
@@ -76,10 +78,11 @@ def test_check_mode_says_what_the_run_then_does(run):
     assert run(lvm).as_result() == predicted
 
 
-def test_a_converged_host_costs_one_lvs_one_pvs_and_one_dmsetup(run):
-    lvm = FakeLvm(fast="cachepool")
-    run(lvm)
-    assert [words[0] for words in lvm.calls] == ["lvs", "pvs", "dmsetup"]
+@pytest.mark.parametrize(("kind", "more"), [("cachepool", []), ("cachevol", []), ("writecache", [("dmsetup", "table")])])
+def test_a_converged_host_costs_one_report_and_one_dmsetup_or_two(run, kind, more):
+    lvm = FakeLvm(fast=kind)
+    run(lvm, kind=kind, allow_unmirrored_writeback=True)
+    assert [words[:2] for words in lvm.calls] == [("lvm", "fullreport"), ("dmsetup", "status"), *more]
 
 
 def test_a_change_of_mode_and_setting_while_in_use(run):
@@ -96,6 +99,33 @@ def test_detaching_flushes_first_and_removes_the_volume(run):
     assert lvm.changes == ["lvchange --yes --cachemode writethrough vg/data", "lvconvert --yes --uncache vg/data"]
     assert lvm.cache is None
     assert not run(lvm, state="absent").changed
+
+
+def test_trap_the_disks_write_out_what_they_were_given_before_the_copy_goes(run, monkeypatch):
+    lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
+    written = []
+    monkeypatch.setattr(flush.os, "fsync", lambda handle: written.append((os.readlink(f"/proc/self/fd/{handle}"), len(lvm.changes), lvm.cache["dirty"])))
+    run(lvm, state="absent")
+    ((path, changes, dirty),) = written
+    assert path.endswith("/dev/vg/data")
+    assert lvm.changes[changes:] == ["lvconvert --yes --uncache vg/data"]
+    assert dirty == 0
+
+
+def test_trap_flushed_is_not_said_of_a_kernel_that_still_writes_back_under_the_cleaner(run, monkeypatch):
+    lvm = FakeLvm(fast="cachepool", kernel_policy="cleaner")
+    monkeypatch.setattr(FakeLvm, "kernel_mode", "writeback")
+    with pytest.raises(NotEffective, match="could not be proven"):
+        run(lvm, state="flushed")
+    assert lvm.cache is not None
+
+
+def test_trap_a_disk_that_cannot_write_out_keeps_its_cache(run, tmp_path):
+    lvm = FakeLvm(fast="cachepool")
+    (tmp_path / "dev/vg/data").unlink()
+    with pytest.raises(CommandFailed, match=r"images: /dev/vg/data could not be told to write out what it keeps in memory .*; its cache stays"):
+        run(lvm, state="absent")
+    assert lvm.changes == []
 
 
 def test_trap_a_writethrough_cache_that_is_dirty_after_a_crash_is_cleaned_by_entering_passthrough(run):
@@ -356,10 +386,10 @@ def test_an_array_counts_as_mirrored_while_it_has_all_its_members(monkeypatch, t
 
 
 def test_the_problems_of_what_is_left_are_facts(layer_of):
-    lvm = FakeLvm(fast="cachepool", mode="writeback")
+    lvm = FakeLvm(fast="cachepool", mirror=True, mode="writeback")
     layer = layer_of(lvm)
-    assert layer.facts(layer.read()) == {"problems": []}
-    lvm.cache.update(legs="raid1", leg_health="refresh needed")
+    assert layer.facts(layer.read())["problems"] == []
+    lvm.cache.update(leg_health="refresh needed")
     (problem,) = layer.facts(layer.read())["problems"]
     assert "vg/data has a write-back cache on a mirror that is degraded" in problem
 
@@ -389,16 +419,16 @@ def test_a_failure_half_way_says_what_was_done(run):
 
 def test_a_device_that_turns_out_smaller_than_computed_is_still_filled(run):
     class Smaller(FakeLvm):
-        def _pvs(self, words):
-            return super()._pvs(words).replace('"pv_free": "536870912"', '"pv_free": "528482304"')
+        def _lvm(self, words):
+            return super()._lvm(words).replace('"pv_free": "536870912"', '"pv_free": "528482304"')
 
     lvm = Smaller()
     run(lvm)
     assert "--extents 122 " in lvm.changes[2]
 
 
-def test_lvs_that_prints_nothing_is_an_error_with_its_status(run):
+def test_a_report_that_prints_nothing_is_an_error_with_its_status(run):
     lvm = FakeLvm()
-    lvm.lies["lvs"] = (5, False)
-    with pytest.raises(CommandFailed, match=r"lvs .* failed with exit status 5"):
+    lvm.lies["lvm fullreport"] = (5, False)
+    with pytest.raises(CommandFailed, match=r"lvm fullreport .* failed with exit status 5"):
         run(lvm)

@@ -94,3 +94,30 @@ def test_a_layout_never_takes_more_than_there_is(kind, free, share):
 def test_a_new_device_loses_its_first_mebibyte():
     assert lvm_layout.extents_of_new_device(512 * MIB, EXTENT) == 127
     assert lvm_layout.extents_of_new_device(513 * MIB, EXTENT) == 128
+
+
+@pytest.mark.parametrize(
+    ("kind", "mirror", "extents", "footprint"),
+    [
+        ("cachevol", False, 128, 128),
+        ("cachevol", True, 127, 128),
+        ("writecache", False, 128, 128),
+        ("writecache", True, 127, 128),
+        # Two extents of metadata, two of LVM's spare; of a mirror one more for data and one for metadata.
+        ("cachepool", False, 124, 128),
+        ("cachepool", True, 122, 128),
+    ],
+)
+def test_a_mirror_keeps_an_extent_of_each_volume_for_itself(kind, mirror, extents, footprint):
+    layout = lay_out(kind, Room(128, EXTENT), size=None, share=1.0, chunk_size=None, item="c", mirror=mirror)
+    assert (layout.extents, layout.footprint) == (extents, footprint)
+
+
+def test_a_mirror_that_fits_by_a_hair_and_one_that_does_not():
+    assert lay_out("cachevol", Room(11, EXTENT), size=40 * MIB, share=1.0, chunk_size=None, item="c", mirror=True).footprint == 11
+    with pytest.raises(BadInput, match="needs 44 MiB"):
+        lay_out("cachevol", Room(10, EXTENT), size=40 * MIB, share=1.0, chunk_size=None, item="c", mirror=True)
+
+
+def test_a_writecache_has_no_limit_of_chunks():
+    assert lay_out("writecache", Room(1024 * 1024, EXTENT), size=None, share=1.0, chunk_size=None, item="c").chunk_size == 0

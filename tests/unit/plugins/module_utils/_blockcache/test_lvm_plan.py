@@ -8,15 +8,16 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_device import Finding
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_plan import plan, problems
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Signature
-from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import MIB, SSD, SSD_PATH, FakeLvm, present
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import MIB, SSD, SSD1_PATH, SSD_PATH, FakeLvm, present
 
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
 WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
+MIRROR = {"mirror": True, "cache_devices": [SSD_PATH, SSD1_PATH]}
 
 
 def steps(lvm, *, host=None, **fields):
@@ -46,7 +47,8 @@ class TestAttach:
             "volume": "data_cache",
             "size": 496 * MIB,
             "chunk_size": 65536,
-            "device": SSD_PATH,
+            "devices": [SSD_PATH],
+            "mirror": False,
             "mode": "writethrough",
             "settings": {},
         }
@@ -70,10 +72,10 @@ class TestAttach:
         assert "that is not ours is already there: if nothing on it is needed, remove it with lvremove vg/data_cache" in refusal(Refused, lvm, kind="cachevol")
 
     @pytest.mark.parametrize("fields", [{"kind": "cachevol"}, {"size": "200M"}, {"chunk_size": "128k"}])
-    def test_a_volume_of_ours_that_does_not_fit_is_left_alone(self, fields):
+    def test_a_volume_of_ours_that_does_not_fit_makes_room_for_the_one_that_does(self, fields):
         lvm = FakeLvm(extended=True)
         lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 496 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}
-        assert "is not the one wanted now" in refusal(Refused, lvm, **fields)
+        assert operations(lvm, **fields) == ["remove_volume", "create_volume", "attach"]
 
     def test_two_caches_share_a_device(self):
         lvm = FakeLvm(extended=True)
@@ -166,7 +168,7 @@ class TestOrigin:
         lvm.origin = origin
         assert said in refusal(BadInput, lvm)
 
-    @pytest.mark.parametrize("segtype", ["linear", "striped", "raid1", "raid5", "raid5_ls", "raid6_zr", "raid10"])
+    @pytest.mark.parametrize("segtype", ["linear", "striped", "raid5", "raid5_ls", "raid6_zr", "raid10"])
     def test_what_can_be_cached(self, segtype):
         lvm = FakeLvm(extended=True)
         lvm.origin = {"attr": "-wi-a-----", "segtype": segtype, "role": "public"}
@@ -179,12 +181,6 @@ class TestOrigin:
 
     def test_an_inner_volume(self):
         assert "is an inner part of another volume" in refusal(BadInput, FakeLvm(fast="cachepool"), origin="vg/data_corig")
-
-    def test_a_writecache_is_somebody_elses(self):
-        lvm = FakeLvm(fast="cachevol")
-        lvm.cache["segtype"] = "writecache"
-        for state in ("present", "absent"):
-            assert "has a dm-writecache" in refusal(Refused, lvm, state=state)
 
 
 class TestCacheDevice:
@@ -310,6 +306,7 @@ class TestWriteBack:
         assert steps(lvm, **self.ON_DEGRADED) == []
         (problem,) = problems(present(lvm, **self.ON_DEGRADED["host"]))
         assert "vg/data has a write-back cache on a mirror that is degraded" in problem
+        assert "Take the failed member out of the machine before the next boot" in problem
 
     def test_its_settings_may_change_and_it_may_leave_write_back(self):
         lvm = FakeLvm(fast="cachepool", mode="writeback")
@@ -325,18 +322,16 @@ class TestWriteBack:
 
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
     def test_trap_a_raid1_of_lvm_that_needs_a_refresh_is_degraded(self, kind):
-        lvm = FakeLvm(fast=kind)
-        lvm.cache.update(legs="raid1", leg_health="refresh needed")
-        assert "that mirror is degraded" in refusal(Refused, lvm, mode="writeback", kind=kind)
+        lvm = FakeLvm(fast=kind, mirror=True)
+        lvm.cache.update(leg_health="refresh needed")
+        assert "that mirror is degraded" in refusal(Refused, lvm, mode="writeback", kind=kind, **MIRROR)
         lvm.cache["mode"] = "writeback"
-        assert steps(lvm, mode="writeback", kind=kind) == []
+        assert steps(lvm, mode="writeback", kind=kind, **MIRROR) == []
         assert len(problems(present(lvm))) == 1
 
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
     def test_a_cache_that_lvm_mirrors_needs_no_permission(self, kind):
-        lvm = FakeLvm(fast=kind)
-        lvm.cache["legs"] = "raid1"
-        assert operations(lvm, mode="writeback", kind=kind) == ["set_mode"]
+        assert operations(FakeLvm(fast=kind, mirror=True), mode="writeback", kind=kind, **MIRROR) == ["set_mode"]
 
     def test_a_striped_cache_is_not_mirrored(self):
         lvm = FakeLvm(fast="cachepool")
@@ -418,24 +413,6 @@ class TestConverged:
     def test_a_setting_that_is_not_named_is_left(self):
         assert steps(FakeLvm(fast="cachepool", settings="migration_threshold=16384")) == []
 
-    @pytest.mark.parametrize(
-        ("fields", "said"),
-        [
-            ({"kind": "cachevol"}, "is a cachepool and not a cachevol"),
-            ({"chunk_size": "128k"}, "has chunks of 64 KiB and not of 128 KiB"),
-            ({"size": "300M"}, "is 200 MiB large and not 300 MiB"),
-        ],
-    )
-    def test_another_cache_must_be_detached_first(self, fields, said):
-        message = refusal(Refused, FakeLvm(fast="cachepool"), **fields)
-        assert said in message
-        assert "state: absent" in message
-
-    def test_another_device_must_be_detached_first(self):
-        other = BlockDevice(name="sdc", path="/dev/sdc", number="8:32", by_id=("/dev/disk/by-id/ata-SSD1",))
-        message = refusal(Refused, FakeLvm(fast="cachepool"), cache_devices=["/dev/disk/by-id/ata-SSD1"], host={"more": [other]})
-        assert f"lies on {SSD_PATH} and not on /dev/disk/by-id/ata-SSD1" in message
-
     def test_an_inactive_volume_is_fine_until_it_must_change(self):
         lvm = FakeLvm(fast="cachepool")
         lvm.origin["attr"] = "-wi-------"
@@ -443,13 +420,22 @@ class TestConverged:
         assert "is not active" in refusal(Refused, lvm, mode="passthrough")
         assert "is not active" in refusal(Refused, lvm, state="absent")
 
-    @pytest.mark.parametrize("state", ["present", "absent"])
-    def test_trap_a_missing_cache_device_is_a_persons_decision(self, state):
-        lvm = FakeLvm(fast="cachevol", mode="writeback")
-        lvm.cache["health"] = "partial"
-        message = refusal(Refused, lvm, kind="cachevol", state=state, **WRITEBACK)
-        assert "misses a device" in message
+    @pytest.mark.parametrize("state", ["present", "flushed", "absent"])
+    @pytest.mark.parametrize("kind", ["cachepool", "cachevol", "writecache"])
+    def test_trap_a_missing_cache_device_is_a_persons_decision(self, kind, state):
+        lvm = FakeLvm(fast=kind, mode="writeback")
+        lvm.gone.add("/dev/sdb")
+        message = refusal(Refused, lvm, kind=kind, state=state, **WRITEBACK)
+        assert "whose device is missing" in message
         assert "a person must decide" in message
+
+    def test_an_origin_that_has_lost_a_side_is_mended_before_its_cache_changes(self):
+        host = present(FakeLvm(fast="cachepool"))
+        degraded = [dataclasses.replace(volume, attr="Cwi-a-C-p-") if volume.name == "data" else volume for volume in host.volumes]
+        host = dataclasses.replace(host, volumes=tuple(degraded))
+        assert plan(host, read_items([ITEM])) == []
+        with pytest.raises(Refused, match=r"misses a device under its cache.*lvconvert --repair vg/data_corig"):
+            plan(host, read_items([{**ITEM, "mode": "passthrough"}]))
 
     @pytest.mark.parametrize(("kind", "said"), [("cachepool", "lvconvert --repair vg/data_cache_cpool"), ("cachevol", "cannot be repaired")])
     @pytest.mark.parametrize("sign", [{"check": "check needed"}, {"kernel_check": "needs_check"}, {"metadata": "ro"}])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import parse_status
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_report import parse_logical_volumes, parse_physical_volumes
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_report import parse_logical_volumes, parse_physical_volumes, parse_report
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import lv_row, pv_row, report
 
@@ -90,7 +90,7 @@ _JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lamb
 
 @given(_JSON)
 def test_no_document_raises_anything_else(document):
-    for parse in (parse_logical_volumes, parse_physical_volumes):
+    for parse in (parse_logical_volumes, parse_physical_volumes, parse_report):
         for text in (json.dumps(document), json.dumps({"report": [{"lv": document, "pv": document}]})):
             with contextlib.suppress(NotUnderstood):
                 parse(text)
@@ -136,8 +136,11 @@ class TestCapturedOutputs:
         found = volumes("missing-cache-device")
         assert (found["data"].partial, found["data"].dirty, found["data"].check_needed) == (True, None, "unknown")
 
-    def test_a_writecache_is_no_cache_of_ours(self, volumes):
-        assert (volumes("writecache-dirty")["data"].segtype, volumes("writecache-dirty")["data"].cached) == ("writecache", False)
+    def test_a_writecache_holds_only_what_is_dirty(self, volumes):
+        data = volumes("writecache-dirty")["data"]
+        assert (data.cached, data.writecache, data.mode, data.chunk_size) == (True, True, "writeback", 4096)
+        assert data.dirty == data.used_blocks > 0
+        assert data.total_blocks == 32640
 
     def test_sizes_in_megabytes_are_not_taken_for_bytes(self, shared_samples):
         with pytest.raises(NotUnderstood, match=r"1020\.00m"):
@@ -184,3 +187,14 @@ class TestOurOwnRack:
         assert list(outputs("detached")[0]) == ["data"]
         physical = parse_physical_volumes((request.config.rootpath / "tests/unit/data/lvm/pvs.detached.json").read_text())
         assert [(pv.vg, pv.free == pv.size, pv.extent_size) for pv in physical] == [("lvmtest", False, 4 << 20), ("lvmtest", True, 4 << 20)]
+
+    def test_one_report_for_everything(self, request):
+        report = parse_report((request.config.rootpath / "tests/unit/data/lvm/report.cachepool-replaced.json").read_text())
+        volumes = {volume.name: volume for volume in report.volumes}
+        assert [name for name, volume in volumes.items() if volume.cached] == ["data"]
+        assert (volumes["data"].pool, volumes["data"].mode, volumes["data"].chunk_size) == ("data_cache_cpool", "writethrough", 65536)
+        assert volumes["data_cache_cpool_cdata"].devices == volumes["lvol0_pmspare"].devices == ("/dev/sdd",)
+        assert [(pv.path, pv.vg, pv.missing, pv.extent_size) for pv in report.physical] == [
+            ("/dev/sdb", "vg0", False, 4 << 20),
+            ("/dev/sdd", "vg0", False, 4 << 20),
+        ]

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import read_items, require_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import require_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": ["/dev/disk/by-id/ata-SSD0"]}
@@ -67,10 +68,17 @@ def test_a_setting_that_does_nothing_is_refused():
         read(settings={"random_threshold": 4})
 
 
-def test_several_cache_devices_are_not_offered_yet():
-    for fields in ({"cache_devices": ["/dev/disk/by-id/a", "/dev/disk/by-id/b"]}, {"mirror": True}):
-        with pytest.raises(BadInput, match="write one path in cache_devices"):
-            read(**fields)
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"cache_devices": ["/dev/disk/by-id/a", "/dev/disk/by-id/b"]}, "write mirror: true"),
+        ({"mirror": True}, "a mirror takes two cache devices"),
+        ({"mirror": True, "cache_devices": ["/dev/disk/by-id/a", "/dev/disk/by-id/a"]}, "twice"),
+    ],
+)
+def test_a_mirror_takes_two_devices(fields, said):
+    with pytest.raises(BadInput, match=said):
+        read(**fields)
 
 
 def test_a_cache_needs_a_device_and_its_removal_does_not():
@@ -100,3 +108,68 @@ def test_a_path_that_changes_at_the_next_reboot_is_refused_with_the_one_that_doe
 
 def test_a_stable_path_is_fine():
     require_stable("/dev/disk/by-id/ata-SSD0", None, "images")
+
+
+def writecache(**fields):
+    return read(kind="writecache", **fields)
+
+
+def test_a_writecache_is_writeback_by_its_nature():
+    assert writecache().mode == writecache(mode="writeback").mode == "writeback"
+    for mode in ("writethrough", "passthrough"):
+        with pytest.raises(BadInput, match="a writecache is write-back by its nature"):
+            writecache(mode=mode)
+
+
+def test_trap_lvm_mirrors_no_writecache():
+    devices = {"mirror": True, "cache_devices": ["/dev/disk/by-id/a", "/dev/disk/by-id/b"]}
+    with pytest.raises(BadInput, match="name one MD RAID1 device"):
+        writecache(**devices)
+    assert writecache(state="absent", **devices).state == "absent"
+
+
+def test_a_writecache_has_blocks_and_no_chunks():
+    assert writecache(settings={"block_size": "512"}).settings == {"block_size": 512}
+    with pytest.raises(BadInput, match="has no chunks"):
+        writecache(chunk_size="64k")
+    with pytest.raises(BadInput, match="write 512 or 4096"):
+        writecache(settings={"block_size": 1024})
+
+
+@pytest.mark.parametrize(
+    ("key", "least", "largest"),
+    [
+        ("high_watermark", 45, 100),
+        ("low_watermark", 0, 50),
+        ("writeback_jobs", 0, 2**32 - 1),
+        ("autocommit_blocks", 1, 2**32 - 1),
+        ("autocommit_time", 1, 3_600_000),
+        ("max_age", 1, 86_400_000),
+        ("pause_writeback", 0, 60_000),
+    ],
+)
+def test_the_bounds_of_the_settings_of_a_writecache(key, least, largest):
+    for value in (least, largest):
+        assert writecache(settings={key: value}).settings == {key: value}
+    assert writecache(settings={key: "default"}).settings == {key: None}
+    over = 100 if key.endswith("watermark") else largest
+    for value in (-1, over + 1, "many", True, 1.5, None):
+        with pytest.raises(BadInput, match=f"{key} is '"):
+            writecache(settings={key: value})
+
+
+@pytest.mark.parametrize(("key", "said"), [("cleaner", "state: flushed does it"), ("migration_threshold", "has no setting"), ("fua", "has no setting")])
+def test_settings_that_a_writecache_does_not_have(key, said):
+    with pytest.raises(BadInput, match=said):
+        writecache(settings={key: 1})
+
+
+def test_what_is_given_back_has_a_name():
+    with pytest.raises(BadInput, match="release_devices gives cache_devices back"):
+        read(state="absent", cache_devices=[], release_devices=True)
+    assert read(state="absent", release_devices=True).cache_devices == ("/dev/disk/by-id/ata-SSD0",)
+
+
+def test_a_cache_that_is_flushed_needs_no_device():
+    cache = read(state="flushed", cache_devices=[])
+    assert (cache.state, cache.present) == ("flushed", False)

@@ -24,6 +24,12 @@ def test_what_is_no_size(text):
         parse_size(text)
 
 
+def test_what_is_no_size_says_where_it_stands():
+    with pytest.raises(BadInput, match=r"^images: chunk_size 'big' is not a size: write a number") as caught:
+        parse_size("big", "images", "chunk_size")
+    assert caught.value.item == "images"
+
+
 @pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1610612736, "1.5 GiB"), (3 << 40, "3 TiB")])
 def test_sizes_for_people(count, text):
     assert format_size(count) == text

@@ -22,7 +22,7 @@ def host(tmp_path):
 
 
 def _read(host, table=""):
-    runner = ScriptedRunner({("udevadm", "info", "--export-db"): host.udev_reply, ("dmsetup", "table"): Reply(table)})
+    runner = ScriptedRunner({("udevadm", "info"): host.udev_reply, ("dmsetup", "table"): Reply(table)})
     return read_devices(runner, host.root), runner
 
 
@@ -54,7 +54,7 @@ def test_one_query_serves_any_number_of_devices(host):
         host.disk(f"sd{letter}", serial=letter)
     devices, runner = _read(host)
     assert len(devices) == 12
-    assert runner.calls == [("udevadm", "info", "--export-db")]
+    assert [call[:2] for call in runner.calls] == [("udevadm", "info")]
 
 
 def test_a_host_without_udev_still_has_devices(host):
@@ -200,7 +200,7 @@ def test_a_container_that_may_not_ask_device_mapper_still_has_devices(host):
     (host.root / "dev/mapper/control").unlink()
     devices, runner = _read(host)
     assert devices.get("dm-0").dm_targets == ()
-    assert runner.calls == [("udevadm", "info", "--export-db")]
+    assert [call[:2] for call in runner.calls] == [("udevadm", "info")]
 
 
 @pytest.mark.parametrize("driver", ["stex", "hptiop", "3w-xxxx"])
@@ -226,6 +226,15 @@ def test_signatures_from_udev(host):
     assert devices.get("sdc").signature is None
 
 
+def test_a_partition_does_not_carry_the_partition_table_of_its_disk(host):
+    host.disk("sda", ID_PART_TABLE_TYPE="gpt")
+    host.partition("sda", 1, ID_PART_TABLE_TYPE="gpt")
+    host.partition("sda", 2, ID_PART_TABLE_TYPE="gpt", ID_FS_TYPE="ext4")
+    devices, _runner = _read(host)
+    assert devices.get("sda1").signature is None
+    assert (devices.get("sda2").signature.type, devices.get("sda2").signature.partition_table) == ("ext4", None)
+
+
 def test_queue_settings(host):
     host.disk("sda")
     assert _read(host)[0].get("sda").queue == {
@@ -235,3 +244,13 @@ def test_queue_settings(host):
         "write_cache": "write back",
         "fua": False,
     }
+
+
+@pytest.mark.parametrize("short", [Reply("", 1, "Unknown device"), Reply("P: /devices/virtual/block/sda\nE: SUBSYSTEM=block\n")])
+def test_the_whole_database_is_asked_where_one_device_went_away_or_only_one_was_told(host, short):
+    host.disk("sda", "sata", serial="S1")
+    host.disk("sdb", "sata", serial="S2")
+    runner = ScriptedRunner({("udevadm", "info"): short, ("udevadm", "info", "--export-db"): host.udev_reply})
+    devices = read_devices(runner, host.root)
+    assert [device.serial for device in devices] == ["S1", "S2"]
+    assert runner.calls == [("udevadm", "info", "/sys/class/block/sda", "/sys/class/block/sdb"), ("udevadm", "info", "--export-db")]

@@ -539,13 +539,16 @@ def test_a_device_that_something_holds_exclusively(tmp_path, monkeypatch):
         ("dm-writecache metadata", 0, "<I", 0x23489321),
         ("flashcache metadata", 16, "<I", 0xFACECAFE),
         ("EnhanceIO metadata", 16, "<I", 0xACCEDED1),
+        ("EnhanceIO metadata", 65536 + 16, "<I", 0x55DADDEE),
     ],
 )
 def test_superblocks_that_libblkid_does_not_know(tmp_path, name, offset, form, value):
     host = Host(tmp_path, [disk("sda", "8:0")])
-    head = bytearray(4096)
+    head = bytearray(1 << 17)
     struct.pack_into(form, head, offset, value)
     (tmp_path / "dev/sda").write_bytes(head)
+    assert texts(host.judge("/dev/sda")) == f"/dev/sda contains {name}"
+    (tmp_path / "dev/sda").write_bytes(head[: offset + 4096])
     assert texts(host.judge("/dev/sda")) == f"/dev/sda contains {name}"
 
 

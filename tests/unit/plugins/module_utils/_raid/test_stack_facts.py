@@ -119,32 +119,76 @@ def ssd(level: str, cache: VolumeMaxCache, drives: tuple[Drive, ...] = ()) -> tu
     return controller(maxcache=pool, drives=drives), volume(maxcache=cache)
 
 
+OFF = Policy("disabled", "disabled")
+BACK_ON_SSD = VolumeMaxCache(write=ON, write_policy="writeback")
+SSD_OFF = (Drive("0,7", write_cache="disabled"),)
+SSD_ON = (Drive("0,7", write_cache="enabled"),)
+
+
 @pytest.mark.parametrize(
-    ("level", "cache", "drives", "volatile", "loses"),
+    ("level", "cache", "drives", "volatile", "loses", "device_loss"),
     [
-        ("0", VolumeMaxCache(write=ON, write_policy="writeback"), (), True, True),
-        ("0", VolumeMaxCache(write=ON, write_policy="instant_writeback"), (), True, True),
-        ("1", VolumeMaxCache(write=ON, write_policy="writeback"), (), None, False),
-        ("1", VolumeMaxCache(write=ON, write_policy="writeback"), (Drive("0,7", write_cache="disabled"),), False, False),
+        # The SSD keeps what it holds in a power cut; that it is the only one is another matter.
+        ("0", BACK_ON_SSD, SSD_OFF, False, False, "loses"),
+        ("0", VolumeMaxCache(write=ON, write_policy="instant_writeback"), SSD_OFF, False, False, "loses"),
+        ("0", BACK_ON_SSD, SSD_ON, True, True, "loses"),
+        ("0", BACK_ON_SSD, (), None, False, "loses"),
+        ("1", BACK_ON_SSD, (), None, False, "survives"),
+        ("1", BACK_ON_SSD, SSD_OFF, False, False, "survives"),
+        ("1", BACK_ON_SSD, SSD_ON, True, True, "survives"),
         # What was written before the cache was switched off is still on the SSDs.
-        ("0", VolumeMaxCache(write=Policy("disabled", "disabled"), write_policy="writeback", dirty="dirty"), (), True, True),
-        ("1", VolumeMaxCache(write=ON, write_policy="writeback"), (Drive("0,7", write_cache="enabled"),), True, True),
-        ("unknown", VolumeMaxCache(write=ON, write_policy="writeback"), (), None, False),
-        ("0", VolumeMaxCache(write=ON, write_policy="writethrough"), (), False, False),
-        ("0", VolumeMaxCache(write=ON), (), None, False),
-        ("0", VolumeMaxCache(write=Policy("disabled", "disabled"), write_policy="writeback"), (), False, False),
-        ("0", VolumeMaxCache(read=ON), (), None, False),
-        ("0", VolumeMaxCache(read=Policy("disabled", "disabled")), (), False, False),
-        ("0", VolumeMaxCache(read=ON, write=Policy("disabled", "disabled")), (), False, False),
-        ("0", VolumeMaxCache(write_policy="writeback", cache_volume="100"), (), True, True),
-        ("1", VolumeMaxCache(write_policy="writeback", cache_volume="101"), (), None, False),
-        ("1", VolumeMaxCache(dirty="dirty"), (), None, False),
+        ("0", VolumeMaxCache(write=OFF, write_policy="writeback", dirty="dirty"), SSD_OFF, False, False, "loses"),
+        ("unknown", BACK_ON_SSD, (), None, False, "unknown"),
+        ("0", VolumeMaxCache(write=ON, write_policy="writethrough"), (), False, False, "survives"),
+        ("0", VolumeMaxCache(write=ON), (), None, False, "unknown"),
+        ("0", VolumeMaxCache(write=OFF, write_policy="writeback"), (), False, False, "survives"),
+        ("0", VolumeMaxCache(read=ON), (), None, False, "unknown"),
+        ("0", VolumeMaxCache(read=OFF), (), False, False, "survives"),
+        ("0", VolumeMaxCache(read=ON, write=OFF), (), False, False, "survives"),
+        ("0", VolumeMaxCache(write_policy="writeback", cache_volume="100"), SSD_OFF, False, False, "loses"),
+        ("1", VolumeMaxCache(write_policy="writeback", cache_volume="101"), (), None, False, "unknown"),
+        ("1", VolumeMaxCache(dirty="dirty"), (), None, False, "unknown"),
     ],
 )
-def test_ssd_caches(level: str, cache: VolumeMaxCache, drives: tuple[Drive, ...], volatile: bool | None, loses: bool) -> None:
-    finding = volume_finding(*ssd(level, cache, drives))
-    assert (finding.volatile, finding.loses) == (volatile, loses)
+def test_ssd_caches(level: str, cache: VolumeMaxCache, drives: tuple[Drive, ...], volatile: bool | None, loses: bool, device_loss: str) -> None:
+    one, two = ssd(level, cache, drives)
+    finding = volume_finding(one, dataclasses.replace(two, raid_level="6", status="optimal"))
+    assert (finding.volatile, finding.loses, finding.device_loss) == (volatile, loses, device_loss)
+    assert finding.newest == (device_loss == "loses")
     assert finding.state["ssd_cache"]["write_policy"] == cache.write_policy
+
+
+@pytest.mark.parametrize(
+    ("level", "status", "device_loss"),
+    [
+        ("0", "optimal", "loses"),
+        ("simple_volume", "optimal", "loses"),
+        ("1", "optimal", "survives"),
+        ("10", "optimal", "survives"),
+        ("6", "optimal", "survives"),
+        ("5", "degraded", "loses"),
+        ("1", "rebuilding", "loses"),
+        ("6", "partially_degraded", "survives"),
+        # One or two drives may be missing: the word does not say.
+        ("6", "degraded", "unknown"),
+        ("5", "failed", "unknown"),
+        ("unknown", "optimal", "unknown"),
+        ("6", "unknown", "unknown"),
+    ],
+)
+def test_what_the_failure_of_a_drive_does(level: str, status: str, device_loss: str) -> None:
+    finding = volume_finding(controller(), volume(raid_level=level, status=status))
+    assert (finding.device_loss, finding.newest) == (device_loss, False)
+    assert finding.device_loss_reason.startswith("is volume data of controller 0 (MODEL, storcli), ")
+
+
+def test_a_durable_volume_whose_newest_data_is_on_one_ssd_says_so(tmp_path: Path) -> None:
+    one, two = ssd("0", BACK_ON_SSD, SSD_OFF)
+    found = behind(tmp_path, Tool("storcli", dataclasses.replace(one, volumes=(dataclasses.replace(two, raid_level="6", status="optimal"),)))).findings["sda"]
+    verdict = Stack(Devices([DISK]), {"sda": [LayerFacts("controller", **vars(found))]}).verdict(DISK)
+    assert (verdict.verdict, verdict.device_loss) == (DURABLE, "loses")
+    assert "newest data is only in its SSD cache (cache volume 100, RAID 0)" in verdict.reason
+    assert "newest data is only in its SSD cache" in verdict.device_loss_reason
 
 
 def test_an_ssd_cache_that_is_not_whole_promises_nothing() -> None:

@@ -1,0 +1,176 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How one list of caches is divided among modules, and how a cache device is followed through it."""
+
+from __future__ import annotations
+
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.cachefleet.storage.plugins.filter.block_caches import (
+    TYPES,
+    block_caches,
+    caches_have_moved,
+    caches_on_device,
+    caches_to_migrate,
+    replace_cache_device,
+)
+from ansible_collections.cachefleet.storage.plugins.filter.replacement_notice import replacement_notice
+
+A, B, C = ("/dev/disk/by-id/ata-" + name for name in "ABC")
+IMAGES = {"name": "images", "type": "lvm_cache", "origin": "vg0/images", "cache_devices": [A], "mode": "writeback"}
+LOGS = {"name": "logs", "type": "dm_cache", "origin": "/dev/disk/by-id/ata-HDD", "cache_devices": [B]}
+
+
+def _calls(caches):
+    """What the role would call, in its order: (part, type, names)."""
+    calls = []
+    for part in ("removed", "rest"):
+        calls += [(part, kind, [item["name"] for item in block_caches(caches, kind, part)]) for kind in TYPES if block_caches(caches, kind, part)]
+    return calls
+
+
+def test_each_type_is_called_once_with_all_its_caches_and_without_the_words_of_the_role():
+    caches = [IMAGES, {**IMAGES, "name": "more", "origin": "vg0/more"}, {**LOGS, "migrate": True}]
+    assert _calls(caches) == [("rest", "lvm_cache", ["images", "more"]), ("rest", "dm_cache", ["logs"])]
+    assert block_caches(caches, "dm_cache", "rest") == [{name: value for name, value in LOGS.items() if name != "type"}]
+
+
+def test_a_cache_that_goes_comes_before_those_of_other_types():
+    caches = [{**IMAGES, "state": "absent"}, {**LOGS, "cache_devices": [A]}]
+    assert _calls(caches) == [("removed", "lvm_cache", ["images"]), ("rest", "dm_cache", ["logs"])]
+
+
+def test_within_one_type_the_module_orders_by_itself():
+    caches = [{**IMAGES, "state": "absent"}, {**IMAGES, "name": "more", "origin": "vg0/more"}]
+    assert _calls(caches) == [("rest", "lvm_cache", ["images", "more"])]
+
+
+def test_caches_that_all_go_are_one_call_for_each_type():
+    assert _calls([{**IMAGES, "state": "absent"}, {**LOGS, "state": "absent"}]) == [("rest", "lvm_cache", ["images"]), ("rest", "dm_cache", ["logs"])]
+
+
+def test_nothing_is_called_for_an_empty_list():
+    assert _calls([]) == []
+
+
+@pytest.mark.parametrize("caches, kind, part, says", [("x", "bcache", "rest", "list"), ([], "zfs", "rest", "no type zfs"), ([], "bcache", "x", "no part x")])
+def test_what_cannot_be_meant_is_said(caches, kind, part, says):
+    with pytest.raises(AnsibleFilterError, match=says):
+        block_caches(caches, kind, part)
+
+
+def _found(**values):
+    return {"type": "flashcache", "name": "images", "origin": "/dev/vg0/images", "cache_devices": [A], "asked": ["vg0/images"], **values}
+
+
+def test_a_cache_of_another_type_goes_before_one_that_may_migrate():
+    (leaving,) = caches_to_migrate([{**IMAGES, "migrate": True}], [_found()])
+    assert leaving == {
+        "type": "flashcache",
+        "name": "images",
+        "origin": "/dev/vg0/images",
+        "cache_devices": [A],
+        "mirror": False,
+        "state": "absent",
+        "release_devices": True,
+    }
+
+
+def test_an_lvm_cache_that_leaves_is_named_as_lvm_names_it():
+    wanted = {"name": "fc", "type": "flashcache", "origin": "/dev/vg0/images", "cache_devices": [A], "migrate": True}
+    (leaving,) = caches_to_migrate([wanted], [_found(type="lvm_cache", name="vg0/images", asked=["/dev/vg0/images"])])
+    assert (leaving["type"], leaving["name"], leaving["origin"]) == ("lvm_cache", "fc", "vg0/images")
+
+
+def test_the_members_of_a_mirror_are_given_back():
+    wanted = {**IMAGES, "migrate": True, "mirror": True, "cache_devices": [A, B]}
+    (leaving,) = caches_to_migrate([wanted], [_found(cache_devices=["/dev/disk/by-id/md-uuid-1"])])
+    assert (leaving["cache_devices"], leaving["mirror"]) == ([A, B], True)
+
+
+@pytest.mark.parametrize(
+    "wanted, found",
+    [
+        (IMAGES, _found()),
+        ({**IMAGES, "migrate": True}, _found(type="lvm_cache", name="vg0/images")),
+        ({**IMAGES, "migrate": True, "state": "absent"}, _found()),
+        ({**IMAGES, "migrate": True}, _found(asked=["vg0/other"])),
+    ],
+)
+def test_nothing_goes_without_the_word_or_where_the_type_is_the_same(wanted, found):
+    assert caches_to_migrate([wanted], [found]) == []
+
+
+def test_bcache_cannot_change_places():
+    with pytest.raises(AnsibleFilterError, match="header of its own"):
+        caches_to_migrate([{**IMAGES, "migrate": True}], [_found(type="bcache")])
+
+
+def test_a_device_is_followed_through_the_list():
+    caches = [IMAGES, {**LOGS, "cache_devices": [A, B], "mirror": True}, {**LOGS, "name": "gone", "cache_devices": [A], "state": "absent"}]
+    assert [item["name"] for item in caches_on_device(caches, A)] == ["images", "logs"]
+    assert [item["cache_devices"] for item in replace_cache_device(caches, A, C)] == [[C], [C, B], [C]]
+    assert caches[0]["cache_devices"] == [A]
+
+
+@pytest.mark.parametrize(
+    "devices, state, new, moved",
+    [
+        ([B], "ok", B, True),
+        ([B], "ok", "B", True),
+        ([B, C], "ok", B, True),
+        ([A], "ok", B, False),
+        ([A, B], "ok", B, False),
+        ([B], "needs_check", B, False),
+        ([B], "ok", "", False),
+        ([A], "ok", A, False),
+        (["/dev/disk/by-id/md-uuid-1"], "ok", B, False),
+    ],
+)
+def test_a_replacement_that_was_done_is_known(devices, state, new, moved):
+    assert caches_have_moved([_found(cache_devices=devices, state=state)], [IMAGES], A, new) is moved
+
+
+def test_a_cache_that_is_not_there_yet_has_not_moved():
+    assert caches_have_moved([], [IMAGES], A, B) is False
+    assert caches_have_moved([_found(cache_devices=[B], state="ok")], [IMAGES, LOGS], A, B) is False
+
+
+def _cache(**values):
+    return {"type": "lvm_cache", "name": "vg0/images", "origin": "/dev/vg0/images", "mode": "writeback", "state": "ok", "dirty": 3 * 1024**3, **values}
+
+
+def test_the_notice_says_how_much_and_how_long():
+    measured = [{"type": "lvm_cache", "name": "vg0/images", "bytes_per_second": 10.0 * 1024**2}]
+    first, second, last = replacement_notice([_cache(hit_ratio=0.93)], measured, A, "50M")
+    assert first == "vg0/images (lvm_cache, writeback): 3 GiB dirty, about 5 min to flush at the 10 MiB/s measured now."
+    assert "93% of the requests" in second and "speed of /dev/vg0/images" in second
+    assert A in last
+    assert "about 61 s" in replacement_notice([_cache()], [], A, "50M")[0] and "not measured" in replacement_notice([_cache()], [], A, "50M")[0]
+
+
+def test_the_notice_of_a_clean_a_broken_and_an_unknown_cache():
+    assert "nothing is dirty" in replacement_notice([_cache(dirty=0)], [], A, "50M")[0]
+    assert "cannot be told" in replacement_notice([_cache(dirty=None)], [], A, "50M")[0]
+    assert any("a person" in line for line in replacement_notice([_cache(state="needs_check", problem="a person looks")], [], A, "50M"))
+    assert "an earlier run has detached it, or it was never made" in replacement_notice([], [], A, "50M")[0]
+
+
+def test_a_flashcache_has_to_be_unmounted_and_the_notice_says_so():
+    lines = replacement_notice([_cache(type="flashcache", name="images", device="/dev/mapper/images")], [], A, "50M")
+    assert any("unmount /dev/mapper/images" in line for line in lines)
+    assert not any("stay in use" in line for line in lines)
+
+
+@pytest.mark.parametrize("rate", ["fast", "0", 0])
+def test_a_rate_that_is_none_is_refused(rate):
+    with pytest.raises(AnsibleFilterError, match="replacement_notice"):
+        replacement_notice([], [], A, rate)
+
+
+def test_text_of_a_host_is_made_harmless():
+    assert "\x1b" not in "".join(replacement_notice([_cache(name="x\x1b[31m")], [], A, "50M"))

@@ -1,0 +1,152 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Units of systemd: what stands in them, and that a kill or a power cut leaves either the old or the new one."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+NAME = boot_unit.unit_name("dm_cache", "images")
+
+
+@pytest.fixture
+def systemd(tmp_path):
+    """systemctl, as far as it makes and takes links."""
+    wants = tmp_path / boot_unit.FOLDER / "sysinit.target.wants"
+
+    def systemctl(words):
+        if words[1] == "enable":
+            wants.mkdir(parents=True, exist_ok=True)
+            (wants / words[2]).symlink_to(tmp_path / boot_unit.FOLDER / words[2])
+        if words[1] == "disable":
+            (wants / words[2]).unlink()
+        return Reply()
+
+    return ScriptedRunner({("systemctl",): systemctl})
+
+
+@pytest.mark.parametrize(
+    ("path", "unit"),
+    [
+        # As systemd-escape --path --suffix=device printed them.
+        ("/dev/disk/by-id/ata-VIRTUAL_HDD_NODE1-HDD0", r"dev-disk-by\x2did-ata\x2dVIRTUAL_HDD_NODE1\x2dHDD0.device"),
+        ("/dev/disk/by-id/md-uuid-1:2", r"dev-disk-by\x2did-md\x2duuid\x2d1:2.device"),
+        ("/dev/vg0/a+b", r"dev-vg0-a\x2bb.device"),
+        ("/dev/mapper/über", r"dev-mapper-\xc3\xbcber.device"),
+        ("/.hidden/x", r"\x2ehidden-x.device"),
+    ],
+)
+def test_the_unit_of_a_device(path, unit):
+    assert boot_unit.device_unit(path) == unit
+
+
+def test_words_of_a_command_are_quoted_and_substitute_nothing():
+    line = boot_unit.command_line(["-/sbin/dmsetup", "create", "a%b$c", "0 8 linear /dev/x 0", 'a"b\\'], "images")
+    assert line == r'-/sbin/dmsetup create "a%%b$$c" "0 8 linear /dev/x 0" "a\"b\\"'
+
+
+def test_a_line_break_is_refused():
+    with pytest.raises(BadInput, match="cannot be written into a systemd unit"):
+        boot_unit.command_line(["/sbin/dmsetup", "a\nExecStart=/bin/x"], "images")
+
+
+def test_the_text_of_a_unit():
+    text = boot_unit.render(
+        "images 100%",
+        ["/dev/disk/by-id/a"],
+        [["/sbin/dmsetup", "create", "images"]],
+        [["-/sbin/dmsetup", "remove", "images"]],
+        check=[["/usr/sbin/cache_check", "/dev/mapper/meta"]],
+        absent="/dev/mapper/images",
+        note='{"a": 1}',
+        item="images",
+    )
+    assert (
+        text
+        == r"""# Written by cachefleet.storage for the cache images: change the inventory, not this file.
+# Note: {"a": 1}
+[Unit]
+Description=images 100%%
+DefaultDependencies=no
+ConditionPathExists=!/dev/mapper/images
+Requires=dev-disk-by\x2did-a.device
+After=dev-disk-by\x2did-a.device
+Wants=local-fs-pre.target
+Before=local-fs-pre.target shutdown.target
+Conflicts=shutdown.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+TimeoutSec=infinity
+ExecStartPre=/usr/sbin/cache_check /dev/mapper/meta
+ExecStart=/sbin/dmsetup create images
+ExecStop=-/sbin/dmsetup remove images
+
+[Install]
+WantedBy=sysinit.target
+"""
+    )
+    assert boot_unit.note_of(text) == '{"a": 1}'
+
+
+def test_what_does_not_apply_leaves_no_line():
+    text = boot_unit.render("x", [], [["/bin/true"]], item="x")
+    assert "Requires" not in text
+    assert "ConditionPathExists" not in text
+    assert "After=" not in text
+    assert boot_unit.note_of(text) == ""
+
+
+def test_a_unit_is_written_enabled_changed_and_taken_away(tmp_path, systemd):
+    boot_unit.write_unit(systemd, NAME, "one\n", tmp_path)
+    assert boot_unit.read_unit(NAME, tmp_path) == "one\n"
+    boot_unit.write_unit(systemd, NAME, "two\n", tmp_path)
+    assert boot_unit.read_unit(NAME, tmp_path) == "two\n"
+    assert boot_unit.unit_items("dm_cache", tmp_path) == ["images"]
+    assert boot_unit.unit_items("dm", tmp_path) == []
+    boot_unit.write_unit(systemd, NAME, "", tmp_path)
+    assert boot_unit.read_unit(NAME, tmp_path) == ""
+    assert not list((tmp_path / boot_unit.FOLDER).glob("*.service"))
+    assert [" ".join(words) for words in systemd.calls] == [
+        f"systemctl enable {NAME}",
+        "systemctl daemon-reload",
+        f"systemctl disable {NAME}",
+        "systemctl daemon-reload",
+    ]
+    boot_unit.write_unit(systemd, NAME, "", tmp_path)
+    assert len(systemd.calls) == 4
+
+
+def test_trap_a_unit_that_was_written_and_not_enabled_counts_as_none(tmp_path, systemd):
+    systemd.replies = {("systemctl",): Reply(rc=1, stderr="Failed to enable unit")}
+    with pytest.raises(CommandFailed, match="Failed to enable unit"):
+        boot_unit.write_unit(systemd, NAME, "one\n", tmp_path)
+    assert boot_unit.read_unit(NAME, tmp_path) == ""
+    assert boot_unit.stored_unit(NAME, tmp_path) == "one\n"
+
+
+def test_trap_a_link_to_a_unit_that_is_gone_is_taken_away_although_systemctl_fails(tmp_path, systemd):
+    boot_unit.write_unit(systemd, NAME, "one\n", tmp_path)
+    (tmp_path / boot_unit.FOLDER / NAME).unlink()
+    systemd.replies = {("systemctl", "disable"): Reply(rc=1), ("systemctl", "daemon-reload"): Reply()}
+    boot_unit.write_unit(systemd, NAME, "", tmp_path)
+    assert not (tmp_path / boot_unit.FOLDER / "sysinit.target.wants" / NAME).is_symlink()
+
+
+def test_trap_systemd_takes_no_plus_sign_in_a_name(tmp_path, systemd):
+    name = boot_unit.unit_name("dm_cache", "a+b-c.d_e")
+    assert name == r"cachefleet-dm_cache-a\x2bb-c.d_e.service"
+    boot_unit.write_unit(systemd, name, "one\n", tmp_path)
+    assert boot_unit.unit_items("dm_cache", tmp_path) == ["a+b-c.d_e"]
+
+
+def test_starting(systemd):
+    boot_unit.mark_started(systemd, NAME)
+    assert systemd.calls == [("systemctl", "start", NAME)]

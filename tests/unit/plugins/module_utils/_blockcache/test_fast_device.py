@@ -1,0 +1,165 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which device a cache will lie on, and the mirror that is made for it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device, mirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.wanted import WantedCache
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+A, B = "/dev/disk/by-id/ata-A", "/dev/disk/by-id/ata-B"
+DISKS = (
+    BlockDevice(name="sdb", path="/dev/sdb", number="8:16", size=GIB, by_id=(A,), serial="A"),
+    BlockDevice(name="sdc", path="/dev/sdc", number="8:32", size=GIB, by_id=(B,), serial="B"),
+)
+WANTED = WantedCache("images", "/dev/disk/by-id/ata-HDD", (A,))
+MIRRORED = dataclasses.replace(WANTED, cache_devices=(A, B), mirror=True)
+UUID = mirror.array_uuid("images", DISKS, "host")
+
+
+class Named(Devices):
+    def resolve(self, path, item=None):
+        for device in self:
+            if path in (device.path, *device.by_id):
+                return device
+        raise DeviceMissing(f"{path} does not exist on this host.", item=item)
+
+
+def array(*, redundant=True, members=("sdb", "sdc"), label="any:cachefleet-images", uuid=UUID):
+    return mirror.Array("md127", uuid, label, members, redundant, GIB - 5)
+
+
+def ground(*arrays, findings=None, disks=DISKS):
+    above = [
+        BlockDevice(name=one.name, path=f"/dev/{one.name}", number="9:127", kind="md", size=one.size, slaves=one.members, by_id=(one.path,)) for one in arrays
+    ]
+    members = {name for one in arrays for name in one.members}
+    marked = [dataclasses.replace(disk, holders=("md127",)) if disk.name in members else disk for disk in disks]
+    return fast_device.Ground(Named([*marked, *above]), findings or {}, {one.name: one for one in arrays}, "host")
+
+
+def choose(host, wanted=WANTED, **how):
+    return fast_device.choose(host, wanted, "dm_cache", **how)
+
+
+def test_one_device():
+    fast = choose(ground())
+    assert (fast.path, fast.device.name, fast.size, fast.redundancy, fast.steps) == (A, "sdb", GIB, "none", ())
+
+
+def test_an_array_that_a_user_made_counts_as_mirrored():
+    host = ground(array(label="host:fast"))
+    fast = choose(host, dataclasses.replace(WANTED, cache_devices=(array().path,)))
+    assert fast.redundancy == "mirrored"
+
+
+def test_a_device_that_is_not_empty_is_refused_unless_the_cache_lies_there():
+    host = ground(findings={"sdb": Finding(("ext4",))})
+    with pytest.raises(Refused, match="carries a signature"):
+        choose(host)
+    assert choose(host, check_empty=False).device.name == "sdb"
+
+
+def test_a_device_is_taken_once():
+    with pytest.raises(BadInput, match="taken by a cache before it in the list"):
+        choose(ground(), taken={"sdb"})
+
+
+def test_a_device_that_is_not_there():
+    with pytest.raises(DeviceMissing, match="does not exist"):
+        choose(ground(disks=DISKS[1:]))
+
+
+def test_a_new_mirror_has_a_path_before_it_is_made():
+    fast = choose(ground(), MIRRORED)
+    assert (fast.device, fast.redundancy, fast.path) == (None, "mirrored", f"/dev/disk/by-id/md-uuid-{UUID}")
+    assert 0 < fast.size < GIB
+    (step,) = fast.steps
+    assert (step.operation, step.arguments) == ("create_mirror", {"members": [A, B], "uuid": UUID, "label": "cachefleet-images"})
+
+
+def test_a_new_mirror_needs_two_empty_devices():
+    with pytest.raises(Refused, match="ata-B carries a signature"):
+        choose(ground(findings={"sdc": Finding(("xfs",))}), MIRRORED)
+    with pytest.raises(BadInput, match="are one device"):
+        choose(ground(), dataclasses.replace(MIRRORED, cache_devices=(A, A)))
+
+
+def test_a_mirror_that_runs_is_used():
+    fast = choose(ground(array()), MIRRORED)
+    assert (fast.device.name, fast.path, fast.steps) == ("md127", array().path, ())
+    with pytest.raises(Refused, match="carries a signature"):
+        choose(ground(array(), findings={"md127": Finding(("ext4",))}), MIRRORED)
+
+
+def test_a_mirror_that_was_made_and_stopped_is_started():
+    signature = Signature("raid", "linux_raid_member", fast_device._as_blkid(UUID))
+    disks = tuple(dataclasses.replace(disk, signature=signature) for disk in DISKS)
+    (step,) = choose(ground(disks=disks), MIRRORED).steps
+    assert step.operation == "start_mirror"
+
+
+def test_a_mirror_whose_making_was_killed_half_way_is_made_again():
+    signature = Signature("raid", "linux_raid_member", fast_device._as_blkid(UUID))
+    disks = (dataclasses.replace(DISKS[0], signature=signature), DISKS[1])
+    steps = choose(ground(disks=disks, findings={"sdb": Finding(("linux_raid_member",))}), MIRRORED).steps
+    assert [(step.operation, step.arguments["members"]) for step in steps] == [("release_mirror", [A]), ("create_mirror", [A, B])]
+    other = (dataclasses.replace(DISKS[0], signature=Signature("raid", "linux_raid_member", "0-0")), DISKS[1])
+    with pytest.raises(Refused, match="ata-A carries a signature"):
+        choose(ground(disks=other), MIRRORED)
+
+
+@pytest.mark.parametrize("disks", [DISKS, DISKS[:1]])
+def test_a_mirror_that_lost_a_member_goes_on(disks):
+    fast = choose(ground(array(redundant=False, members=("sdb",)), disks=disks), MIRRORED)
+    assert (fast.device.name, fast.redundancy) == ("md127", "degraded")
+
+
+def test_a_mirror_that_never_was_whole_nor_used_is_made_again():
+    host = ground(array(redundant=False, members=("sdb",)), findings={"md127": Finding()})
+    fast = choose(host, MIRRORED)
+    assert [step.operation for step in fast.steps] == ["release_mirror", "create_mirror"]
+    assert fast.steps[0].arguments == {"array": "md127", "members": [A]}
+    assert choose(host, MIRRORED, check_empty=False).redundancy == "degraded"
+    used = ground(array(redundant=False, members=("sdb",)), findings={"md127": Finding((), ("dm-cache metadata",))})
+    assert choose(used, MIRRORED).redundancy == "degraded"
+
+
+def test_giving_back():
+    assert fast_device.release(ground(array()), WANTED, "dm_cache") == []
+    assert fast_device.release(ground(), MIRRORED, "dm_cache") == []
+    (step,) = fast_device.release(ground(array()), MIRRORED, "dm_cache")
+    assert step.arguments == {"array": "md127", "members": [A, B]}
+    assert fast_device.release(ground(array(label="host:mine")), MIRRORED, "dm_cache") == []
+
+
+def test_giving_back_what_a_killed_run_left_of_a_mirror():
+    signature = Signature("raid", "linux_raid_member", fast_device._as_blkid(UUID))
+    disks = (DISKS[0], dataclasses.replace(DISKS[1], signature=signature))
+    (step,) = fast_device.release(ground(disks=disks), MIRRORED, "dm_cache")
+    assert step.arguments == {"array": "", "members": [B]}
+
+
+def test_what_is_looked_at(tmp_path, monkeypatch):
+    (tmp_path / "dev").mkdir()
+    for name in ("sdb", "sdc", "md127"):
+        (tmp_path / "dev" / name).write_bytes(bytes(4096))
+    runner = ScriptedRunner({("wipefs",): Reply()})
+    monkeypatch.setattr(mirror, "read_arrays", lambda devices, root: {})
+    found = fast_device.read_ground(runner, Named(DISKS), [A, B, "/dev/gone"], in_use={"sdc"}, root=tmp_path)
+    assert set(found.findings) == {"sdb"}
+    monkeypatch.setattr(mirror, "read_arrays", lambda devices, root: {"md127": array()})
+    found = fast_device.read_ground(runner, Named(DISKS), [A, B], root=tmp_path)
+    assert set(found.findings) == {"md127"}
+    assert runner.calls[-1][-1] == "/dev/md127"

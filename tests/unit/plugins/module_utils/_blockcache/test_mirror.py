@@ -1,0 +1,159 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Mirrors of MD under caches: their names, their steps, and what was left by a run that was killed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import mirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_target import _identity
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, MIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+A = BlockDevice(name="sdb", path="/dev/sdb", number="8:16", size=GIB, serial="A")
+B = BlockDevice(name="sdc", path="/dev/sdc", number="8:32", size=2 * GIB, serial="B")
+UUID = mirror.array_uuid("images", [A, B], "host")
+ARGUMENTS = {"members": ["/dev/sdb", "/dev/sdc"], "uuid": UUID, "label": "cachefleet-images"}
+
+
+class Operations(mirror.MirrorOperations):
+    def __init__(self, runner, root):
+        self.runner, self.root = runner, root
+        self.waited = []
+        self.sleep = self.waited.append
+
+
+@pytest.fixture
+def host(tmp_path):
+    (tmp_path / "dev/disk/by-id").mkdir(parents=True)
+    for name in ("sdb", "sdc"):
+        (tmp_path / "dev" / name).write_bytes(bytes(4096))
+
+    def appear(words):
+        (tmp_path / mirror.array_path(UUID).lstrip("/")).write_bytes(b"")
+        return Reply()
+
+    runner = ScriptedRunner({("wipefs",): Reply(), ("udevadm",): Reply(), ("mdadm", "--create"): appear, ("mdadm", "--assemble"): appear, ("mdadm",): Reply()})
+    return SimpleNamespace(runner=runner, root=tmp_path, operations=Operations(runner, tmp_path))
+
+
+def step(**arguments):
+    return Step("dm_cache", "images", "mirror", None, None, "", "", arguments)
+
+
+def mdadm(host):
+    return [words for words in host.runner.calls if words[0] == "mdadm"]
+
+
+def test_the_uuid_is_of_this_cache_on_these_drives_of_this_host():
+    assert mirror.array_uuid("images", [B, A], "host") == UUID
+    assert len({UUID, mirror.array_uuid("images", [A, B], "other"), mirror.array_uuid("mail", [A, B], "host"), mirror.array_uuid("images", [A], "host")}) == 4
+    assert [len(group) for group in UUID.split(":")] == [8, 8, 8, 8]
+
+
+def test_arrays_as_udev_and_sysfs_tell_them(tmp_path):
+    folder = tmp_path / "sys/class/block/md127/md"
+    folder.mkdir(parents=True)
+    for file, text in {"level": "raid1", "raid_disks": "2", "degraded": "1"}.items():
+        (folder / file).write_text(text + "\n")
+    device = BlockDevice(
+        name="md127", path="/dev/md127", number="9:127", kind="md", size=5, slaves=("sdb",), properties={"MD_UUID": UUID, "MD_NAME": "any:cachefleet-images"}
+    )
+    (array,) = mirror.read_arrays(Devices([A, device]), tmp_path).values()
+    assert (array.ours, array.redundant, array.members, array.path) == (True, False, ("sdb",), f"/dev/disk/by-id/md-uuid-{UUID}")
+    assert not mirror.Array("md0", "", "host:data", (), True, 1).ours
+
+
+def test_the_array_of_exactly_these_devices():
+    arrays = {"md0": mirror.Array("md0", "", "x", ("sdb", "sdc"), True, 1)}
+    assert mirror.array_of(arrays, [B, A]) is arrays["md0"]
+    assert mirror.array_of(arrays, [A]) is None
+
+
+@pytest.mark.parametrize(("size", "least"), [(GIB, GIB - 66 * MIB), (1024 * GIB, 1024 * GIB - 129 * MIB), (MIB, 0)])
+def test_what_a_mirror_will_hold_at_least(size, least):
+    smaller = BlockDevice(name="sdb", path="/dev/sdb", number="8:16", size=size)
+    bigger = BlockDevice(name="sdc", path="/dev/sdc", number="8:32", size=size + 5)
+    assert mirror.least_size([bigger, smaller]) == least
+
+
+def test_making_a_mirror(host):
+    host.operations._create_mirror(step(**ARGUMENTS))
+    (command,) = mdadm(host)
+    assert command[:6] == ("mdadm", "--create", "/dev/md/cachefleet-images", "--run", "--level=1", "--raid-devices=2")
+    assert f"--uuid={UUID}" in command
+    assert command[-2:] == ("/dev/sdb", "/dev/sdc")
+    host.operations._create_mirror(step(**ARGUMENTS))
+    assert len(mdadm(host)) == 1
+
+
+def test_trap_a_member_that_is_no_longer_empty_is_not_taken(host):
+    host.runner.replies[("wipefs",)] = Reply('{"signatures": [{"type": "ext4", "label": "data"}]}')
+    with pytest.raises(Refused, match="/dev/sdb was empty when it was looked at and now carries a signature"):
+        host.operations._create_mirror(step(**ARGUMENTS))
+    assert mdadm(host) == []
+
+
+def test_starting_a_mirror_that_was_made(host):
+    host.operations._start_mirror(step(**ARGUMENTS))
+    assert mdadm(host) == [("mdadm", "--assemble", "/dev/md/cachefleet-images", f"--uuid={UUID}", "/dev/sdb", "/dev/sdc")]
+
+
+def test_trap_an_array_that_udev_does_not_show_is_a_failure(host):
+    host.runner.replies[("mdadm", "--create")] = Reply()
+    with pytest.raises(NotEffective, match="udev does not show it"):
+        host.operations._create_mirror(step(**ARGUMENTS))
+    assert sum(host.operations.waited) >= 30
+
+
+def test_giving_a_mirror_back(host):
+    (host.root / "sys/class/block/md127/md").mkdir(parents=True)
+    host.operations._release_mirror(step(array="md127", members=["/dev/sdb", "/dev/sdc", "/dev/gone"]))
+    assert [words[1:] for words in mdadm(host)] == [("--stop", "/dev/md127"), ("--zero-superblock", "/dev/sdb"), ("--zero-superblock", "/dev/sdc")]
+
+
+def test_what_a_killed_run_left_is_made_empty_without_an_array(host):
+    host.operations._release_mirror(step(array="", members=["/dev/sdb"]))
+    assert [words[1:] for words in mdadm(host)] == [("--zero-superblock", "/dev/sdb")]
+
+
+def test_trap_a_mirror_that_is_used_is_not_taken_apart(host):
+    (host.root / "sys/class/block/md127/md").mkdir(parents=True)
+    host.runner.replies[("mdadm", "--stop")] = Reply(rc=1, stderr="mdadm: Cannot get exclusive access to /dev/md127")
+    with pytest.raises(CommandFailed, match=r"images: .*Cannot get exclusive access"):
+        host.operations._release_mirror(step(array="md127", members=["/dev/sdb"]))
+    assert len(mdadm(host)) == 1
+
+
+def test_partitions_without_a_uuid_are_told_apart_although_their_disk_has_one_serial():
+    first, second = (
+        BlockDevice(name=f"sda{n}", path=f"/dev/sda{n}", number=f"8:{n}", size=1, kind="partition", serial="S", by_id=(f"/dev/disk/by-id/ata-S-part{n}",))
+        for n in (1, 2)
+    )
+    assert mirror.array_uuid("x", [first]) != mirror.array_uuid("x", [second])
+    fast = [FastDevice(one.path, one, 1, "none") for one in (first, second)]
+    assert _identity(fast[0]) != _identity(fast[1])
+
+
+@pytest.mark.parametrize(
+    "head, signatures, reason",
+    [
+        (bytes(32) + (0o6142003).to_bytes(8, "little"), "", "carries dm-cache metadata"),
+        (b"", '{"signatures": [{"type": "LVM2_member", "uuid": "x"}]}', "carries a signature"),
+    ],
+)
+def test_a_mirror_is_not_taken_apart_under_what_somebody_else_has_on_it(host, head, signatures, reason):
+    (host.root / "dev/md127").write_bytes(head.ljust(8192, b"\0"))
+    host.runner.replies[("wipefs",)] = Reply(signatures)
+    with pytest.raises(Refused, match=f"the mirror /dev/md127 {reason}.*so that it is not taken apart"):
+        host.operations._release_mirror(step(array="md127", members=["/dev/sdb", "/dev/sdc"]))
+    assert mdadm(host) == []

@@ -1,0 +1,31 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import files
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """The folders whose entries were made to survive a power cut, in order."""
+    folders = []
+    monkeypatch.setattr(files, "sync_folder", folders.append)
+    return folders
+
+
+def test_trap_a_folder_that_was_made_survives_a_power_cut_too(tmp_path, synced):
+    path = tmp_path / "var/lib/cachefleet/record"
+    files.replace_file(path, "text\n")
+    assert path.read_text() == "text\n"
+    assert synced == [tmp_path, tmp_path / "var", tmp_path / "var/lib", tmp_path / "var/lib/cachefleet"]
+
+
+def test_a_folder_that_is_there_costs_one_sync(tmp_path, synced):
+    files.replace_file(tmp_path / "record", "text\n")
+    files.replace_file(tmp_path / "record", "")
+    assert not (tmp_path / "record").exists()
+    assert synced == [tmp_path, tmp_path]

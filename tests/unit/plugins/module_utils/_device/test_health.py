@@ -1,0 +1,160 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.health import Address, parse_scan, read_drives
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+UDEV = ("udevadm", "info")
+SCAN = ("smartctl", "--scan-open", "-j")
+
+
+def answer(serial, model="DISK", **further):
+    return Reply(json.dumps({"device": {"protocol": "ATA"}, "model_name": model, "serial_number": serial, **further}))
+
+
+def scan(*types):
+    return Reply(json.dumps({"devices": [{"name": "/dev/bus/0" if "," in one else "/dev/sda", "type": one} for one in types]}))
+
+
+def look(host, replies, missing=(), further=()):
+    runner = ScriptedRunner({UDEV: host.udev_reply, **replies}, missing)
+    return read_drives(read_devices(runner, host.root), runner, further), runner
+
+
+def test_every_drive_that_answers_for_itself_is_asked_once(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda", serial="A", DEVLINKS="/dev/disk/by-id/ata-A")
+    host.disk("nvme0n1", "nvme", serial="B")
+    host.disk("vda", "virtio", serial="C")
+    host.disk("md0", "virtual")
+    host.disk("sdu", "usb", serial="U")
+    replies = {("smartctl", "-j", "-x"): lambda words: answer(words[-1])}
+    found, runner = look(host, replies)
+    assert [drive.name for drive in found.drives] == ["nvme0n1", "sda", "sdu"]
+    assert found.drives[1].path == "/dev/disk/by-id/ata-A"
+    assert found.problems == ()
+    assert [words for words in runner.calls if "smartctl" in words] == [("smartctl", "-j", "-x", f"/dev/{name}") for name in ("nvme0n1", "sda", "sdu")]
+
+
+def test_a_missing_smartctl_is_one_problem_for_all_drives(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda")
+    host.disk("sdb")
+    found, _runner = look(host, {}, missing=("smartctl",))
+    assert found.drives == ()
+    assert len(found.problems) == 1
+    assert "smartmontools" in found.problems[0]
+
+
+def test_without_a_drive_nobody_misses_smartctl(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("vda", "virtio")
+    assert look(host, {}, missing=("smartctl",))[0].problems == ()
+
+
+def test_one_drive_that_cannot_be_read_does_not_hide_the_others(tmp_path):
+    host = FakeHost(tmp_path)
+    for name in ("sda", "sdb", "sdc"):
+        host.disk(name)
+
+    def hang(_words):
+        raise TimedOut("smartctl -j -x /dev/sdb did not end within 60 seconds and was stopped.", item="/dev/sdb")
+
+    refused = Reply(json.dumps({"smartctl": {"messages": [{"string": "open failed", "severity": "error"}]}}), rc=2)
+    replies = {("smartctl", "-j", "-x"): answer("A"), ("smartctl", "-j", "-x", "/dev/sdb"): hang, ("smartctl", "-j", "-x", "/dev/sdc"): refused}
+    found, _runner = look(host, replies)
+    assert [drive.name for drive in found.drives] == ["sda"]
+    assert len(found.problems) == 2
+    assert "did not end" in found.problems[0]
+    assert "open failed" in found.problems[1]
+
+
+def test_drives_behind_a_controller_are_found_by_the_scan_and_named_with_their_type(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda", "raid")
+    replies = {
+        SCAN: scan("scsi", "megaraid,0", "sat+megaraid,1"),
+        ("smartctl", "-j", "-x", "-d", "megaraid,0"): answer("A"),
+        ("smartctl", "-j", "-x", "-d", "sat+megaraid,1"): answer("B"),
+    }
+    found, runner = look(host, replies)
+    assert [(drive.device_type, drive.path, drive.name) for drive in found.drives] == [
+        ("megaraid,0", "/dev/bus/0 -d megaraid,0", "bus/0"),
+        ("sat+megaraid,1", "/dev/bus/0 -d sat+megaraid,1", "bus/0"),
+    ]
+    assert found.problems == ()
+    assert ("smartctl", "-j", "-x", "/dev/sda") not in runner.calls
+
+
+def test_a_drive_that_the_controller_passes_through_counts_once(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda", "raid")
+    host.disk("sdb", serial="S1")
+    replies = {SCAN: scan("megaraid,0"), ("smartctl", "-j", "-x"): answer("S1")}
+    found, _runner = look(host, replies)
+    assert [(drive.name, drive.device_type) for drive in found.drives] == [("sdb", None)]
+
+
+def test_two_drives_with_one_serial_number_both_count(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda")
+    host.disk("sdb")
+    assert len(look(host, {("smartctl", "-j", "-x"): answer("QM0001")})[0].drives) == 2
+
+
+def test_a_controller_whose_drives_are_not_listed_is_named_unless_the_user_names_them(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda", "raid", driver="smartpqi")
+    replies = {SCAN: scan("scsi"), ("smartctl", "-j", "-x", "-d", "cciss,0", "/dev/sg1"): answer("A")}
+    found, _runner = look(host, replies)
+    assert len(found.problems) == 1
+    assert "smartpqi" in found.problems[0]
+    assert "further_drives" in found.problems[0]
+    found, _runner = look(host, replies, further=[Address("/dev/sg1", "/dev/sg1 -d cciss,0", "cciss,0")])
+    assert found.problems == ()
+    assert [drive.device_type for drive in found.drives] == ["cciss,0"]
+
+
+def test_a_megaraid_controller_without_a_listed_drive_is_a_problem(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda", "raid")
+    assert "megaraid_sas" in look(host, {SCAN: scan("scsi")})[0].problems[0]
+
+
+def test_an_old_smartctl_cannot_scan(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda", "raid")
+    found, _runner = look(host, {SCAN: Reply("smartctl 6.6\n", rc=1)})
+    assert len(found.problems) == 1
+    assert "version 7.0" in found.problems[0]
+
+
+def test_the_paths_of_one_multipath_drive_count_once(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda", "sas", wwn="0x5000")
+    host.disk("sdb", "sas", wwn="0x5000")
+    host.disk("dm-0", "virtual", dm_name="mpatha", dm_uuid="mpath-35000", slaves=("sda", "sdb"))
+    replies = {("smartctl", "-j", "-x"): answer("A"), ("dmsetup", "table"): Reply("mpatha: 0 16384 multipath 0 0 1 1\n")}
+    assert [drive.name for drive in look(host, replies)[0].drives] == ["sda"]
+
+
+def test_a_scan_names_only_what_lies_behind_a_controller():
+    text = json.dumps(
+        {
+            "devices": [
+                {"name": "/dev/sda", "type": "sat"},
+                {"name": "/dev/bus/2", "type": "megaraid,12"},
+                {"name": "/dev/bus/3", "type": "megaraid,13", "open_error": "INQUIRY failed"},
+                "strange",
+            ]
+        }
+    )
+    assert parse_scan(text) == [Address("/dev/bus/2", "/dev/bus/2 -d megaraid,12", "megaraid,12")]

@@ -1,0 +1,396 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, NotEffective, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._health import over_provisioning
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning import OverProvisioningLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import read_drives
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_drives import MIB, NVME, SATA, VOLUME, FakeDrives, Killed
+
+
+@pytest.fixture
+def host(tmp_path, monkeypatch):
+    fake = FakeDrives(tmp_path)
+    monkeypatch.setattr(over_provisioning, "read_devices", lambda runner, _root: runner.devices())
+    return fake
+
+
+def run(host, *items, check_mode=False):
+    wanted = read_drives(items)
+    layer = OverProvisioningLayer(host, wanted, host.root, sleep=lambda _seconds: None)
+    outcome = converge(layer, wanted, check_mode=check_mode)
+    return outcome, layer.facts(outcome.present)
+
+
+def partition(usable="50%", device=SATA, **further):
+    return {"device": device, "usable": usable, **further}
+
+
+GONE = {"state": "absent", "usable": None}
+
+
+# -- one partition
+
+
+def test_an_empty_drive_is_discarded_and_gets_one_partition(host):
+    outcome, facts = run(host, partition())
+    assert outcome.changed
+    assert host.changes == [f"blkdiscard {SATA}", f"sfdisk --quiet --wipe never {SATA}"]
+    assert facts["drives"] == [
+        {
+            "device": SATA,
+            "method": "partition",
+            "size": 64 * MIB,
+            "usable": 32 * MIB,
+            "usable_device": f"{SATA}-part1",
+            "discard": "was discarded, and returns zeroes wherever it was read again",
+        }
+    ]
+    outcome, facts = run(host.again(), partition())
+    assert not outcome.changed
+    assert host.changes == []
+    assert facts["drives"][0]["discard"] is None
+
+
+def test_check_mode_says_what_would_be_done_and_does_nothing(host):
+    outcome, _facts = run(host, partition(), check_mode=True)
+    assert [step.operation for step in outcome.steps] == ["discard", "partition"]
+    assert outcome.as_result()["diff"]["after"] == {SATA: {"discarded": True, "usable": 32 * MIB}}
+    assert host.changes == []
+
+
+def test_a_size_is_rounded_down_to_whole_mebibytes(host):
+    assert run(host, partition("20.7M"))[1]["drives"][0]["usable"] == 20 * MIB
+
+
+def test_a_share_close_to_the_whole_leaves_room_for_the_table_and_its_copy(host):
+    assert run(host, partition("99.9%"))[1]["drives"][0]["usable"] == 62 * MIB
+
+
+def test_another_size_is_a_new_partition_on_a_drive_that_was_discarded_again(host):
+    run(host, partition())
+    outcome, facts = run(host.again(), partition("25%"))
+    assert [step.operation for step in outcome.steps] == ["forget", "discard", "partition"]
+    assert facts["drives"][0]["usable"] == 16 * MIB
+
+
+def test_what_is_as_described_is_left_alone_whatever_lies_on_it(host):
+    run(host, partition())
+    host.signatures["sda1"], host.holders["sda1"] = "LVM2_member", ("dm-0",)
+    assert not run(host.again(), partition())[0].changed
+
+
+@pytest.mark.parametrize("change", [{"usable": "25%"}, GONE])
+@pytest.mark.parametrize("use", ["signature", "holder"])
+def test_a_partition_that_holds_anything_is_not_taken_away(host, change, use):
+    run(host, partition())
+    if use == "signature":
+        host.signatures["sda1"] = "ext4"
+    else:
+        host.holders["sda1"] = ("dm-0",)
+    with pytest.raises(Refused, match="ext4" if use == "signature" else "is used by dm-0"):
+        run(host.again(), partition(**change))
+    assert host.changes == []
+
+
+def test_everything_is_given_back(host):
+    run(host, partition())
+    outcome, facts = run(host.again(), partition(**GONE))
+    assert [step.operation for step in outcome.steps] == ["forget"]
+    assert host.tables == host.kernel == {}
+    assert facts["drives"][0]["usable"] == 64 * MIB
+    assert not run(host.again(), partition(**GONE))[0].changed
+
+
+def test_a_table_of_somebody_else_is_neither_taken_nor_taken_away(host):
+    host.tables["sda"] = {"label": "gpt", "sectorsize": 512, "partitions": [{"start": 2048, "size": 65536, "name": "data"}]}
+    with pytest.raises(Refused, match="gpt"):
+        run(host, partition())
+    assert not run(host.again(), partition(**GONE))[0].changed
+    assert host.changes == []
+
+
+@pytest.mark.parametrize("use", ["signature", "holder", "metadata"])
+def test_a_drive_that_is_not_empty_is_refused_and_never_discarded(host, use):
+    if use == "signature":
+        host.signatures["sda"] = "crypto_LUKS"
+    elif use == "holder":
+        host.holders["sda"] = ("md0",)
+    else:
+        data = bytearray((host.root / "dev/sda").read_bytes())
+        data[16:20] = (0xDEADBEEF).to_bytes(4, "little")
+        (host.root / "dev/sda").write_bytes(data)
+    before = (host.root / "dev/sda").read_bytes()
+    with pytest.raises(Refused, match="only an empty drive is divided"):
+        run(host, partition())
+    assert host.changes == []
+    assert (host.root / "dev/sda").read_bytes() == before
+
+
+def test_one_drive_that_is_refused_keeps_the_others_from_being_changed(host):
+    host.signatures["nvme0n1"] = "ext4"
+    with pytest.raises(Refused):
+        run(host, partition(), partition(device=NVME))
+    assert host.changes == []
+
+
+def test_what_appears_between_looking_and_discarding_stops_it(host):
+    wanted = read_drives([partition()])
+    layer = OverProvisioningLayer(host, wanted, host.root, sleep=lambda _seconds: None)
+    (discard, _partition) = layer.plan(layer.read(), wanted)
+    host.signatures["sda"] = "ext4"
+    with pytest.raises(Refused, match="ext4"):
+        layer.apply(discard)
+    assert host.changes == []
+
+
+def test_a_drive_that_cannot_be_discarded_needs_the_word_of_the_user(host):
+    with pytest.raises(Refused, match="without_discard"):
+        run(host, partition(device=VOLUME))
+    outcome, _facts = run(host, partition(device=VOLUME, without_discard=True))
+    assert [step.operation for step in outcome.steps] == ["partition"]
+
+
+@pytest.mark.parametrize("device", [SATA, NVME])
+def test_a_drive_that_promises_zeroes_and_returns_data_did_not_discard(host, device):
+    host.zeroes = False
+    with pytest.raises(NotEffective, match="discard did nothing"):
+        run(host, partition(device=device))
+    assert host.tables == {}
+
+
+@pytest.mark.parametrize("device", [SATA, NVME])
+def test_a_drive_that_promises_nothing_proves_nothing(host, device):
+    host.zeroes, host.promised = False, False
+    assert "cannot prove" in run(host, partition(device=device))[1]["drives"][0]["discard"]
+
+
+def test_sfdisk_is_missed_before_anything_is_discarded(host):
+    host.missing.add("sfdisk")
+    with pytest.raises(ToolMissing):
+        run(host, partition())
+    assert host.changes == []
+
+
+# -- ATA
+
+
+def test_sectors_are_hidden_and_count_from_the_next_power_cycle(host):
+    outcome, facts = run(host, partition(method="hpa"))
+    assert [step.operation for step in outcome.steps] == ["discard", "set_max"]
+    assert host.changes == [f"blkdiscard {SATA}", f"hdparm --yes-i-know-what-i-am-doing -Np{32 * MIB // 512} {SATA}"]
+    assert "next power cycle" in facts["problems"][0]
+    assert outcome.concerns == tuple(facts["problems"])
+    outcome, facts = run(host.again(), partition(method="hpa"))
+    assert not outcome.changed
+    assert facts["problems"]
+    host.power_cycle()
+    outcome, facts = run(host.again(), partition(method="hpa"))
+    assert not outcome.changed
+    assert facts["problems"] == []
+    assert (facts["drives"][0]["size"], facts["drives"][0]["usable"]) == (64 * MIB, 32 * MIB)
+
+
+def test_a_second_change_in_one_power_cycle_is_refused(host):
+    run(host, partition(method="hpa"))
+    with pytest.raises(Refused, match="one change per power cycle"):
+        run(host.again(), partition("25%", method="hpa"))
+    host.power_cycle()
+    assert run(host.again(), partition("25%", method="hpa"))[0].changed
+    host.power_cycle()
+    outcome, facts = run(host.again(), partition(method="hpa", **GONE))
+    assert [step.operation for step in outcome.steps] == ["set_max"]
+    assert facts["drives"][0]["usable"] == 64 * MIB
+    host.power_cycle()
+    assert not run(host.again(), partition(method="hpa", **GONE))[0].changed
+
+
+def test_a_drive_that_does_not_take_its_size_is_found_out(host):
+    host.hpa["frozen"] = True
+    with pytest.raises(CommandFailed, match="did not take a size of"):
+        run(host, partition(method="hpa"))
+
+
+def test_a_drive_that_holds_anything_is_not_resized(host):
+    host.signatures["sda"] = "ext4"
+    with pytest.raises(Refused):
+        run(host, partition(method="hpa"))
+    assert host.changes == []
+
+
+@pytest.mark.parametrize("device", [NVME, VOLUME])
+def test_only_sata_drives_hide_sectors(host, device):
+    with pytest.raises(Refused, match="use the method partition"):
+        run(host, partition(device=device, method="hpa"))
+
+
+# -- NVMe
+
+
+def test_a_namespace_is_made_anew(host):
+    outcome, facts = run(host, partition(device=NVME, method="namespace"))
+    assert [step.operation for step in outcome.steps] == ["discard", "delete", "create", "attach"]
+    assert host.namespaces == {1: {"size": 32 * MIB, "attached": True}}
+    assert (facts["drives"][0]["size"], facts["drives"][0]["usable"]) == (64 * MIB, 32 * MIB)
+    assert not run(host.again(), partition(device=NVME, method="namespace"))[0].changed
+    outcome, _facts = run(host.again(), partition(device=NVME, method="namespace", **GONE))
+    assert host.namespaces == {1: {"size": 64 * MIB, "attached": True}}
+    assert not run(host.again(), partition(device=NVME, method="namespace", **GONE))[0].changed
+
+
+def test_a_namespace_that_holds_anything_is_not_deleted(host):
+    host.signatures["nvme0n1"] = "xfs"
+    with pytest.raises(Refused, match="xfs"):
+        run(host, partition(device=NVME, method="namespace"))
+    assert host.changes == []
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [({"oacs": 0}, "no namespace management"), ({"tnvmcap": 0}, "does not tell its total capacity"), ({"cmic": 2}, "several controllers")],
+)
+def test_an_nvme_drive_that_cannot_do_it_is_refused_with_the_reason(host, change, reason):
+    host.nvme.update(change)
+    with pytest.raises(Refused, match=reason):
+        run(host, partition(device=NVME, method="namespace"))
+    assert host.changes == []
+
+
+def test_a_drive_with_two_namespaces_is_refused(host):
+    host.namespaces = {1: {"size": 16 * MIB, "attached": True}, 2: {"size": 16 * MIB, "attached": False}}
+    with pytest.raises(Refused, match="2 namespaces"):
+        run(host, partition(device=NVME, method="namespace"))
+
+
+def test_a_namespace_that_nobody_can_see_is_not_deleted(host):
+    host.namespaces = {1: {"size": 16 * MIB, "attached": False}}
+    with pytest.raises(Refused, match="nobody can see what is in it"):
+        run(host, partition(device=NVME, method="namespace"))
+    assert host.changes == []
+
+
+def test_a_partition_that_the_kernel_still_shows_without_a_table_is_not_lost_if_it_holds_anything(host):
+    run(host, partition())
+    host.tables.clear()
+    host.signatures["sda1"] = "ext4"
+    for change in ({"usable": "25%"}, GONE):
+        with pytest.raises(Refused, match="ext4"):
+            run(host.again(), partition(**change))
+    assert host.changes == []
+
+
+# -- cut off at every command
+
+
+LIVES = {
+    "partition": ([], partition(), {"sda": 32 * MIB}),
+    "partition, another size": ([partition("25%")], partition(), {"sda": 32 * MIB}),
+    "partition, given back": ([partition()], partition(**GONE), {}),
+    "hidden sectors": ([], partition(method="hpa"), 32 * MIB // 512),
+    "namespace": ([], partition(device=NVME, method="namespace"), 32 * MIB),
+    "namespace, given back": ([partition(device=NVME, method="namespace")], partition(device=NVME, method="namespace", **GONE), 64 * MIB),
+}
+
+
+@pytest.mark.parametrize("moment", ["before", "half", "after"])
+@pytest.mark.parametrize("life", LIVES)
+def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(tmp_path, monkeypatch, life, moment):
+    monkeypatch.setattr(over_provisioning, "read_devices", lambda runner, _root: runner.devices())
+    earlier, wanted, expected = LIVES[life]
+    kills = 0
+    while True:
+        host = FakeDrives(tmp_path / str(kills))
+        for item in earlier:
+            run(host.again(), item)
+        host.again()
+        host.kill, host.moment = kills, moment
+        other = (host.root / "dev/sdc").read_bytes()
+        try:
+            run(host, wanted)
+        except Killed:
+            kills += 1
+        else:
+            break
+        outcome, _facts = run(host.again(), wanted)
+        assert not run(host.again(), wanted)[0].changed, outcome.as_result()["actions"]
+        assert _state(host, wanted) == expected
+        assert (host.root / "dev/sdc").read_bytes() == other
+        _assert_discarded(host, wanted)
+    assert kills >= 6
+
+
+def _state(host, wanted):
+    method = wanted.get("method", "partition")
+    if method == "hpa":
+        return host.hpa["visible"]
+    if method == "namespace":
+        (space,) = host.namespaces.values()
+        assert space["attached"]
+        return space["size"]
+    assert {name: table["partitions"][0]["size"] * 512 for name, table in host.tables.items()} == host.kernel
+    return host.kernel
+
+
+def _assert_discarded(host, wanted):
+    """However often it was cut off, what is left free was discarded."""
+    if wanted.get("state") == "absent":
+        return
+    node = host.root / "dev" / ("sda" if wanted["device"] == SATA else "nvme0n1")
+    assert not node.read_bytes().strip(b"\0")
+
+
+# -- what users write
+
+
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [
+        ([partition(device="sda")], "not a path below /dev"),
+        ([partition(None)], "usable is missing"),
+        ([partition("100%")], "nothing is kept free"),
+        ([partition("lots")], "not a size"),
+        ([partition(), partition("25%")], "twice"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_before_the_host_is_asked(items, reason):
+    with pytest.raises(BadInput, match=reason):
+        read_drives(items)
+
+
+@pytest.mark.parametrize(
+    ("usable", "method"), [("1G", "hpa"), ("64M", "hpa"), ("1k", "partition"), ("64M", "partition"), ("1G", "partition"), ("1G", "namespace")]
+)
+def test_sizes_that_do_not_fit_the_drive(host, usable, method):
+    with pytest.raises(BadInput, match="must be less than that"):
+        run(host, partition(usable, device=NVME if method == "namespace" else SATA, method=method))
+
+
+def test_a_path_that_may_be_another_drive_is_refused_with_the_right_one(host):
+    with pytest.raises(BadInput, match=SATA):
+        run(host, partition(device="/dev/sda"))
+
+
+def test_a_drive_that_is_not_there(host):
+    with pytest.raises(DeviceMissing):
+        run(host, partition(device="/dev/disk/by-id/ata-NOBODY"))
+    with pytest.raises(DeviceMissing):
+        run(host, partition(device="/dev/disk/by-id/nvme-NOBODY", method="namespace"))
+
+
+def test_a_partition_is_no_drive(host):
+    run(host, partition())
+    with pytest.raises(BadInput, match="is a partition and no drive"):
+        run(host.again(), partition(device=f"{SATA}-part1"))
+
+
+def test_the_state_is_plain_data(host):
+    outcome, facts = run(host, partition(), partition(device=NVME, method="namespace"))
+    json.dumps([outcome.as_result(), facts])

@@ -1,0 +1,158 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import passed
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Readings, Traffic, from_file, from_plain, key_of, read_traffic, take
+from ansible_collections.cachefleet.storage.tests.unit.support.health import BCACHE, CACHE, CASE_C, FLASHCACHE, cache, drive, readings, traffic
+
+BEFORE = {"read_hits": 1000, "read_misses": 500, "write_hits": 10, "write_misses": 0}
+
+
+def between(state, before, after, **changes):
+    return passed(state, readings(state, 100.0, counters=before), readings(state, 160.0, counters=after, **changes))
+
+
+def test_hit_rates_are_of_what_happened_between_two_readings():
+    found = between(CACHE, BEFORE, {"read_hits": 1014, "read_misses": 586, "write_hits": 13, "write_misses": 97})
+    assert found.state == "measured"
+    assert found.seconds == 60
+    assert found.reads.percent == 14.0
+    assert found.writes.percent == 3.0
+    assert found.as_plain()["reads"]["requests"] == 100
+
+
+def test_what_bypassed_the_cache_lowers_the_rate_of_all_requests_only():
+    counters = {"read_hits": 0, "read_misses": 0, "bypassed_reads": 0}
+    found = between(FLASHCACHE, counters, {"read_hits": 60, "read_misses": 40, "bypassed_reads": 300})
+    assert (found.reads.percent, found.reads.of_all, found.reads.bypassed_percent) == (60.0, 15.0, 75.0)
+
+
+@pytest.mark.parametrize("name", sorted(BEFORE))
+def test_a_counter_that_fell_means_no_difference_at_all(name):
+    after = {key: value + 100 for key, value in BEFORE.items()}
+    after[name] = BEFORE[name] - 1 if BEFORE[name] else -1
+    found = between(CACHE, BEFORE, after)
+    assert found.state == "counters_fell"
+    assert found.as_plain()["reads"] is None
+    assert found.as_plain()["writes"] is None
+    assert found.counters == {}
+
+
+@settings(deadline=None)
+@given(*(st.dictionaries(st.sampled_from(sorted(BEFORE)), st.integers(0, 2**32 - 1)) for _side in range(2)))
+def test_no_counters_ever_give_a_negative_rate(before, after):
+    found = between(CACHE, before, after)
+    for share in (found.reads, found.writes):
+        assert min(share.hits, share.misses, share.bypassed) >= 0
+        assert share.percent is None or 0 <= share.percent <= 100
+        assert share.of_all is None or 0 <= share.of_all <= 100
+
+
+def test_a_first_reading_has_no_rates():
+    assert passed(CACHE, None, readings(CACHE, 160.0, counters=BEFORE)).state == "first_reading"
+    other = readings(cache(name="vg0/other"), 100.0)
+    assert passed(CACHE, other, readings(CACHE, 160.0, counters=BEFORE)).state == "first_reading"
+
+
+def test_a_clock_that_was_set_back_gives_no_rates():
+    assert passed(CACHE, readings(CACHE, 200.0, counters=BEFORE), readings(CACHE, 100.0, counters=BEFORE)).state == "first_reading"
+
+
+def test_bcache_counts_late_and_that_is_not_nothing():
+    looks = [readings(BCACHE, when, counters=BEFORE, traffic={"bcache0": traffic(reads=count)}) for when, count in ((100.0, 5), (105.0, 900))]
+    assert passed(BCACHE, *looks).state == "not_known_yet"
+    still = [looks[0], readings(BCACHE, 105.0, counters=BEFORE, traffic={"bcache0": traffic(reads=5)})]
+    assert passed(BCACHE, *still).state == "idle"
+    same = [readings(CACHE, when, counters=BEFORE, traffic={"dm-5": traffic(reads=count)}) for when, count in ((100.0, 5), (105.0, 900))]
+    assert passed(CACHE, *same).state == "idle"
+
+
+def test_traffic_of_another_boot_is_not_compared():
+    before = readings(CACHE, 100.0, traffic={"dm-5": traffic(reads=5)})
+    after = readings(CACHE, 160.0, boot="b2", traffic={"dm-5": traffic(reads=900)})
+    assert passed(CACHE, before, after).traffic == {}
+    # flashcache's module was loaded anew: everything it counted is new.
+    assert passed(CACHE, before, after).earlier_histogram == {}
+
+
+def test_traffic_of_a_device_whose_counters_fell_is_left_out():
+    before = readings(CACHE, 100.0, traffic={"dm-5": traffic(reads=50), "dm-3": traffic(reads=5)})
+    after = readings(CACHE, 160.0, traffic={"dm-5": traffic(reads=10), "dm-3": traffic(reads=7)})
+    assert passed(CACHE, before, after).traffic == {"dm-3": traffic(reads=2)}
+
+
+def test_readings_survive_json_and_a_file(tmp_path):
+    taken = readings(FLASHCACHE, 100.5, counters=BEFORE, traffic={"dm-5": traffic(1, 2, 3, 4, 5)}, shares=(0.25,))
+    taken = Readings(taken.time, taken.boot, taken.caches, {"S1": {"reallocated": 3}})
+    assert from_plain(json.loads(json.dumps(taken.as_plain()))) == taken
+    assert taken.caches[key_of(FLASHCACHE)].histogram == CASE_C
+    (tmp_path / "health.json").write_text(json.dumps(taken.as_plain()))
+    assert from_file("/health.json", tmp_path) == (taken, "")
+
+
+def test_a_file_that_is_not_there_is_no_problem(tmp_path):
+    assert from_file("/health.json", tmp_path) == (None, "")
+
+
+def damaged(**changes):
+    return json.dumps({"version": 1, "time": 1, "boot": "", "caches": {}, "drives": {}, **changes})
+
+
+def damaged_cache(**changes):
+    return damaged(caches={"a": {"counters": {}, "histogram": {}, "traffic": {}, "dirty_shares": [], **changes}})
+
+
+def test_what_is_damaged_below_would_be_good_without_it():
+    assert from_plain(json.loads(damaged())).caches == {}
+    assert list(from_plain(json.loads(damaged_cache())).caches) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{", "[]", "3", "{}", '{"version": 1}'),
+        *(damaged(version=99), damaged(time="x"), damaged(caches={"a": 3}), damaged(caches=[]), damaged(drives={"a": [1]})),
+        *(damaged_cache(counters={"x": "y"}), damaged_cache(traffic={"d": {"x": 1}}), damaged_cache(histogram={"x": 1}), damaged_cache(dirty_shares=["x"])),
+    ],
+)
+def test_a_damaged_file_is_a_sentence_and_no_traceback(tmp_path, text):
+    (tmp_path / "health.json").write_text(text)
+    found, problem = from_file("/health.json", tmp_path)
+    assert found is None
+    assert problem.startswith("/health.json holds no readings")
+
+
+def test_a_look_keeps_the_counters_and_the_dirty_shares_of_earlier_looks(tmp_path):
+    stat = tmp_path / "sys/class/block/dm-5/stat"
+    stat.parent.mkdir(parents=True)
+    stat.write_text("  10 2 80 5 20 3 160 6 0 9 9 0 0 0 0 4 1\n")
+    (tmp_path / "proc/sys/kernel/random").mkdir(parents=True)
+    (tmp_path / "proc/sys/kernel/random/boot_id").write_text("b7\n")
+    state = cache(dirty=25 * 1024**3)
+    first = take([state], [drive(reallocated=4, media_errors=None)], tmp_path, 100.0)
+    assert first.boot == "b7"
+    assert first.drives == {"S1": {"reallocated": 4}}
+    assert first.caches[key_of(state)].traffic == {"dm-5": Traffic(10, 2, 80 * 512, 20, 3, 160 * 512)}
+    second = take([cache(dirty=75 * 1024**3)], [], tmp_path, 200.0, first)
+    assert second.caches[key_of(state)].dirty_shares == (0.25, 0.75)
+    for number in range(100):
+        second = take([state], [], tmp_path, 300.0 + number, second)
+    assert len(second.caches[key_of(state)].dirty_shares) == 24
+
+
+@pytest.mark.parametrize("text", ["", "1 2 3", "a b c d e f g h"])
+def test_statistics_that_are_none(tmp_path, text):
+    place = tmp_path / "sys/class/block/sda/stat"
+    place.parent.mkdir(parents=True)
+    place.write_text(text)
+    assert read_traffic(tmp_path, "sda") is None
+    assert read_traffic(tmp_path, "sdb") is None

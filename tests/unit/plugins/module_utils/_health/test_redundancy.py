@@ -1,0 +1,173 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.redundancy import (
+    array_findings,
+    controller_findings,
+    read_controllers,
+    volume_group_findings,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import CacheModule, Policy, Protection
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_raid import FakeTool, controller, volume
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+BACK = volume(0, write=Policy("writeback", "writeback_always"))
+
+
+def devices_of(host, **replies):
+    runner = ScriptedRunner({("udevadm", "info"): host.udev_reply, ("dmsetup", "table"): Reply(""), **replies})
+    return read_devices(runner, host.root), runner
+
+
+def array(tmp_path, degraded, action="idle"):
+    host = FakeHost(tmp_path)
+    place = host.disk("md0", "virtual")
+    for name, text in {"level": "raid1", "raid_disks": "2", "degraded": str(degraded), "sync_action": action}.items():
+        host.write(f"{place.relative_to(tmp_path)}/md/{name}", text + "\n")
+    return list(array_findings(devices_of(host)[0], tmp_path))
+
+
+def test_an_array_that_lacks_a_member_is_critical_until_it_is_rebuilt(tmp_path):
+    (finding,) = array(tmp_path, 1)
+    assert (finding.severity, finding.value) == ("critical", 1)
+    assert "raid1, /dev/md0) lacks 1 of 2 members" in finding.message
+
+
+@pytest.mark.parametrize("action", ["recover", "resync"])
+def test_an_array_that_is_rebuilt_is_a_warning(tmp_path, action):
+    assert [one.severity for one in array(tmp_path, 1, action)] == ["warning"]
+
+
+def test_a_whole_array_and_one_without_redundancy_are_no_findings(tmp_path):
+    assert array(tmp_path, 0) == []
+    host = FakeHost(tmp_path / "other")
+    host.disk("md1", "virtual")
+    assert list(array_findings(devices_of(host)[0], tmp_path / "other")) == []
+
+
+def groups(tmp_path, reply, **udev):
+    host = FakeHost(tmp_path)
+    host.disk("sda", **udev)
+    devices, runner = devices_of(host)
+    runner.replies[("vgs",)] = reply
+    return (*volume_group_findings(devices, runner), runner)
+
+
+def vgs(**missing):
+    return Reply(json.dumps({"report": [{"vg": [{"vg_name": name, "vg_missing_pv_count": str(count)} for name, count in missing.items()]}]}))
+
+
+def test_a_volume_group_that_lacks_physical_volumes(tmp_path):
+    findings, problems, _runner = groups(tmp_path, vgs(vg0=0, vg1=2), ID_FS_TYPE="LVM2_member")
+    assert [(one.severity, one.subject, one.value) for one in findings] == [("critical", "vg1", 2)]
+    assert problems == []
+
+
+def test_without_lvm_nobody_is_asked(tmp_path):
+    _findings, _problems, runner = groups(tmp_path, vgs(vg0=1), ID_FS_TYPE="ext4")
+    assert not [words for words in runner.calls if words[0] == "vgs"]
+
+
+@pytest.mark.parametrize("reply", [Reply("no json"), Reply('{"report": []}'), Reply("", 5, "locking failed")])
+def test_volume_groups_that_cannot_be_read_are_a_problem(tmp_path, reply):
+    findings, problems, _runner = groups(tmp_path, reply, ID_FS_TYPE="LVM2_member")
+    assert findings == []
+    assert len(problems) == 1
+
+
+def of(**changes):
+    return [(one.severity, one.check) for one in controller_findings([controller(**changes)])]
+
+
+def test_a_controller_that_is_well_is_no_finding():
+    assert of() == []
+    assert of(volumes=(BACK,)) == []
+
+
+@pytest.mark.parametrize("health", ["failed", "missing", "degraded"])
+def test_a_unit_that_is_not_well_costs_data_or_time(health):
+    assert of(protection=Protection("battery", health), volumes=(BACK,)) == [("critical", "protection_unit")]
+    assert of(protection=Protection("battery", health)) == [("warning", "protection_unit")]
+
+
+@pytest.mark.parametrize("health", ["charging", "learning"])
+def test_a_unit_that_will_be_well_again_is_less(health):
+    assert of(protection=Protection("capacitor", health), volumes=(BACK,)) == [("warning", "protection_unit")]
+    assert of(protection=Protection("capacitor", health)) == [("info", "protection_unit")]
+
+
+def test_no_unit_matters_only_where_something_is_written_back():
+    assert of(protection=Protection("none")) == []
+    assert of(protection=Protection("none"), volumes=(BACK,)) == [("critical", "protection_unit")]
+
+
+def test_what_no_tool_tells_is_no_finding():
+    assert of(protection=Protection(), volumes=(BACK,)) == []
+
+
+def test_the_line_names_the_volumes_and_the_words_of_the_tool():
+    one = controller(protection=Protection("battery", "failed", said="Replacement required"), volumes=(BACK, volume(1)))
+    (finding,) = controller_findings([one])
+    assert finding.message == (
+        "controller 0 (MODEL, storcli) has a battery that is failed (Replacement required) and still writes back on volume0: a power cut loses what"
+        " is in its cache."
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "severity"), [("optimal", None), ("unknown", None), ("degraded", "critical"), ("offline", "critical"), ("rebuilding", "warning")]
+)
+def test_volumes_that_are_not_whole(status, severity):
+    assert of(volumes=(volume(0, status=status),)) == ([] if severity is None else [(severity, "volume_status")])
+
+
+def test_a_cache_that_is_disabled():
+    assert of(cache=CacheModule("temporarily_disabled", "battery too hot")) == [("warning", "controller_cache")]
+    assert of(cache=CacheModule("ok")) == []
+
+
+def test_tools_are_asked_only_where_a_disk_lies_behind_a_controller(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda")
+    tool = FakeTool(controller())
+    devices, runner = devices_of(host)
+    assert read_controllers(devices, runner, lambda _runner: [tool]) == ([], [])
+    assert tool.reads == 0
+
+
+def test_a_controller_is_read_once(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda", "raid")
+    host.disk("sdb", "raid")
+    tool = FakeTool(controller())
+    devices, runner = devices_of(host)
+    controllers, problems = read_controllers(devices, runner, lambda _runner: [tool])
+    assert [one.id for one in controllers] == ["0"]
+    assert problems == []
+    assert tool.reads == 1
+    tool.reading = {"not_understood": ("line 3: 'x'",)}
+    assert "not understood" in read_controllers(devices, runner, lambda _runner: [tool])[1][0]
+
+
+def test_a_missing_tool_is_a_problem_that_names_it(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda", "raid")
+    devices, runner = devices_of(host)
+    controllers, problems = read_controllers(devices, runner, lambda _runner: [])
+    assert controllers == []
+    assert "megaraid_sas" in problems[0]
+    assert "storcli" in problems[0]
+
+
+def test_findings_of_controllers_are_plain_data():
+    json.dumps([dataclasses.asdict(one) for one in controller_findings([controller(protection=Protection("battery", "failed"))])])

@@ -1,0 +1,113 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import functools
+import json
+
+import pytest
+import yaml
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import EnhanceIOLayer
+from ansible_collections.cachefleet.storage.plugins.modules import enhanceio
+from ansible_collections.cachefleet.storage.tests.unit.support.simulated_enhanceio import HDD, SSD, SimulatedEnhanceIO
+
+ITEM = {"name": "images", "origin": HDD, "cache_devices": [SSD]}
+WRITEBACK = {**ITEM, "mode": "writeback", "allow_unmirrored_writeback": True}
+
+
+@pytest.fixture
+def eio(tmp_path):
+    return SimulatedEnhanceIO(tmp_path)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, eio):
+    """The module on the simulated host; ``volatile`` is what keeps writes in volatile memory below a path, ``asked`` who asked for it."""
+    volatile, asked, runners = {}, [], []
+
+    def volatile_below(_runner, protected):
+        def look(path):
+            asked.append((list(protected), path))
+            return volatile.get(path, [])
+
+        return look
+
+    def runner(vendor_dirs):
+        runners.append(vendor_dirs)
+        return eio
+
+    monkeypatch.setattr(enhanceio, "VolatileBelow", volatile_below)
+    monkeypatch.setattr(enhanceio, "Runner", runner)
+    monkeypatch.setattr(enhanceio, "EnhanceIOLayer", functools.partial(EnhanceIOLayer, root=eio.root, sleep=eio.sleep))
+
+    def module(caches, **arguments):
+        with patch_module_args({"caches": caches, **arguments}), pytest.raises(SystemExit) as ended:
+            enhanceio.main()
+        return {"code": ended.value.code, **json.loads(capsys.readouterr().out)}
+
+    module.volatile, module.asked, module.runners = volatile, asked, runners
+    return module
+
+
+def test_an_empty_list_looks_at_nothing(run, eio):
+    result = run([])
+    assert (result["changed"], result["actions"], result["caches"], result["problems"], eio.calls) == (False, [], [], [], [])
+
+
+def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run, eio):
+    predicted = run([ITEM], _ansible_check_mode=True)
+    assert (predicted["code"], predicted["changed"], eio.changes) == (0, True, 0)
+    done = run([ITEM])
+    assert (done["actions"], done["diff"]) == (predicted["actions"], predicted["diff"])
+    assert [(cache["name"], cache["mode"], cache["state"]) for cache in done["caches"]] == [("images", "writethrough", "ok")]
+    again = run([ITEM])
+    assert (again["changed"], again["actions"], again["caches"], again["problems"]) == (False, [], done["caches"], [])
+    assert run.asked == []
+
+
+def test_what_is_volatile_below_is_asked_only_for_a_cache_that_enters_writeback(run):
+    run.volatile[SSD] = ["/dev/sdb has its volatile write cache on"]
+    result = run([WRITEBACK], protected_drives=["S3500"])
+    assert (result["code"], result["error"], result["item"]) == (1, "refused", "images")
+    assert "/dev/sdb has its volatile write cache on: turn that cache off (drive_write_cache)" in result["msg"]
+    assert {tuple(protected) for protected, _path in run.asked} == {("S3500",)}
+    assert {path for _protected, path in run.asked} == {HDD, SSD}
+    assert run([{**WRITEBACK, "allow_swallowed_flushes": True}])["changed"]
+    run.volatile.clear()
+    run.asked.clear()
+    assert not run([WRITEBACK])["changed"]
+    assert run.asked == []
+
+
+def test_folders_and_module_are_passed_on(run, eio):
+    eio.driver.state["module"] = "available"
+    eio.driver.publish()
+    assert "the kernel module eio2 is not installed" in run([ITEM], tool_dirs=["/opt/eio"], kernel_module="eio2")["msg"]
+    assert run.runners == [["/opt/eio"]]
+
+
+def test_bad_input_is_one_sentence(run):
+    result = run([{**ITEM, "origin": "/dev/sda"}])
+    assert (result["code"], result["error"]) == (1, "bad_input")
+    assert "may be another device after the next reboot" in result["msg"]
+
+
+def test_documented_options_are_those_of_the_module():
+    documented = yaml.safe_load(enhanceio.DOCUMENTATION)["options"]
+    assert set(documented) == {"caches", "protected_drives", "tool_dirs", "kernel_module"}
+    suboptions = documented["caches"]["suboptions"]
+    assert set(suboptions) == set(enhanceio.CACHE_OPTIONS)
+    for name, spec in enhanceio.CACHE_OPTIONS.items():
+        for key in ("type", "choices", "default", "elements", "required"):
+            assert suboptions[name].get(key) == spec.get(key), (name, key)
+
+
+def test_examples_are_accepted(run):
+    for task in yaml.safe_load(enhanceio.EXAMPLES):
+        result = run(**task["cachefleet.storage.enhanceio"])
+        assert result["code"] == 0 or result["error"] == "device_missing", result

@@ -1,0 +1,98 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import functools
+import json
+
+import pytest
+import yaml
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import flashcache as layer_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import lock
+from ansible_collections.cachefleet.storage.plugins.modules import flashcache
+from ansible_collections.cachefleet.storage.tests.unit.support.simulated_flashcache import BACK, ITEM, FlashcacheHost
+
+
+@pytest.fixture
+def host(tmp_path):
+    return FlashcacheHost(tmp_path)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, host):
+    made = []
+
+    def runner(vendor_dirs):
+        made.append(list(vendor_dirs))
+        return host
+
+    layer = functools.partial(layer_module.FlashcacheLayer, root=host.root, sleep=lambda seconds: host.kernel.tick())
+    monkeypatch.setattr(layer_module, "FlashcacheLayer", layer)
+    monkeypatch.setattr(layer_module, "Runner", runner)
+    monkeypatch.setattr(flashcache, "VolatileBelow", lambda runner, protected: lambda path: host.volatile.get(path, []))
+    # Ansible says a warning once in a process, and the tests are one.
+    said: list[str] = []
+    monkeypatch.setattr(AnsibleModule, "warn", lambda _module, warning: said.append(warning))
+    monkeypatch.setattr(lock, "FOLDER", str(host.root / "run/lock"))
+
+    def run_module(caches, check_mode=False, **options):
+        with patch_module_args({"caches": caches, **options, "_ansible_check_mode": check_mode}), pytest.raises(SystemExit):
+            flashcache.main()
+        return json.loads(capsys.readouterr().out)
+
+    run_module.made, run_module.said = made, said
+    return run_module
+
+
+def test_an_empty_list_looks_at_nothing(run, host):
+    result = run([])
+    assert (result["changed"], result["actions"], result["problems"], result["caches"], host.calls) == (False, [], [], [], [])
+
+
+def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run, host):
+    predicted = run([{**ITEM, **BACK}], check_mode=True)
+    assert predicted["changed"]
+    assert host.changes == []
+    done = run([{**ITEM, **BACK}], tool_dirs=["/opt/flashcache"])
+    assert (done["actions"], done["diff"]) == (predicted["actions"], predicted["diff"])
+    assert done["caches"][0]["name"] == "fc0"
+    assert run.made[-1] == ["/opt/flashcache"]
+    assert run([{**ITEM, **BACK}])["changed"] is False
+
+
+def test_bad_input_and_refusals_are_results(run, host):
+    result = run([{**ITEM, "settings": {"fast_remove": 1}}])
+    assert (result["failed"], result["error"], result["item"]) == (True, "bad_input", "fc0")
+    result = run([{**ITEM, "mode": "writeback"}])
+    assert (result["failed"], result["error"], result["item"]) == (True, "refused", "fc0")
+    assert host.changes == []
+    host.missing.add("flashcache_create")
+    assert run([ITEM])["error"] == "tool_missing"
+
+
+def test_a_drive_that_became_volatile_is_a_warning_and_a_problem(run, host):
+    run([ITEM])
+    host.volatile = {ITEM["origin"]: ["/dev/sda has its volatile write cache on"]}
+    result = run([ITEM])
+    assert result["changed"] is False
+    assert result["problems"] == [
+        "fc0: a power cut would lose acknowledged writes, because flashcache passes no flush down and /dev/sda has its volatile write cache on: turn that"
+        " cache off (drive_write_cache)."
+    ]
+    assert run.said == result["problems"]
+
+
+def test_what_is_documented_is_what_it_takes():
+    options = yaml.safe_load(flashcache.DOCUMENTATION)["options"]["caches"]["suboptions"]
+    assert set(options) == set(flashcache.CACHE_OPTIONS)
+    for name, option in flashcache.CACHE_OPTIONS.items():
+        for key in ("type", "elements", "default", "choices", "required"):
+            assert options[name].get(key) == option.get(key), name
+    for example in yaml.safe_load(flashcache.EXAMPLES):
+        assert set(example["cachefleet.storage.flashcache"]) <= {"caches", "protected_drives", "tool_dirs", "kernel_module"}
+    assert yaml.safe_load(flashcache.RETURN)

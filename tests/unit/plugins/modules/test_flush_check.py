@@ -1,0 +1,93 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack import LayerFacts, Stack
+from ansible_collections.cachefleet.storage.plugins.module_utils._stacking import flush_check as checks
+from ansible_collections.cachefleet.storage.plugins.module_utils._stacking.flush_proof import Counters
+from ansible_collections.cachefleet.storage.plugins.modules import cache_stack_info, flush_check
+
+_STAT = "51 0 2112 28 0 0 0 0 0 8 28 0 0 0 0 {} 3\n"
+
+
+def _run(capsys, module, arguments):
+    with patch_module_args(arguments), pytest.raises(SystemExit) as ended:
+        module.main()
+    return ended.value.code, json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture
+def disk(tmp_path, monkeypatch):
+    """A disk whose kernel counts what is sent to it, as far as ``arrives`` says."""
+    place = tmp_path / "sys/class/block/sda/stat"
+    place.parent.mkdir(parents=True)
+    place.write_text(_STAT.format(0))
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/sda").write_text("")
+    device = BlockDevice("sda", "/dev/sda", "8:0", size=1 << 30, transport="sata", queue={"write_cache": "write back"})
+    stack = Stack(Devices([device], tmp_path), {"sda": [LayerFacts("drive", {}, True, "has its volatile write cache on")]})
+    state = {"arrives": True, "count": 0, "sent": 0}
+
+    def send(_device, count):
+        state["sent"] += count
+        state["count"] += count if state["arrives"] else 0
+        place.write_text(_STAT.format(state["count"]))
+
+    genuine = checks.check
+
+    def check(given, paths, flushes=8, settle=0.5):
+        return genuine(given, paths, flushes, settle, tmp_path, checks.Means(Counters(tmp_path), send, sleep=lambda seconds: None))
+
+    for module in (flush_check, cache_stack_info):
+        monkeypatch.setattr(module, "read_stack", lambda runner, protected: stack)
+        monkeypatch.setattr(module, "check", check)
+    return state
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_device_is_flushed_in_check_mode_too_for_nothing_changes(capsys, disk, check_mode):
+    code, result = _run(capsys, flush_check, {"devices": ["/dev/sda"], "_ansible_check_mode": check_mode})
+    assert (code, result["changed"], result["checks"][0]["state"], disk["sent"]) == (0, False, "proved", 17)
+
+
+def test_what_is_returned_is_what_is_documented(capsys, disk):
+    _code, result = _run(capsys, flush_check, {"devices": ["/dev/sda"], "flushes": 4})
+    documented = yaml.safe_load(flush_check.RETURN)
+    assert set(result["checks"][0]) == set(documented["checks"]["contains"])
+    assert set(result["checks"][0]["disks"][0]) == set(documented["checks"]["contains"]["disks"]["contains"])
+    assert disk["sent"] == 9
+
+
+def test_the_verdict_of_the_stack_follows_the_proof(capsys, disk):
+    disk["arrives"] = False
+    _code, without = _run(capsys, cache_stack_info, {})
+    assert (without["devices"]["sda"]["verdict"], without["flush_checks"], disk["sent"]) == ("durable", [], 0)
+    _code, proved = _run(capsys, cache_stack_info, {"prove_flushes": ["/dev/sda"]})
+    assert proved["devices"]["sda"]["verdict"] == "at_risk"
+    assert proved["flush_checks"][0]["state"] == "disproved"
+
+
+def test_a_path_that_is_not_there_is_a_sentence(capsys):
+    code, result = _run(capsys, flush_check, {"devices": ["/dev/no/such/disk"]})
+    assert (code, result["error"]) == (1, "device_missing")
+    assert "/dev/no/such/disk cannot be looked at on this host" in result["msg"]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"devices": []}, {"devices": ["/dev/sda"], "flushes": 0}])
+def test_what_cannot_be_meant_is_refused(capsys, disk, arguments):
+    code, result = _run(capsys, flush_check, arguments)
+    if arguments.get("devices") == []:
+        assert (code, result["checks"]) == (0, [])
+    else:
+        assert code == 1
+        assert result["msg"]

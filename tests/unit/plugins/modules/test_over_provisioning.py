@@ -1,0 +1,73 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import functools
+import json
+
+import pytest
+import yaml
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._health import over_provisioning as layer_module
+from ansible_collections.cachefleet.storage.plugins.modules import over_provisioning
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_drives import MIB, NVME, SATA, FakeDrives
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    host = FakeDrives(tmp_path)
+    monkeypatch.setattr(layer_module, "read_devices", lambda runner, _root: runner.devices())
+    monkeypatch.setattr(layer_module, "OverProvisioningLayer", functools.partial(layer_module.OverProvisioningLayer, root=tmp_path))
+    monkeypatch.setattr(layer_module, "Runner", lambda: host)
+
+    # Ansible says a warning once in a process, and the tests are one.
+    said: list[str] = []
+    monkeypatch.setattr(AnsibleModule, "warn", lambda _module, warning: said.append(warning))
+
+    def run_module(*drives, check_mode=False):
+        with patch_module_args({"drives": list(drives), "_ansible_check_mode": check_mode}), pytest.raises(SystemExit):
+            over_provisioning.main()
+        return json.loads(capsys.readouterr().out)
+
+    run_module.host, run_module.said = host, said
+    return run_module
+
+
+def test_an_empty_list_looks_at_nothing(run):
+    result = run()
+    assert (result["changed"], result["actions"], result["drives"], run.host.calls) == (False, [], [], [])
+
+
+def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run):
+    drives = [{"device": SATA, "usable": "50%"}, {"device": NVME, "usable": "16M", "method": "namespace"}]
+    predicted = run(*drives, check_mode=True)
+    assert predicted["changed"]
+    assert run.host.changes == []
+    done = run(*drives)
+    assert (done["actions"], done["diff"]) == (predicted["actions"], predicted["diff"])
+    assert [drive["usable"] for drive in done["drives"]] == [32 * MIB, 16 * MIB]
+    assert run(*drives)["changed"] is False
+
+
+def test_what_a_person_has_to_do_is_a_problem_and_a_warning(run):
+    result = run({"device": SATA, "usable": "50%", "method": "hpa"})
+    assert "next power cycle" in result["problems"][0]
+    assert run.said == result["problems"]
+
+
+@pytest.mark.parametrize(("drive", "error"), [({"device": SATA}, "bad_input"), ({"device": "/dev/disk/by-id/x", "usable": "1M"}, "device_missing")])
+def test_failures_are_sentences_with_their_kind(run, drive, error):
+    result = run(drive)
+    assert (result["failed"], result["error"], result["item"]) == (True, error, drive["device"])
+
+
+def test_the_documentation_has_every_option_and_its_default():
+    documented = yaml.safe_load(over_provisioning.DOCUMENTATION)["options"]["drives"]["suboptions"]
+    assert {name: option.get("default") for name, option in documented.items()} == {
+        name: option.get("default") for name, option in over_provisioning.DRIVE_OPTIONS.items()
+    }
+    assert {name for name, option in documented.items() if option.get("required")} == {"device"}

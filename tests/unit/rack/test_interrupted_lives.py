@@ -1,0 +1,198 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The harness of interrupted lives sees what it is there to see: a lost block, a change, and the process that dies at it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "rack"))
+
+from lives import trap
+from lives.pattern import BLOCK, Application, Ledger
+
+
+@pytest.fixture
+def device(tmp_path):
+    place = tmp_path / "device"
+    place.write_bytes(bytes(64 * BLOCK))
+    try:
+        os.close(os.open(place, os.O_RDONLY | os.O_DIRECT))
+    except OSError:
+        pytest.skip("this file system cannot be read past the page cache")
+    return place
+
+
+@pytest.fixture
+def ledger(device):
+    made = Ledger(32, 7)
+    made.fill(str(device))
+    return made
+
+
+def test_what_was_written_is_right(device, ledger):
+    ledger.write(str(device), [3, 17, 3])
+    assert ledger.wrong(str(device)) == []
+
+
+def test_an_offset_is_where_the_first_block_is(device, ledger):
+    device.write_bytes(bytes(8192) + device.read_bytes()[: 32 * BLOCK])
+    assert ledger.wrong(str(device), 8192) == []
+    assert len(ledger.wrong(str(device))) == 32
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda data, old: old, "should be '7 5 2' and is '7 5 1'"),
+        (lambda data, old: data[:5 * BLOCK] + data[6 * BLOCK : 7 * BLOCK] + data[6 * BLOCK :], "should be '7 5 2' and is '7 6 1'"),
+        (lambda data, old: data[: 5 * BLOCK + 640] + bytes(64) + data[5 * BLOCK + 704 :], "block 5 at byte 640"),
+        (lambda data, old: data[: 20 * BLOCK], "ends before block 32"),
+    ],
+    ids=["lost", "misplaced", "torn", "cut off"],
+)  # fmt: skip
+def test_a_block_that_is_not_the_newest_is_told(device, ledger, spoil, said):
+    old = device.read_bytes()
+    ledger.write(str(device), [5])
+    device.write_bytes(spoil(device.read_bytes(), old))
+    (told,) = ledger.wrong(str(device))
+    assert said in told
+
+
+def test_a_write_that_was_never_acknowledged_may_have_happened(device, ledger):
+    before = device.read_bytes()
+    ledger.write(str(device), [9])
+    after = device.read_bytes()
+    ledger.versions[9] -= 1
+    ledger._shared[-1] = 10
+    assert ledger.wrong(str(device)) == []
+    device.write_bytes(before)
+    assert len(ledger.wrong(str(device))) == 1
+    device.write_bytes(after)
+    assert ledger.wrong(str(device)) == []
+
+
+def test_an_application_writes_what_the_ledger_knows(device, ledger):
+    application = Application(str(device), ledger)
+    while sum(ledger.versions) < 64:
+        pass
+    assert application.stop() == ""
+    assert ledger.wrong(str(device)) == []
+    assert max(ledger.versions) > 1
+
+
+def test_an_application_that_cannot_write_complains(device, ledger):
+    os.truncate(device, 0)
+    device.chmod(0o400)
+    device.rename(device.with_suffix(".gone"))
+    complaint = Application(str(device), ledger).stop()
+    assert "No such file" in complaint
+
+
+@pytest.mark.parametrize(
+    ("argv", "changes"),
+    [
+        (["/usr/sbin/lvs", "--all"], False),
+        (["lvm", "fullreport", "--reportformat", "json"], False),
+        (["dmsetup", "table"], False),
+        (["dmsetup", "resume", "lives"], True),
+        (["wipefs", "--no-act", "--json", "/dev/sdb"], False),
+        (["wipefs", "--all", "/dev/sdb"], True),
+        (["systemctl", "is-active", "x"], False),
+        (["systemctl", "enable", "x"], True),
+        (["mdadm", "--detail", "/dev/md0"], False),
+        (["mdadm", "--stop", "/dev/md0"], True),
+        (["lvconvert", "--yes", "--uncache", "vg/lv"], True),
+        (["a-tool-that-nobody-knows"], True),
+    ],
+)
+def test_what_changes_something(argv, changes):
+    assert trap.changes_something(argv) is changes
+
+
+def test_a_module_that_is_left_alone_answers():
+    ending = trap.call("lvm_cache", [], None, 60)
+    assert ending.kill is None
+    assert (ending.result["changed"], ending.changes) == (False, [])
+
+
+def test_a_module_that_fails_says_why():
+    ending = trap.call("lvm_cache", [{"name": "x", "origin": "nowhere", "cache_devices": ["/dev/disk/by-id/none"]}], None, 60)
+    assert "origin is 'nowhere'" in ending.result["msg"]
+
+
+class _Stub:
+    """What :func:`trap.imported` gives: a module that writes two files and runs a command between them."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def imported(self, module):
+        basic, process, _main = trap_imported(module)
+
+        def main():
+            runner = process.Runner()
+            (self.folder / "first").write_text("x")
+            runner.run(["touch", str(self.folder / "second")])
+            (self.folder / "third").write_text("x")
+            print('{"changed": true}')
+            sys.exit(0)
+
+        return basic, process, main
+
+
+trap_imported = trap.imported
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "left"),
+    [
+        (trap.BEFORE, "first", []),
+        (trap.AFTER, "first", ["first"]),
+        (trap.BEFORE, "touch", ["first"]),
+        (trap.AFTER, "touch", ["first", "second"]),
+        (trap.BEFORE, "third", ["first", "second"]),
+        (trap.AFTER, "nothing", ["first", "second", "third"]),
+    ],
+)
+def test_it_dies_where_it_was_told_to(tmp_path, monkeypatch, kind, change, left):
+    monkeypatch.setattr(trap, "imported", _Stub(tmp_path).imported)
+    monkeypatch.setattr(trap, "_WATCHED_FILES", (str(tmp_path),))
+    wish = trap.Wish(lambda before, text: [kind] if change in text else [])
+    ending = trap.call("lvm_cache", [], wish, 60)
+    assert sorted(path.name for path in tmp_path.iterdir()) == left
+    assert (ending.kill is None) is (change == "nothing")
+    assert (ending.result is None) is (change != "nothing")
+    if ending.kill:
+        assert ending.kill[0] == kind
+        assert change in ending.kill[2]
+
+
+@pytest.mark.parametrize(("kind", "goes_on"), [(trap.INSIDE, False), (trap.ORPHAN, True)])
+def test_a_command_dies_with_its_module_or_goes_on_alone(tmp_path, monkeypatch, kind, goes_on):
+    done = tmp_path / "done"
+
+    class Sleeping(_Stub):
+        def imported(self, module):
+            basic, process, _main = trap_imported(module)
+
+            def main():
+                process.Runner().run(["sh", "-c", f"sleep 1; touch {done}"])
+
+            return basic, process, main
+
+    monkeypatch.setattr(trap, "imported", Sleeping(tmp_path).imported)
+    ending = trap.call("lvm_cache", [], trap.Wish(lambda before, text: [kind], expected={"sh": 0.3}), 60)
+    assert ending.kill[0] == kind
+    assert not done.exists()
+    deadline = os.times().elapsed + (20 if goes_on else 2)
+    while os.times().elapsed < deadline and not done.exists():
+        pass
+    assert done.exists() is goes_on

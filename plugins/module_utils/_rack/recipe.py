@@ -35,6 +35,7 @@ DEFAULT_PACKAGES = (
     "e2fsprogs",
     "fio",
     "hdparm",
+    "ifupdown",
     "initramfs-tools",
     "iproute2",
     "iputils-ping",
@@ -42,6 +43,8 @@ DEFAULT_PACKAGES = (
     "linux-image-amd64",
     "lvm2",
     "mdadm",
+    "netplan.io",
+    "network-manager",
     "nvme-cli",
     "openssh-server",
     "procps",
@@ -77,6 +80,9 @@ EXCLUDED_PATHS = (
 
 #: Units that cost boot time under software emulation and that a machine on a rack of its own has no use for.
 MASKED_UNITS = (
+    "NetworkManager-dispatcher.service",  # the rack's interfaces belong to systemd-networkd; who tries another tool starts it
+    "NetworkManager-wait-online.service",
+    "NetworkManager.service",
     "aoe-discover.service",  # the role that configures AoE does it
     "apt-daily-upgrade.timer",
     "apt-daily.timer",

@@ -18,6 +18,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_frames import JUMBO, aoe_window, payload
 
 #: Larger pieces are not counted (``size_hist`` of flashcache has 32 buckets of a sector).
 LARGEST_COUNTED = 32 * SECTOR
@@ -31,9 +32,6 @@ _NEGLIGIBLE = 0.05
 _EVEN = 0.25
 #: Two halves of the same requests are counted equally often but for the few requests around them.
 _TWIN = 0.9
-#: Bytes of an AoE frame that are no data, and the largest usual MTU.
-_AOE_HEADER = 36
-_JUMBO = 9000
 
 
 @dataclass(frozen=True)
@@ -120,16 +118,9 @@ def diagnose_average(requests: int, request_bytes: int, block_size: int) -> Diag
     return Diagnosis(**{**vars(found), "sentences": (sentence,)})
 
 
-def aligned_mtu(block_size: int, limit: int = _JUMBO) -> tuple[int, int] | None:
-    """The MTUs with which an ATA over Ethernet frame carries whole blocks: the lowest and the highest below ``limit``; None if there is none.
-
-    Source: ``aoecmd_cfg_rsp`` of drivers/block/aoe/aoecmd.c: a frame carries (MTU - 36) / 512 sectors.
-    """
-    blocks = (limit - _AOE_HEADER) // block_size
-    if blocks < 1:
-        return None
-    lowest = blocks * block_size + _AOE_HEADER
-    return lowest, min(lowest + SECTOR - 1, limit)
+def aligned_mtu(block_size: int, limit: int = JUMBO) -> tuple[int, int] | None:
+    """The MTUs with which an ATA over Ethernet frame carries whole blocks: the lowest and the highest up to ``limit``; None if there is none."""
+    return aoe_window(block_size, limit) if block_size % SECTOR == 0 else None
 
 
 def _pattern(partial: t.Mapping[int, int], block_size: int, whole: int) -> str:
@@ -174,7 +165,7 @@ def _sentences(found: Diagnosis, partial: t.Mapping[int, int]) -> t.Iterator[str
     if found.pattern == "frames":
         window = aligned_mtu(found.block_size)
         network = (
-            f" For ATA over Ethernet set an MTU from {window[0]} to {window[1]} on both sides, which carries {window[0] - _AOE_HEADER} bytes." if window else ""
+            f" For ATA over Ethernet set an MTU from {window[0]} to {window[1]} on both sides, which carries {payload(window[0])} bytes." if window else ""
         )
         yield (
             f"Every size from {SECTOR} to {found.block_size - SECTOR} bytes occurs about as often: what sends them works in frames whose length is not a"

@@ -20,6 +20,7 @@ import typing as t
 from dataclasses import dataclass, replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import exporters_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 
@@ -87,7 +88,7 @@ def examine(runner: Runner, path: str, root: Path, sleep: t.Callable[[float], No
     :raises ToolMissing: if the host has neither wipefs nor blkid.
     """
     node = root / path.lstrip("/")
-    return Finding(read_signatures(runner, path), read_cache_metadata(node), (*_held(node, sleep), *_looped(node, root)))
+    return Finding(read_signatures(runner, path), read_cache_metadata(node), (*_held(node, sleep), *_looped(node, root), *_served(node, root)))
 
 
 def require_stable(path: str, stable: str | None, item: str) -> None:
@@ -193,6 +194,10 @@ def _looped(node: Path, root: Path) -> tuple[str, ...]:
     unit = _unit(node)
     loops = [place.parent.parent.name for place in sorted((root / "sys/block").glob("loop*/loop/backing_file")) if _backing(place, root) == unit]
     return (f"lies under {', '.join('/dev/' + name for name in loops)}",) if unit is not None and loops else ()
+
+
+def _served(node: Path, root: Path) -> tuple[str, ...]:
+    return tuple(f"is served to other hosts by vblade {export.address} on {export.interface}" for export in exporters_of(node, root))
 
 
 def _backing(place: Path, root: Path) -> tuple[int, int] | None:

@@ -9,15 +9,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotEffective, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import served_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, is_stable, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import (
     ABSENT,
@@ -124,7 +124,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
         found = [_find_drive(devices, wish.device) for wish in self.drives]
         caches = self._read_caches([paths[0] for paths in found])
         rules = udev_rule.read_rules(self.root)
-        exports = read_exports(devices, self.root)
+        exports = served_devices(devices, self.root)
         return [self._state(wish, paths, caches[paths[0].name], devices, rules, exports) for wish, paths in zip(self.drives, found)]
 
     def _read_caches(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache]:
@@ -399,35 +399,3 @@ def _swallowers(devices: Devices, paths: t.Sequence[BlockDevice], exports: t.Con
             elif device.name in exports:
                 found[device.name] = f"the AoE target vblade, which serves {device.path},"
     return tuple(found[name] for name in sorted(found))
-
-
-def read_exports(devices: Devices, root: Path = Path("/")) -> frozenset[str]:
-    """Kernel names of the block devices that a running ``vblade`` serves, itself or as a file on their file system.
-
-    ``vblade [options] shelf slot interface path`` (vblade(8)), from the argument lists in ``/proc``. Whatever its options,
-    it answers a flush without sending one to the drive.
-    """
-    served = set()
-    for process in (root / "proc").glob("[0-9]*"):
-        try:
-            words = [os.fsdecode(word) for word in (process / "cmdline").read_bytes().split(b"\0") if word]
-            place = os.readlink(process / "cwd") if words and not words[-1].startswith("/") else "/"
-        except OSError:
-            continue  # the process has ended meanwhile
-        # A script that stands in for vblade has its interpreter as first word.
-        if not any(os.path.basename(word) == "vblade" for word in words[:2]):
-            continue
-        path = os.path.join(place, words[-1])
-        try:
-            served.add(devices.resolve(path).name)
-        except DeviceMissing:
-            served |= _file_system_of(devices, root / path.lstrip("/"))
-    return frozenset(served)
-
-
-def _file_system_of(devices: Devices, path: Path) -> set[str]:
-    try:
-        number = path.stat().st_dev
-    except OSError:
-        return set()
-    return {device.name for device in devices if device.number == f"{os.major(number)}:{os.minor(number)}"}

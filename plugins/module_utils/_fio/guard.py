@@ -13,7 +13,7 @@ physical volume or a raw swap device pass it. Nothing here relies on it.
 Three kinds of objection:
 
 * nobody may overrule it: missing, no block device, mounted, swap, held by another device, under a loop device, exported by the
-  kernel, opened for writing, read-only;
+  kernel or an AoE target, opened for writing, read-only;
 * the device named is not the device meant: ``identity`` does not match, or matches several devices;
 * it contains data: ``allow_data_loss: true`` together with the matching ``identity`` of that very item overrules it.
 
@@ -34,6 +34,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import running_exports
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 
 if t.TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Neighbour:
     """The target itself, or a device above it, below it, or of the same storage; ``relation`` says which.
 
     ``signatures`` are those that are no normal part of the stack; ``strangers`` are devices that hold it or are loops over it;
-    ``exports`` says through what the kernel gives it to other hosts.
+    ``exports`` says through what it is given to other hosts.
     """
 
     relation: str
@@ -302,7 +303,7 @@ class _Examination:
         self.mounts_elsewhere = _mount_numbers(root / "proc/1/mountinfo")
         # Kernel names of loop devices, and of what each lies on: it leaves no holder there, and no exclusive open would tell.
         self.loops = {one.name: self._device_at(_backing_text(root, one.name)) for one in devices if one.kind == "loop"}
-        self.exports = [(self._device_at(path), exporter) for path, exporter in kernel_exports(root)]
+        self.exports = [(self._device_at(path), exporter) for path, exporter in (*kernel_exports(root), *aoe_exports(root))]
 
     def facts(self, writing: bool) -> TargetFacts:
         device = self.device
@@ -490,6 +491,11 @@ def kernel_exports(root: Path) -> list[tuple[str, str]]:
     return found
 
 
+def aoe_exports(root: Path) -> list[tuple[str, str]]:
+    """The same of AoE targets. One that is read-only has no descriptor open for writing, and its initiators read all the same."""
+    return [(export.path, f"vblade {export.address} on {export.interface}") for export in running_exports(root)]
+
+
 def _line(path: Path) -> str:
     """The only line of a file of the kernel; empty if it cannot be read."""
     try:
@@ -589,5 +595,5 @@ def _file_users(real: Path, inside: str, root: Path) -> Neighbour:
         with contextlib.suppress(OSError):
             if os.path.realpath(root / backing.read_text().rstrip("\n").lstrip("/")) == str(real):
                 loops.append(f"/dev/{backing.parent.parent.name}")
-    exports = tuple(exporter for path, exporter in kernel_exports(root) if os.path.realpath(root / path.lstrip("/")) == str(real))
+    exports = tuple(exporter for path, exporter in (*kernel_exports(root), *aoe_exports(root)) if os.path.realpath(root / path.lstrip("/")) == str(real))
     return Neighbour("itself", inside, swap=swap, strangers=tuple(loops), exports=exports)

@@ -5,14 +5,16 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What stands at the bottom of a stack: drives, volumes of RAID controllers, main memory, and what is not on this machine."""
+"""What stands at the bottom of a stack: drives, volumes of RAID controllers, main memory, and what is not on this machine or serves others."""
 
 from __future__ import annotations
 
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import served_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import DriveCache, read_drive_caches
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_output import read_aoe_device
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import find_tools
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import read_behind
 from ansible_collections.cachefleet.storage.plugins.module_utils._stacking.model import UNKNOWN, LayerFacts
@@ -21,6 +23,7 @@ if t.TYPE_CHECKING:
     from pathlib import Path
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import AoeExport
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
 #: Transports that end in another machine or an array with caches of its own.
@@ -83,10 +86,48 @@ def read_memory(devices: Devices, _runner: Runner, _root: Path, _protected: t.Se
             yield device.name, LayerFacts("memory", {}, True, "is main memory")
 
 
-def read_elsewhere(devices: Devices, _runner: Runner, _root: Path, _protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:
+def read_elsewhere(devices: Devices, _runner: Runner, root: Path, _protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:
     """Where the stack leaves this machine, or the block layer. AoE sends no flush over the wire at all."""
     for device in devices:
         if device.kind in _REMOTE_KINDS:
             why = f"is {_REMOTE_KINDS[device.kind]}, and {_ELSEWHERE}"
             layer = "network" if device.kind != "loop" else "file"
+            if device.kind == "aoe":
+                why += ", and no flush is sent to it: what is acknowledged is worth what its target makes of it"
+                yield device.name, LayerFacts(layer, _aoe_state(root, device.name), None, why, device_loss=UNKNOWN, device_loss_reason=why)
+                continue
             yield device.name, LayerFacts(layer, {}, None, why, device_loss=UNKNOWN, device_loss_reason=why)
+
+
+def _aoe_state(root: Path, name: str) -> dict[str, t.Any]:
+    """How the AoE initiator sees a target (``aoedisk_attrs`` of drivers/block/aoe/aoeblk.c)."""
+    found = read_aoe_device(root, name)
+    return {"interfaces": list(found.interfaces), "payload": found.payload, "target_state": found.state} if found is not None else {}
+
+
+def read_exports(devices: Devices, _runner: Runner, root: Path, _protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:
+    """What AoE targets of this machine make of the writes of their initiators, which are those who write to a device that is served."""
+    for name, exports in served_devices(devices, root).items():
+        for export in exports:
+            yield name, export_facts(export)
+
+
+def export_facts(export: AoeExport) -> LayerFacts:
+    """What a write to one target is worth before it reaches the device below it.
+
+    Seen with the kernel's counters: with ``-s`` every write is followed by a flush, with ``-d`` alone none is, and without both a
+    write has not even left the page cache when it is acknowledged. vblade answers a flush and does nothing (``atacmd`` of ata.c).
+    """
+    state = {
+        "aoe_target": export.address,
+        "interfaces": [export.interface],
+        "direct": export.direct,
+        "sync": export.sync,
+        "read_only": export.read_only,
+    }
+    served = f"is served over AoE as {export.address} on {export.interface}"
+    if export.sync or export.read_only:
+        return LayerFacts("network", state, False, f"{served}, read-only" if export.read_only else f"{served}, each write with sync", top_only=True)
+    if export.direct:
+        return LayerFacts("network", state, False, f"{served}, direct", ends_flushes=f"{served} without sync, which passes no flush down", top_only=True)
+    return LayerFacts("memory", state, True, f"{served} through the page cache, neither direct nor with sync", top_only=True)

@@ -49,7 +49,7 @@ def where_flushes_end(layers: Layers, path: t.Sequence[BlockDevice]) -> tuple[in
             if device.kind in ("flashcache", "aoe"):
                 return place, f"{called(device)} ({device.kind}) passes no flush down"
             return place, f"{called(device)} passes no flush down (its queue says write through)"
-        for facts in layers.facts_of(device):
+        for facts in layers.facts_of(device, top=place == 0):
             if facts.ends_flushes:
                 return place, f"{called(device)} {facts.ends_flushes}"
     return None

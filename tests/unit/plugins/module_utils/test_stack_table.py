@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import parse_arguments
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import DriveCache
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
@@ -69,8 +70,10 @@ class Builder:
         self.arrays(devices)
         self.caches(devices)
         for reader in (bottom.read_memory, bottom.read_elsewhere):
-            for name, found in reader(devices, None, pathlib.Path("/"), ()):
+            for name, found in reader(devices, None, pathlib.Path("/nowhere"), ()):
                 self.facts.setdefault(name, []).append(found)
+        for plan in self.entry.get("exports", ()):
+            self.facts.setdefault(plan["device"], []).append(bottom.export_facts(parse_arguments([*plan["options"].split(), "7", "1", "eth1", "/dev/x"])))
         proofs = [Proof(**plan) for plan in self.entry.get("proofs", ())]
         return Stack(devices, self.facts, self.entry.get("protected", ()), proofs)
 

@@ -406,6 +406,16 @@ def test_a_device_that_the_kernel_exports_is_in_use(tmp_path, named, place, more
     assert host.judge("/dev/sda", writing=False) == []
 
 
+@pytest.mark.parametrize("options", [(), ("-r",), ("-d", "-s")])
+def test_a_device_that_an_aoe_target_serves_is_in_use(tmp_path, options):
+    host = looped_host(tmp_path, "/images/one.img")
+    (tmp_path / "proc/4711").mkdir(parents=True)
+    (tmp_path / "proc/4711/cmdline").write_text("\0".join(("/usr/sbin/vblade", "7", "1", "eth1", "/dev/sda2", *options)) + "\0")
+    assert texts(host.judge("/dev/sda2", allow_data_loss=True)) == "/dev/sda2 is exported by vblade e7.1 on eth1"
+    assert texts(host.judge("/dev/sda")) == "/dev/sda2 (partition of it) is exported by vblade e7.1 on eth1"
+    assert host.judge("/dev/sda1") == []
+
+
 def test_an_exported_partition_forbids_its_disk_and_not_its_sister(tmp_path):
     host = looped_host(tmp_path, "/images/one.img")
     configured(tmp_path, **{f"{NVMET}/device_path": "/dev/sda1\n", f"{NVMET}/enable": "1\n"})

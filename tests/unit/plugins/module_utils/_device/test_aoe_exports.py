@@ -1,0 +1,100 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which devices running AoE targets serve."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import exporters_of, parse_arguments, running_exports, served_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._stacking import bottom
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+
+@pytest.fixture
+def host(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda", serial="S0")
+    host.disk("sdb", serial="S1")
+    return host
+
+
+def serve(host, *words, pid=4711):
+    host.write(f"proc/{pid}/cmdline", "\0".join(words) + "\0")
+
+
+def devices_of(host):
+    return read_devices(ScriptedRunner({("udevadm",): host.udev_reply}), host.root)
+
+
+def test_the_arguments_as_people_write_them_and_as_the_unit_of_debian_does():
+    first = parse_arguments(["-d", "-b", "64", "7", "1", "eth1", "/dev/sda"])
+    assert first == parse_arguments(["7", "1", "eth1", "/dev/sda", "-b", "64", "-d"])
+    assert (first.address, first.direct, first.sync, first.read_only, first.buffers) == ("e7.1", True, False, False, 64)
+    last = parse_arguments(["7", "2", "eth1", "/dev/sda", "-s", "-r", "-m", "00:AA:00:00:00:01,00:aa:00:00:00:02", "-o", "8"])
+    assert (last.sync, last.read_only, last.macs, last.other) == (True, True, ("00:aa:00:00:00:01", "00:aa:00:00:00:02"), (("-o", "8"),))
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["7", "1", "eth1"], ["x", "1", "eth1", "/dev/sda"], ["-z", "7", "1", "eth1", "/dev/sda"], ["-b", "x", "7", "1", "e", "/f"]]
+)
+def test_arguments_with_which_no_target_runs(words):
+    assert parse_arguments(words) is None
+
+
+def test_a_device_is_served_whatever_the_options_stand_behind(host):
+    serve(host, "/usr/sbin/vblade", "7", "1", "eth1", "/dev/sda", "-d", "-s")
+    serve(host, "/usr/bin/python3", "/x/vblade", "7", "2", "eth1", "/dev/sda", pid=4712)
+    serve(host, "grep", "-r", "vblade", "/dev/sdb", pid=4713)
+    served = served_devices(devices_of(host), host.root)
+    assert {name: [one.address for one in exports] for name, exports in served.items()} == {"sda": ["e7.1", "e7.2"]}
+    assert [one.pid for one in running_exports(host.root)] == [4711, 4712]
+
+
+def test_a_path_that_is_not_absolute_is_seen_from_where_the_process_stands(host):
+    serve(host, "vblade", "7", "1", "eth1", "sdb")
+    (host.root / "proc/4711/cwd").symlink_to("/dev")
+    assert list(served_devices(devices_of(host), host.root)) == ["sdb"]
+
+
+def test_a_file_is_served_by_the_device_of_its_file_system(host, monkeypatch):
+    image = host.write("srv/image", "")
+    number = image.stat().st_dev
+    host.write("sys/class/block/sdb/dev", f"{os.major(number)}:{os.minor(number)}\n")
+    serve(host, "vblade", "7", "1", "eth1", "/srv/image")
+    assert list(served_devices(devices_of(host), host.root)) == ["sdb"]
+
+
+def test_a_served_device_is_found_through_links(host):
+    host.link("/dev/disk/by-id/ata-X", "sda")
+    serve(host, "vblade", "7", "1", "eth1", "/dev/disk/by-id/ata-X")
+    assert [one.address for one in exporters_of(host.root / "dev/sda", host.root)] == ["e7.1"]
+    assert exporters_of(host.root / "dev/sdb", host.root) == []
+    assert exporters_of(host.root / "dev/gone", host.root) == []
+
+
+def test_a_served_device_is_not_taken_for_a_cache(host):
+    serve(host, "vblade", "7", "1", "eth1", "/dev/sda", "-r")
+    runner = ScriptedRunner({("wipefs",): Reply("")})
+    assert "is served to other hosts by vblade e7.1 on eth1" in examine(runner, "/dev/sda", host.root, lambda _seconds: None).reasons
+    assert examine(runner, "/dev/sdb", host.root, lambda _seconds: None).reasons == []
+
+
+def test_a_target_and_an_initiator_are_layers_of_the_stack(host):
+    host.disk("etherd!e7.1", "virtual", write_cache="write through")
+    for name, text in {"payload": "8704", "netif": "eth1", "state": "up", "mac": "2a177953084a"}.items():
+        host.write(f"sys/devices/virtual/block/etherd!e7.1/{name}", text + "\n")
+    serve(host, "vblade", "7", "1", "eth1", "/dev/sda")
+    devices = devices_of(host)
+    ((name, facts),) = bottom.read_exports(devices, None, host.root, ())
+    assert (name, facts.layer, facts.volatile, facts.state["aoe_target"]) == ("sda", "memory", True, "e7.1")
+    ((name, facts),) = bottom.read_elsewhere(devices, None, host.root, ())
+    assert (name, facts.state) == ("etherd!e7.1", {"interfaces": ["eth1"], "payload": 8704, "target_state": "up"})

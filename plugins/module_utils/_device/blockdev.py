@@ -237,8 +237,11 @@ def is_stable(path: str) -> bool:
     return not _UNSTABLE.match("/" + os.path.normpath(path).lstrip("/"))
 
 
-def read_devices(runner: Runner, root: Path = Path("/")) -> Devices:
-    """Every block device of the host, from sysfs, one ``udevadm`` and, where there is device-mapper, one ``dmsetup table``."""
+def read_devices(runner: Runner, root: Path = Path("/"), *, dm_targets: bool = True) -> Devices:
+    """Every block device of the host, from sysfs, one ``udevadm`` and, where there is device-mapper, one ``dmsetup table``.
+
+    :param dm_targets: whether to ask ``dmsetup``; without it nothing tells what kind of mapping a device is.
+    """
     folder = root / "sys/class/block"
     # The paths behind an NVMe namespace (nvme0c0n1) are in sysfs and have no device node.
     names = sorted(name for name in os.listdir(folder) if (folder / name / "dev").exists()) if folder.is_dir() else []
@@ -246,7 +249,7 @@ def read_devices(runner: Runner, root: Path = Path("/")) -> Devices:
         properties=udev.read_properties(runner, names),
         mounts=_read_mounts(root),
         swaps=_read_swaps(root),
-        dm_targets=_read_dm_targets(runner, root) if any(name.startswith("dm-") for name in names) else {},
+        dm_targets=_read_dm_targets(runner, root) if dm_targets and any(name.startswith("dm-") for name in names) else {},
     )
     devices = [_read_device(folder / name, host) for name in names]
     claims = collections.Counter(link for device in devices for link in {*device.by_id, *device.links})

@@ -5,7 +5,9 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""A udev rules file of our own with one line per drive: which property names the drive, and the text of the file.
+"""A udev rules file of our own with one line per device: which property names the device, and the text of the file.
+
+Every function works on the file of drive write caches unless it is told another file, heading or list of properties.
 
 Source of the format: udev(7). Values are compared as shell patterns and have no portable escape for a quotation mark, and
 ``$`` and ``%`` begin substitutions, so a value from a host goes into a rule only if it consists of harmless characters.
@@ -31,9 +33,9 @@ HEADER = (
 #: Properties that name a drive, the one to prefer first. virtio-blk has ID_SERIAL only.
 KEY_NAMES = ("ID_SERIAL_SHORT", "ID_WWN_WITH_EXTENSION", "ID_WWN", "ID_SERIAL")
 
-_HARMLESS = re.compile(r"^[0-9A-Za-z_.:+=@,-]+$")
+_HARMLESS = re.compile(r"^[0-9A-Za-z_.:+=@,/-]+$")
 _HARMLESS_PROGRAM = re.compile(r"^/[0-9A-Za-z_.+/-]+$")
-_KEY_IN_LINE = re.compile(r"ENV\{(" + "|".join(KEY_NAMES) + r')\}=="([^"]*)"')
+_KEY_IN_LINE = re.compile(r'ENV\{([A-Z_]+)\}=="([^"]*)"')
 
 
 @dataclass(frozen=True)
@@ -47,20 +49,21 @@ class RuleKey:
         return f"{self.name}={self.value}"
 
 
-def keys_of(properties: t.Mapping[str, str]) -> tuple[RuleKey, ...]:
+def keys_of(properties: t.Mapping[str, str], names: t.Sequence[str] = KEY_NAMES) -> tuple[RuleKey, ...]:
     """Every property of a drive that a line of the file could be keyed on, the preferred one first."""
-    return tuple(RuleKey(name, properties[name]) for name in KEY_NAMES if properties.get(name))
+    return tuple(RuleKey(name, properties[name]) for name in names if properties.get(name))
 
 
-def choose_key(properties: t.Mapping[str, str], others: t.Iterable[t.Mapping[str, str]], item: str) -> RuleKey:
+def choose_key(properties: t.Mapping[str, str], others: t.Iterable[t.Mapping[str, str]], item: str, names: t.Sequence[str] = KEY_NAMES) -> RuleKey:
     """The key for a drive: the first property that can be written into a rule and that no other drive shares.
 
     :param properties: the udev properties of the drive.
     :param others: the udev properties of every other drive of the host.
+    :param names: the properties that may name it, the one to prefer first.
     :raises BadInput: saying why no rule can name this drive and no other.
     """
     others = list(others)
-    candidates = keys_of(properties)
+    candidates = keys_of(properties, names)
     if not candidates:
         raise BadInput(f"{item} has no serial number and no WWN that a udev rule could name: write persistent: false for it.", item=item)
     harmless = [key for key in candidates if _HARMLESS.match(key.value)]
@@ -104,35 +107,43 @@ def write_attribute(attribute: str, value: str) -> str:
 def lines_for(text: str, keys: t.Iterable[RuleKey]) -> tuple[str, ...]:
     """The lines of the file that concern a drive, whichever of its properties they are keyed on."""
     wanted = {(key.name, key.value) for key in keys}
-    return tuple(line for line in _rules(text) if set(_KEY_IN_LINE.findall(line)) & wanted)
+    return tuple(line for line in rules_in(text) if set(_KEY_IN_LINE.findall(line)) & wanted)
 
 
-def with_line(text: str, keys: t.Iterable[RuleKey], line: str | None) -> str:
+def with_line(text: str, keys: t.Iterable[RuleKey], line: str | None, header: t.Sequence[str] = HEADER) -> str:
     """The file with the lines of one drive replaced by ``line``, or taken out; every other line stays. Empty if no rule is left."""
     stale = set(lines_for(text, keys))
-    rules = {rule for rule in _rules(text) if rule not in stale}
+    rules = {rule for rule in rules_in(text) if rule not in stale}
     if line is not None:
         rules.add(line)
-    if not rules:
-        return ""
-    return "\n".join((*HEADER, *sorted(rules))) + "\n"
+    return _text_of(rules, header)
 
 
-def _rules(text: str) -> list[str]:
+def without_lines(text: str, lines: t.Container[str], header: t.Sequence[str] = HEADER) -> str:
+    """The file without some of its lines. Empty if no rule is left."""
+    return _text_of({rule for rule in rules_in(text) if rule not in lines}, header)
+
+
+def _text_of(rules: t.Collection[str], header: t.Sequence[str]) -> str:
+    return "\n".join((*header, *sorted(rules))) + "\n" if rules else ""
+
+
+def rules_in(text: str) -> list[str]:
+    """The lines of a file that are rules."""
     return [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
 
 
-def read_rules(root: Path = Path("/")) -> str:
+def read_rules(root: Path = Path("/"), file: str = RULES_FILE) -> str:
     """The text of the file; empty if it is not there.
 
     :raises CommandFailed: if it is there and cannot be read.
     """
-    return read_file(root / RULES_FILE)
+    return read_file(root / file)
 
 
-def write_rules(text: str, root: Path = Path("/")) -> None:
+def write_rules(text: str, root: Path = Path("/"), file: str = RULES_FILE) -> None:
     """Replace the file; take it away when the text is empty.
 
     :raises CommandFailed: if it cannot be written.
     """
-    replace_file(root / RULES_FILE, text)
+    replace_file(root / file, text)

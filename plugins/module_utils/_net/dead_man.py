@@ -105,7 +105,7 @@ class DeadMan:
         while dead_man_program.read_json(str(self.folder / "watching.json")).get("token") != token:
             if time.monotonic() > end:
                 raise CommandFailed(
-                    f"The process that would put the MTUs back did not start within {_START:g} seconds, so nothing was changed: look into the journal of systemd.",
+                    f"The process that would put the MTUs back did not start within {_START:g} seconds, so nothing was changed: see journalctl.",
                     item="dead man",
                 )
             time.sleep(0.05)
@@ -148,18 +148,24 @@ class DeadMan:
         """Put back now, in this process. The caller holds the lock, or knows that nobody else can have it."""
         return dead_man_program.put_back(str(self.folder), self.armed(), reason)
 
-    def settle(self) -> list[str]:
+    def settle(self, *, repair: bool = True) -> list[str]:
         """Wait for what an earlier run left behind: it is confirmed by that run or put back.
 
         One of an earlier boot, or whose process has died, is put back here.
 
-        :returns: what was put back here.
+        :param repair: false only says so, for a run that changes nothing.
+        :returns: what was put back here, or would be.
         :raises CommandFailed: if another run goes on for longer than its journal allows.
         """
         while self.journal.exists():
             journal = self.armed()
+            if not journal:
+                self.journal.unlink()  # Written by nobody who changed anything: it is complete before a change is begun.
+                return []
             stale = journal.get("boot") != dead_man_program.boot_id() or time.monotonic() > float(journal.get("deadline", 0)) + GRACE
             if stale or not self._watched(journal):
+                if not repair:
+                    return [f"An earlier run ended without confirming that the host can be reached: {_before(journal)} comes back first."]
                 with dead_man_program.locked(str(self.folder), GRACE) as mine:
                     if mine and self.journal.exists() and self.armed().get("token") == journal.get("token"):
                         return self.put_back("a run ended without confirming that the host can be reached, and nobody watches over it any more")
@@ -178,6 +184,10 @@ class DeadMan:
         except (OSError, ValueError, KeyError):
             return False
         return str(journal.get("token")).encode() in words
+
+
+def _before(journal: t.Mapping[str, t.Any]) -> str:
+    return ", ".join(f"the MTU {entry['mtu']} of {entry['name']}" for entry in journal.get("live", [])) or "what was before"
 
 
 def _detach(argv: t.Sequence[str]) -> None:

@@ -101,13 +101,13 @@ def _check(present: LinkState, target: LinkTarget, targets: t.Mapping[str, LinkT
             "Take its IPv6 addresses away first, or choose a larger MTU.",
             item=item,
         )
-    _check_upper(present, target, targets)
     if link.name in present.carrying and not target.wish.allow_management:
         raise Refused(
             f"{link.name}{whose} keeps its MTU of {link.mtu}: the connection of Ansible to this host depends on it. "
             f"Set allow_management: true for {item} to change it all the same; it goes back by itself if the host cannot be reached any more.",
             item=item,
         )
+    _check_upper(present, target, targets)
 
 
 def _check_upper(present: LinkState, target: LinkTarget, targets: t.Mapping[str, LinkTarget]) -> None:

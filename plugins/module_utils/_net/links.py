@@ -207,11 +207,24 @@ def ipv6_addresses(root: Path = Path("/")) -> dict[str, list[str]]:
 
 def mtu_changes(root: Path = Path("/")) -> dict[str, float]:
     """When this collection last changed the MTU of an interface, in seconds since boot; only those it changed since then."""
+    return _changes(root)[0]
+
+
+def untold_changes(root: Path = Path("/")) -> frozenset[str]:
+    """The interfaces whose MTU this collection has changed, and what uses them has not been told yet."""
+    return frozenset(_changes(root)[1])
+
+
+def _changes(root: Path) -> tuple[dict[str, float], set[str]]:
     try:
         found = json.loads((root / _CHANGES).read_text())
-        return {str(name): float(moment) for name, moment in found.items()}
-    except (OSError, ValueError, AttributeError, TypeError):
-        return {}
+        return {str(name): float(moment) for name, moment in found["changed"].items()}, {str(name) for name in found["untold"]}
+    except (OSError, ValueError, AttributeError, TypeError, KeyError):
+        return {}, set()
+
+
+def _write_changes(root: Path, changed: t.Mapping[str, float], untold: t.Iterable[str]) -> None:
+    replace_file(root / _CHANGES, json.dumps({"changed": changed, "untold": sorted(untold)}) + "\n")
 
 
 def remember_change(name: str, root: Path = Path("/")) -> None:
@@ -219,4 +232,12 @@ def remember_change(name: str, root: Path = Path("/")) -> None:
 
     :raises CommandFailed: if that cannot be written.
     """
-    replace_file(root / _CHANGES, json.dumps({**mtu_changes(root), name: time.clock_gettime(time.CLOCK_BOOTTIME)}) + "\n")
+    changed, untold = _changes(root)
+    _write_changes(root, {**changed, name: time.clock_gettime(time.CLOCK_BOOTTIME)}, untold | {name})
+
+
+def tell_changes(root: Path = Path("/")) -> None:
+    """Note that everything which uses the interfaces knows of their MTU."""
+    changed, untold = _changes(root)
+    if untold:
+        _write_changes(root, changed, ())

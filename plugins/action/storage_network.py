@@ -1,0 +1,149 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Change what the connection itself may depend on, and prove over a new one that the host can still be reached."""
+
+from __future__ import annotations
+
+import base64
+import os
+import time
+import typing as t
+import uuid
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import plain
+
+Results = t.Dict[str, t.Any]
+
+_MODULE = "cachefleet.storage.storage_network"
+#: Bytes that must go through in each direction: some frames of the largest usual MTU, and nothing that a compressing connection makes small.
+_PROOF = 65536
+#: Seconds beyond revert_after until a host must be back: putting back, and the connection noticing it.
+_GRACE = 90
+_PAUSE = 2
+#: Connections that are no network connection to the host.
+_LOCAL = ("local", "ansible.builtin.local")
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.storage_network``."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Results:
+        super().run(tmp, task_vars)
+        variables = task_vars or {}
+        options = {name: value for name, value in self._task.args.items() if not name.startswith("_")}
+        if self._connection.transport in _LOCAL:
+            return self._call(options, {"step": "local"}, variables)
+        if self._task.check_mode:
+            return self._call(options, None, variables)
+        token = uuid.uuid4().hex
+        try:
+            begun = self._call(options, {"step": "begin", "token": token}, variables)
+        except AnsibleConnectionFailure as error:
+            # Cut off in the middle: whether anything was changed is not known, and the host knows it.
+            self._display.display(f"{self._host(variables)}: the connection was lost ({plain(str(error))[:120]}), trying a new one")
+            begun = {}
+        if begun.get("failed"):
+            return self._explained(begun, options)
+        if begun and not begun.get("pending"):
+            return begun
+        confirmed = self._confirm(options, token, variables)
+        return self._joined(begun, confirmed, options)
+
+    def _call(self, options: t.Mapping[str, t.Any], transaction: Results | None, variables: t.Mapping[str, t.Any]) -> Results:
+        arguments = {**options, "_transaction": transaction} if transaction else dict(options)
+        result: Results = self._execute_module(module_name=_MODULE, module_args=arguments, task_vars=variables)
+        if transaction:
+            (result.get("invocation") or {}).get("module_args", {}).pop("_transaction", None)
+        return result
+
+    def _confirm(self, options: t.Mapping[str, t.Any], token: str, variables: t.Mapping[str, t.Any]) -> Results:
+        """Reach the host over a new connection, with large packets both ways, and only then confirm.
+
+        :raises AnsibleConnectionFailure: if it does not come back.
+        """
+        patience = _seconds(options) + _GRACE
+        end = time.monotonic() + patience
+        while True:
+            try:
+                self._renew()
+                padding = base64.b64encode(os.urandom(_PROOF * 3 // 4)).decode()
+                proof = self._call(options, {"step": "prove", "padding": padding}, variables)
+                if proof.get("failed"):
+                    return proof
+                return self._call(options, {"step": "confirm", "token": token}, variables)
+            except AnsibleConnectionFailure as error:
+                if time.monotonic() > end:
+                    raise AnsibleConnectionFailure(
+                        f"{self._host(variables)} could not be reached for {patience} seconds after its MTU was changed, although it was to go back after"
+                        f" {_seconds(options)}: {plain(str(error))[:200]}"
+                    ) from error
+                self._display.vv(f"{self._host(variables)}: not in reach ({plain(str(error))[:120]})")
+                time.sleep(_PAUSE)
+
+    def _renew(self) -> None:
+        """Close a connection that is kept open, so that the next one begins from nothing."""
+        try:
+            self._connection.reset()
+        except (AnsibleConnectionFailure, NotImplementedError):
+            raise
+        except AnsibleError as error:
+            self._display.vv(f"The connection could not be closed: {plain(str(error))[:120]}")
+
+    def _joined(self, begun: Results, confirmed: Results, options: t.Mapping[str, t.Any]) -> Results:
+        pending = begun.pop("pending", {})
+        if confirmed.get("failed"):
+            return self._not_kept(pending, confirmed, options)
+        diff = {
+            side: {
+                item: {**begun.get("diff", {}).get(side, {}).get(item, {}), **confirmed.get("diff", {}).get(side, {}).get(item, {})}
+                for item in [*begun.get("diff", {}).get(side, {}), *confirmed.get("diff", {}).get(side, {})]
+            }
+            for side in ("before", "after")
+        }
+        joined = {**confirmed, "changed": True, "actions": [*begun.get("actions", []), *confirmed.get("actions", [])], "diff": diff}
+        warnings = [*begun.get("warnings", []), *confirmed.get("warnings", [])]
+        return {**joined, "warnings": warnings} if warnings else joined
+
+    def _not_kept(self, pending: Results, confirmed: Results, options: t.Mapping[str, t.Any]) -> Results:
+        if "links_before" not in confirmed:
+            return self._explained(confirmed, options)
+        before = {link["interface"]: link["mtu"] for link in confirmed["links_before"]}
+        wanted = {change["interface"]: change["after"] for change in pending.get("changes", [])}
+        parts = []
+        for name, mtu in before.items():
+            new = f"MTU {wanted[name]}" if name in wanted else "the new MTU"
+            parts.append(f"with {new} on {plain(str(name))}; it went back to {plain(str(mtu))} by itself")
+        reason = (
+            f"The host was not reachable {', and '.join(parts)} after {_seconds(options)} seconds. Look whether every switch and host on the way takes that MTU"
+            " (and a switch 18 bytes more), or give it more time with revert_after."
+            if parts
+            else str(confirmed.get("msg", ""))
+        )
+        return {**confirmed, "msg": reason, "changed": False}
+
+    def _explained(self, result: Results, options: t.Mapping[str, t.Any]) -> Results:
+        """A module that died says nothing of what it leaves behind."""
+        if "error" not in result and str(result.get("msg", "")).startswith("MODULE FAILURE"):
+            result["msg"] = f"{result['msg']} What it had changed goes back by itself within {_seconds(options)} seconds."
+        return result
+
+    @staticmethod
+    def _host(variables: t.Mapping[str, t.Any]) -> str:
+        return plain(str(variables.get("inventory_hostname", "")))
+
+
+def _seconds(options: t.Mapping[str, t.Any]) -> int:
+    try:
+        return int(options.get("revert_after", 60))
+    except (TypeError, ValueError):
+        return 60

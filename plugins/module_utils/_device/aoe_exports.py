@@ -59,6 +59,16 @@ class AoeExport:
         """What an initiator calls it: ``e7.1``."""
         return f"e{self.shelf}.{self.slot}"
 
+    @property
+    def words(self) -> list[str]:
+        """The argument list of a vblade that serves it, without its own name."""
+        words = [name for name, given in (("-d", self.direct), ("-s", self.sync), ("-r", self.read_only)) if given]
+        if self.buffers != DEFAULT_BUFFERS:
+            words += ["-b", str(self.buffers)]
+        if self.macs:
+            words += ["-m", ",".join(self.macs)]
+        return [*words, *(word for option in self.other for word in option), str(self.shelf), str(self.slot), self.interface, self.path]
+
 
 def parse_arguments(words: t.Sequence[str], pid: int = 0) -> AoeExport | None:
     """The arguments of a vblade, without its own name; None if it would not run with them."""

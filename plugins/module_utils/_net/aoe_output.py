@@ -26,6 +26,7 @@ if t.TYPE_CHECKING:
 _DEVICE = re.compile(r"^etherd!(e\d+\.\d+)$")
 _WEAK_PATH = re.compile(r"The path (?P<interface>\S+?)->(?P<mac>[0-9a-fA-F:]+) is only capable of (?P<payload>\d+) byte payloads")
 _SANCHECK_ROW = re.compile(r"^(?P<device>e\d+\.\d+)\s+(?P<macs>\d+)\s+(?P<payload>\d+)\s+(?P<interfaces>\S+)\s*$")
+_SOCKET = re.compile(r"pid=(\d+),[^\n]*?skmem:\(r\d+,rb(\d+)")
 _SANCHECK_SUMMARY = "DEVICE SUMMARY"
 
 
@@ -126,27 +127,19 @@ def _colons(mac: str) -> str:
     return ":".join(digits[place : place + 2] for place in range(0, len(digits), 2))
 
 
-@dataclass(frozen=True)
-class VbladeFile:
-    """One file of /etc/vblade.conf.d. ``values`` are the shell variables in it."""
-
-    instance: str
-    values: t.Mapping[str, str]
-
-    @property
-    def words(self) -> list[str]:
-        """The argument list that the unit of Debian makes of it."""
-        return [*(self.values.get(name, "") for name in ("shelf", "slot", "netif", "filename")), *_words(self.values.get("options", ""))]
-
-
-def parse_vblade_file(instance: str, text: str) -> VbladeFile:
-    """Variables of a configuration file of vblade, which both a shell and systemd read (``EnvironmentFile=`` of systemd.exec(5))."""
+def parse_vblade_file(text: str) -> dict[str, str]:
+    """The variables of a configuration file of vblade, which both a shell and systemd read (``EnvironmentFile=`` of systemd.exec(5))."""
     values = {}
     for line in text.splitlines():
         name, separator, value = line.strip().partition("=")
         if separator and re.match(r"^[A-Za-z_]\w*$", name):
             values[name] = " ".join(_words(value))
-    return VbladeFile(instance, values)
+    return values
+
+
+def parse_packet_sockets(text: str) -> dict[int, int]:
+    """By process id, the bytes that may wait in its packet socket, from ``ss --packet --memory --processes`` (``rb`` of skmem, ss(8))."""
+    return {int(match.group(1)): int(match.group(2)) for match in _SOCKET.finditer(text)}
 
 
 def _words(text: str) -> list[str]:

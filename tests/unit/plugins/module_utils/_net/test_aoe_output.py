@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_output import (
+    parse_packet_sockets,
     parse_sancheck,
     parse_vblade_file,
     read_aoe_devices,
@@ -79,6 +80,16 @@ def test_the_mtu_of_an_interface(tmp_path):
 
 def test_a_file_of_vblade_is_read_as_a_shell_reads_it():
     text = "# shelf=1\nshelf=10\nslot = 4\nslot=3\nnetif=em3\nfilename=/dev/mapper/export # here\noptions='-m 11:22:33:44:55:66 -o 8'\nionice='--class idle'\n"
-    file = parse_vblade_file("images", text)
-    assert file.words == ["10", "3", "em3", "/dev/mapper/export", "-m", "11:22:33:44:55:66", "-o", "8"]
-    assert parse_vblade_file("x", "options='").words == ["", "", "", "", "'"]
+    values = parse_vblade_file(text)
+    assert (values["shelf"], values["slot"], values["filename"]) == ("10", "3", "/dev/mapper/export")
+    assert values["options"] == "-m 11:22:33:44:55:66 -o 8"
+    assert parse_vblade_file("options='") == {"options": "'"}
+
+
+def test_the_sockets_of_targets():
+    text = (
+        'p_raw 0      0                aoe:v1               *     users:(("vblade",pid=438,fd=4)) skmem:(r0,rb288000,t0,tb288000,f0,w0,o648,bl0,d0)\n'
+        'p_dgr 0 0 *:eth0 * users:(("systemd-network",pid=200,fd=18))\n\t skmem:(r0,rb212992,t0)\n'
+    )
+    assert parse_packet_sockets(text) == {438: 288000}
+    assert parse_packet_sockets("") == {}

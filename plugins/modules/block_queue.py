@@ -87,7 +87,7 @@ options:
         default: false
       profile:
         description:
-          - Values that belong together. Settings of the same entry go before them.
+          - Values that belong together. Settings of the same entry go before them. A later profile takes the place of an earlier one as a whole.
           - A value that a device does not take is replaced by the largest that it takes, and one that a disk does not have is left out; RV(devices[].notes)
             says so.
           - V(flash_array) for LUNs of all-flash arrays, scheduler V(none), O(devices[].nr_requests=1024), O(devices[].nomerges=1),

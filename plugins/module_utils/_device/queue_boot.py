@@ -36,8 +36,8 @@ OPTIONS_FILE = "etc/modprobe.d/cachefleet-block-queue.conf"
 _OPTIONS_HEADER = "# Written by cachefleet.storage.block_queue, one line per module: change the inventory, not this file.\n"
 #: What all names of one driver begin with: sd of sdaa, nvme of nvme0n1, dm- of dm-3.
 _KERNEL_NAME = re.compile(r"^((?:xv|[shv])d(?=[a-z])|[a-z]+-?).*$")
-_NAME = re.compile(r"^[A-Za-z0-9_-]+$")
-_VALUE = re.compile(r"^[A-Za-z0-9_.,:+/=-]*$")
+_NAME = re.compile(r"^[A-Za-z0-9_-]+\Z")
+_VALUE = re.compile(r"^[A-Za-z0-9_.,:+/=-]*\Z")
 _TRUE, _FALSE = ("y", "yes", "1", "true", "on"), ("n", "no", "0", "false", "off")
 
 #: Options by module.

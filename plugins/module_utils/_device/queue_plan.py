@@ -120,7 +120,7 @@ def _refusal(selected: Selected, key: str, asked: Asked, against: Obstacle) -> B
     else:
         advice = f"leave {key} out for it"
     return BadInput(
-        f"{selected.item} ({selected.queue.name}): {key}: {asked.value} of entry {asked.entry} is refused: {against.reason}. Do so: {advice}.",
+        f"{selected.item} ({selected.queue.name}): {key}: {asked.value} of entry {asked.entry} is refused: {against.reason}. Instead, {advice}.",
         item=selected.item,
     )
 

@@ -119,3 +119,12 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: pathlib.Path)
         udev_rule.write_rules("# x\n", tmp_path)
     with pytest.raises(CommandFailed, match="cannot be read"):
         udev_rule.read_rules(tmp_path)
+
+
+def test_other_files_have_their_own_heading_and_names(tmp_path: pathlib.Path) -> None:
+    key = udev_rule.choose_key({"DM_UUID": "LVM-x"}, [], "x", ("DM_UUID",))
+    text = udev_rule.with_line("", [key], line(key), ("# other",))
+    udev_rule.write_rules(text, tmp_path, "etc/udev/rules.d/other.rules")
+    assert udev_rule.read_rules(tmp_path) == ""
+    assert udev_rule.read_rules(tmp_path, "etc/udev/rules.d/other.rules") == f"# other\n{line(key)}\n"
+    assert udev_rule.without_lines(text, [line(key)], ("# other",)) == ""

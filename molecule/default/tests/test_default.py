@@ -26,7 +26,7 @@ def name(host):
 
 def _records(playbook, check):
     runs = [json.loads(path.read_text()) for path in sorted(Path(os.environ["CACHEFLEET_RECORD"]).glob("*.json"))]
-    return [run["results"] for run in runs if run["playbook"] == playbook and run["check"] is check]
+    return [run["results"] for run in runs if (run["scenario"], run["playbook"], run["check"]) == ("default", playbook, check)]
 
 
 def _told(results):

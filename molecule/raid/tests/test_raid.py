@@ -23,8 +23,7 @@ def name(host):
 
 def _runs(check):
     runs = [json.loads(path.read_text()) for path in sorted(Path(os.environ["CACHEFLEET_RECORD"]).glob("*.json"))]
-    converging = [run["results"] for run in runs if run["playbook"] == "converge" and run["check"] is check]
-    return [results for results in converging if any(result["module"] == _MODULE for result in results)]
+    return [run["results"] for run in runs if (run["scenario"], run["playbook"], run["check"]) == ("raid", "converge", check)]
 
 
 def _told(results, name, module=_MODULE):

@@ -33,11 +33,13 @@ class CallbackModule(CallbackBase):
 
     def __init__(self) -> None:
         super().__init__()
-        self.playbook = ""
+        self.scenario, self.playbook = "", ""
         self.results: list[dict] = []
 
     def v2_playbook_on_start(self, playbook):
-        self.playbook = Path(playbook._file_name).stem
+        # Every scenario has a playbook "converge": the folder tells which one this is.
+        path = Path(playbook._file_name).absolute()
+        self.scenario, self.playbook = path.parent.name, path.stem
 
     def v2_runner_on_ok(self, result):
         self._record(result, "ok")
@@ -70,5 +72,5 @@ class CallbackModule(CallbackBase):
         if not folder:
             return
         Path(folder).mkdir(parents=True, exist_ok=True)
-        run = {"playbook": self.playbook, "check": bool(context.CLIARGS.get("check")), "results": self.results}
+        run = {"scenario": self.scenario, "playbook": self.playbook, "check": bool(context.CLIARGS.get("check")), "results": self.results}
         (Path(folder) / f"{time.time_ns()}.json").write_text(json.dumps(run, indent=1, default=str))

@@ -20,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import BLOCK_SIZE, LvmWanted, read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.meanwhile import Meanwhile
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, read_devices
@@ -69,10 +70,11 @@ class LvmCacheLayer(LvmOperations, Layer[Present, t.Sequence[LvmWanted]]):
         Only a cache device that is no physical volume yet costs a wipefs more, and is opened; and a file system whose
         writecache shall have a certain block size is asked for its own.
         """
-        report = self._report()
+        report_to_come = Meanwhile(self._report)
+        known = read_devices(self.runner, self.root) if self._ground is None else self._ground[0]
+        report = report_to_come.answer()
         if self._ground is None:
-            devices = read_devices(self.runner, self.root)
-            self._ground = devices, self._examine(devices, lvm_facts.pv_devices(report, devices))
+            self._ground = known, self._examine(known, lvm_facts.pv_devices(report, known))
         devices, findings = self._ground
         kernel, tables = lvm_facts.read_kernel(self.runner, report.volumes)
         redundant, degraded = lvm_facts.read_arrays(devices, self.root)

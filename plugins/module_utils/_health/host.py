@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.health import Address, drives_of, read_drives
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import Reserve, read_reserves
 from ansible_collections.cachefleet.storage.plugins.module_utils._health import redundancy
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.aoe_rules import aoe_findings, read_sight, with_aoe
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.cache_rules import cache_findings
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.diagnosis import Diagnosis, diagnose
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.drive_rules import drive_findings, reserve_findings
@@ -137,6 +138,7 @@ def read_health(
     for cache in surveyed.caches:
         key = key_of(cache)
         findings += cache_findings(cache, happened[key], diagnoses[key], _average(readings, key), questions.limits)
+    findings = with_aoe(findings, aoe_findings(read_sight(devices, root), devices, surveyed.caches, diagnoses), surveyed.caches, diagnoses)
     return HostHealth(
         drives=told.drives,
         reserves=tuple(reserves),

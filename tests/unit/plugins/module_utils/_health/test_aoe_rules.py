@@ -1,0 +1,149 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Field case C, found by the host itself: frames of ATA over Ethernet that do not fit the blocks of a cache."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import Survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.host import Questions, read_health
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import from_plain
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_frames import payload
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
+from ansible_collections.cachefleet.storage.tests.unit.support.health import CASE_C, FLASHCACHE, cache
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import ScriptedRunner
+
+OVER_TARGET = dataclasses.replace(FLASHCACHE, origin_name="etherd!e7.1", device_name="dm-0", redundancy="mirrored")
+SERVED = dataclasses.replace(FLASHCACHE, origin_name="sdb", device_name="dm-0", redundancy="mirrored")
+LVM_OVER_TARGET = cache(origin_name="dm-0", device_name="dm-0")
+
+
+@pytest.fixture
+def host(tmp_path):
+    fake = FakeHost(tmp_path)
+    fake.write("proc/sys/kernel/random/boot_id", "b1\n")
+    fake.disk("sdb", "virtual", size=64 << 20)
+    return fake
+
+
+def link(host, mtu, name="eth1"):
+    host.write(f"sys/class/net/{name}/mtu", f"{mtu}\n")
+
+
+def target(host, mtu, carried=None):
+    """A target on the initiator, and a device-mapper device over it."""
+    link(host, mtu)
+    if not (host.root / "sys/block/etherd!e7.1").exists():
+        host.disk("etherd!e7.1", "virtual", write_cache="write through")
+    for name, text in {"payload": carried or payload(mtu), "netif": "eth1", "state": "up", "mac": "2a177953084a"}.items():
+        host.write(f"sys/devices/virtual/block/etherd!e7.1/{name}", f"{text}\n")
+
+
+def mapped(host, *below):
+    host.disk("dm-0", "virtual", dm_name="images", dm_uuid="", slaves=below)
+
+
+def serve(host, mtu, device="/dev/dm-0"):
+    link(host, mtu)
+    host.write("proc/4711/cmdline", "\0".join(("/usr/sbin/vblade", "7", "1", "eth1", device, "-d")) + "\0")
+
+
+def look(host, *caches, previous=None):
+    runner = ScriptedRunner({("udevadm", "info"): host.udev_reply, ("dmsetup",): host.udev_reply}, missing=("smartctl", "hdparm", "vgs", "dmsetup"))
+    survey = Survey(caches, ())
+    now = 1000.0 if previous is None else 1060.0
+    return read_health(runner, Questions(previous=previous), host.root, read_caches=lambda *_: survey, tools=lambda _runner: [], clock=lambda: now)
+
+
+def frames(health):
+    return [finding for finding in health.findings if finding.check == "aoe_frames"]
+
+
+def test_a_cache_over_a_target_is_one_line_with_all_that_is_needed(host):
+    target(host, 9000)
+    mapped(host, "etherd!e7.1")
+    health = look(host, OVER_TARGET)
+    (found,) = frames(health)
+    assert (found.severity, found.subject, found.value, found.limit) == ("warning", "images", 8704, 4096)
+    for words in (
+        "e7.1",
+        "8704 bytes over eth1 (MTU 9000)",
+        "blocks of 4 KiB",
+        "92.7% of 573034428 requests",
+        "set the MTU 8700 on eth1",
+        "other side",
+        "8718",
+    ):
+        assert words in found.message
+    assert "\n" not in found.message
+    # The histogram tells of the same fault without knowing the interface.
+    assert [one.check for one in health.findings if one.subject == "images" and one.severity == "warning"] == ["aoe_frames"]
+
+
+def test_it_is_gone_after_the_mtu_was_set(host):
+    target(host, 9000)
+    mapped(host, "etherd!e7.1")
+    first = look(host, OVER_TARGET)
+    target(host, 8700)
+    after = dataclasses.replace(OVER_TARGET, histogram={**CASE_C, 4096: CASE_C[4096] + 5000})
+    health = look(host, after, previous=from_plain(first.readings.as_plain()))
+    assert frames(health) == []
+    assert [one for one in health.findings if one.check == "cache_uncacheable"] == []
+
+
+def test_a_cache_that_is_served_is_found_on_the_target(host):
+    mapped(host, "sdb")
+    serve(host, 9000)
+    (found,) = frames(look(host, SERVED))
+    assert (found.severity, found.value) == ("warning", 8704)
+    assert "served as e7.1 in frames of up to 8704 bytes over eth1 (MTU 9000)" in found.message
+    serve(host, 8700)
+    assert frames(look(host, SERVED)) == []
+
+
+def test_frames_that_initiators_do_not_use_are_only_a_note(host):
+    mapped(host, "sdb")
+    serve(host, 9000)
+    first = look(host, SERVED)
+    after = dataclasses.replace(SERVED, histogram={**CASE_C, 4096: CASE_C[4096] + 5000})
+    (found,) = frames(look(host, after, previous=from_plain(first.readings.as_plain())))
+    assert found.severity == "info"
+
+
+def test_a_device_that_is_served_without_a_cache_is_no_finding(host):
+    serve(host, 9000, "/dev/sdb")
+    assert frames(look(host)) == []
+
+
+@pytest.mark.parametrize(("mtu", "severity"), [(1500, "info"), (4200, None), (8700, None), (9000, "info")])
+def test_a_target_without_a_cache_is_a_note(host, mtu, severity):
+    target(host, mtu)
+    health = look(host)
+    assert [found.severity for found in frames(health)] == ([severity] if severity else [])
+    assert health.as_result()["healthy"] is True
+
+
+@pytest.mark.parametrize(("mtu", "found"), [(8700, 0), (4200, 0), (9000, 1), (1500, 1)])
+def test_a_cache_of_large_blocks_takes_pages(host, mtu, found):
+    target(host, mtu)
+    mapped(host, "etherd!e7.1")
+    assert len(frames(look(host, LVM_OVER_TARGET))) == found
+
+
+def test_a_block_that_no_frame_carries_is_said(host):
+    target(host, 9000)
+    mapped(host, "etherd!e7.1")
+    (found,) = frames(look(host, dataclasses.replace(OVER_TARGET, block_size=16384)))
+    assert "no MTU up to 9000 carries such a block, so make the cache with blocks of 4 KiB" in found.message
+    assert "cannot be told" not in found.message
+
+
+def test_a_target_that_limits_the_frames_is_judged_by_what_is_negotiated(host):
+    target(host, 9000, carried=8192)
+    mapped(host, "etherd!e7.1")
+    assert frames(look(host, OVER_TARGET)) == []

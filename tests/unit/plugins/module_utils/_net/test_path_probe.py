@@ -1,0 +1,172 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The largest packet on a way, and where larger ones are lost, on networks that are simulated hop by hop."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._net import path_probe
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import Answer, Limit, as_plain, echo_request, examine, parse_error, sentences
+
+PEER = "10.9.9.9"
+
+
+class Network:
+    """A row of links to the peer. Behind each but the last is a router.
+
+    :param links: the MTU of each link; the first is that of this host's own interface.
+    :param mute: numbers of routers (from 1) that never say anything; ``holes``: links (from 1) on which too large a packet vanishes.
+    """
+
+    def __init__(self, links, mute=(), holes=(), names_mtu=True, lossy=0):
+        self.links, self.mute, self.holes, self.names_mtu, self.lossy, self.sent = links, mute, holes, names_mtu, lossy, []
+
+    def router(self, number):
+        return f"10.0.{number}.1"
+
+    def __call__(self, size, hops):
+        self.sent.append((size, hops))
+        if self.lossy and len(self.sent) % self.lossy == 0:
+            return Answer("silent")
+        if size > self.links[0]:
+            return Answer("local", mtu=self.links[0])
+        for number, mtu in enumerate(self.links[1:], start=1):
+            if hops == number:
+                return Answer("silent") if number in self.mute else Answer("expired", self.router(number))
+            if size > mtu:
+                said = number not in self.mute and number + 1 not in self.holes
+                return Answer("too_big", self.router(number), mtu if self.names_mtu else None) if said else Answer("silent")
+        return Answer("reply", PEER)
+
+
+def test_a_way_that_carries_it_costs_one_packet():
+    network = Network([9000, 9000])
+    path = examine(PEER, 8700, network)
+    assert (path.ok, path.mtu, path.limit, path.probes) == (True, 8700, None, 1)
+
+
+def test_the_interface_of_this_host_is_named():
+    path = examine(PEER, 8700, Network([1500, 9000]))
+    assert (path.ok, path.mtu, path.limit) == (False, 1500, Limit("interface", mtu=1500))
+    assert sentences(path, "storage2", "eth1") == [
+        "eth1: packets of 8700 bytes do not get to storage2 (10.9.9.9), the largest that do have 1500: eth1 itself has the MTU 1500. Set it to 8700."
+    ]
+
+
+def test_the_router_that_says_so_and_the_one_behind_it_are_named():
+    path = examine(PEER, 9000, Network([9000, 9000, 4000, 9000]))
+    assert (path.mtu, path.limit) == (4000, Limit("router", "10.0.2.1", "10.0.3.1", 4000))
+    assert "between 10.0.2.1 and 10.0.3.1 the MTU is 4000, says 10.0.2.1" in sentences(path, "", "eth1")[0]
+
+
+def test_the_last_link_ends_at_the_peer():
+    assert examine(PEER, 9000, Network([9000, 9000, 4000])).limit == Limit("router", "10.0.2.1", PEER, 4000)
+
+
+def test_a_router_that_does_not_name_the_mtu_costs_more_packets_and_is_found():
+    path = examine(PEER, 9000, Network([9000, 9000, 4000], names_mtu=False))
+    assert (path.mtu, path.limit.kind, path.limit.sender) == (4000, "router", "10.0.2.1")
+
+
+@pytest.mark.parametrize(("hole", "sender", "receiver"), [(2, "10.0.1.1", "10.0.2.1"), (3, "10.0.2.1", "10.0.3.1"), (4, "10.0.3.1", PEER)])
+def test_a_switch_that_says_nothing_is_placed_between_two_hops(hole, sender, receiver):
+    links = [9000] * 4
+    links[hole - 1] = 1500
+    path = examine(PEER, 9000, Network(links, holes=[hole]))
+    assert (path.mtu, path.limit) == (1500, Limit("silent", sender, receiver))
+
+
+def test_a_switch_on_the_own_network_is_between_the_interface_and_the_peer():
+    class Switch(Network):
+        def __call__(self, size, hops):
+            return Answer("silent") if size > 1500 else Answer("reply", PEER)
+
+    path = examine(PEER, 8700, Switch([9000]))
+    assert (path.mtu, path.limit) == (1500, Limit("silent", "", PEER))
+    (sentence,) = sentences(path, "storage2", "eth1")
+    for words in ("vanish between eth1 and 10.9.9.9", "at least 8718 bytes", "4 more for each VLAN tag", "to the MTU 8700"):
+        assert words in sentence
+
+
+def test_a_router_that_never_answers_is_not_blamed():
+    path = examine(PEER, 9000, Network([9000, 9000, 9000, 1500], mute=[1], holes=[4]))
+    assert (path.mtu, path.limit) == (1500, Limit("silent", "10.0.3.1", PEER))
+    path = examine(PEER, 9000, Network([9000, 1500, 9000, 9000], mute=[1], holes=[2]))
+    assert (path.mtu, path.limit) == (1500, Limit("silent", "", "10.0.2.1"))
+
+
+def test_a_peer_that_does_not_answer_says_nothing_of_the_mtu():
+    path = examine(PEER, 9000, lambda _size, _hops: Answer("silent"))
+    assert (path.reachable, path.ok, path.mtu, path.limit) == (False, False, None, None)
+    assert "does not answer echo requests" in sentences(path, "", "eth1")[0]
+    assert path.probes == 4
+
+
+def test_one_lost_packet_is_sent_again():
+    assert examine(PEER, 9000, Network([9000, 9000], lossy=2)).ok
+    assert examine(PEER, 9000, Network([9000, 4000], lossy=5), tries=3).mtu == 4000
+
+
+@given(st.lists(st.integers(576, 9216), min_size=1, max_size=5), st.integers(577, 9216), st.sets(st.integers(2, 5)), st.sets(st.integers(1, 4)), st.booleans())
+def test_the_largest_packet_is_found_whatever_the_way_is_made_of(links, wanted, holes, mute, names):
+    network = Network(links, mute, holes, names)
+    path = examine(PEER, wanted, network, tries=1)
+    assert path.reachable
+    assert path.mtu == min([wanted, *links])
+    assert path.ok is (min(links) >= wanted)
+    assert (path.limit is None) is path.ok
+    assert len(sentences(path, "p", "eth1")) == (0 if path.ok else 1)
+    assert len(network.sent) < 60
+    assert as_plain(path, "p", "eth1")["ok"] is path.ok
+
+
+# What goes over the wire, and what comes back
+
+
+@pytest.mark.parametrize("size", [28, 29, 576, 1500, 8700])
+def test_a_request_has_its_size_and_a_checksum_that_fits(size):
+    packet = echo_request(7, 9, size)
+    assert len(packet) == size - 20
+    assert path_probe.checksum(packet) == 0
+    assert path_probe.is_request(packet, 7, 9)
+    assert not path_probe.is_request(packet, 7, 8)
+
+
+def test_a_reply_is_told_from_others():
+    reply = bytes([0x46]) + bytes(23) + struct.pack("!BBHHH", 0, 0, 0, 7, 9)
+    assert path_probe.is_reply(reply, 7, 9)
+    assert not path_probe.is_reply(reply, 7, 8)
+    assert not path_probe.is_reply(b"", 7, 9)
+
+
+def error(number, origin, kind, code, info, sender="10.0.1.1"):
+    address = struct.pack("=HH4s8x", socket.AF_INET, 0, socket.inet_aton(sender))
+    return struct.pack("=IBBBBII", number, origin, kind, code, 0, info, 0) + address
+
+
+@pytest.mark.parametrize(
+    ("control", "answer"),
+    [
+        (error(errno.EMSGSIZE, 1, 0, 0, 1500), Answer("local", mtu=1500)),
+        (error(errno.EMSGSIZE, 2, 3, 4, 4000), Answer("too_big", "10.0.1.1", 4000)),
+        (error(errno.EMSGSIZE, 2, 3, 4, 0), Answer("too_big", "10.0.1.1", None)),
+        (error(errno.EHOSTUNREACH, 2, 11, 0, 0), Answer("expired", "10.0.1.1")),
+        (error(errno.EHOSTUNREACH, 2, 3, 1, 0), Answer("unreachable", "10.0.1.1")),
+        (error(errno.EHOSTUNREACH, 1, 0, 0, 0), Answer("unreachable")),
+        (error(errno.EHOSTUNREACH, 2, 4, 0, 0), None),
+        (error(0, 3, 0, 0, 0), None),
+        (b"", None),
+    ],
+)
+def test_what_the_kernel_queues(control, answer):
+    assert parse_error(control) == answer

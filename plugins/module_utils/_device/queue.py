@@ -103,19 +103,33 @@ class Queue:
 
 def read_queues(devices: Devices, root: Path = Path("/")) -> dict[str, Queue]:
     """The queue of every whole device, by kernel name; from files of sysfs alone."""
-    return {device.name: _read_queue(device, devices, root) for device in devices if device.kind not in ("partition", "rom")}
+    whole = [device for device in devices if device.kind != "partition"]
+    named = {device.name: properties_of(device) for device in whole}
+    claims: dict[tuple[str, str], list[BlockDevice]] = {}
+    for device in whole:
+        for pair in named[device.name].items():
+            claims.setdefault(pair, []).append(device)
+    found = {}
+    for device in whole:
+        unit = unit_of(devices, device)
+        sharing = {one.name for pair in named[device.name].items() for one in claims[pair] if unit_of(devices, one) != unit}
+        if device.kind != "rom":
+            found[device.name] = _read_queue(device, devices, [named[name] for name in sorted(sharing)], root)
+    return found
 
 
-def _read_queue(device: BlockDevice, devices: Devices, root: Path) -> Queue:
+def _read_queue(device: BlockDevice, devices: Devices, others: t.Sequence[t.Mapping[str, str]], root: Path) -> Queue:
+    """One queue.
+
+    :param others: the naming properties of other drives that share one of them with this one.
+    """
     place = root / "sys/class/block" / device.name
-    unit = unit_of(devices, device)
     vendor = device.properties.get("ID_VENDOR") or _text(place / "device/vendor")
     below = [one for one in devices.parents(device) if one.kind == "disk"]
     shown = tuple(attribute for attribute in ORDER if (place / place_of(attribute)).is_file())
     own = properties_of(device)
     key, no_key = None, None
     keys = udev_rule.keys_of(own, KEY_NAMES)
-    others = [properties_of(other) for other in devices if other.kind != "partition" and unit_of(devices, other) != unit]
     try:
         key = udev_rule.choose_key(own, others, device.stable_path or device.path, KEY_NAMES)
     except StorageError as error:
@@ -142,7 +156,7 @@ def _read_queue(device: BlockDevice, devices: Devices, root: Path) -> Queue:
         tags=_tags(place / "mq"),
         deepest=_deepest(place, device.transport),
         largest=_number(place / "queue/max_hw_sectors_kb"),
-        unit=unit,
+        unit=unit_of(devices, device),
         below=tuple(one.name for one in below),
         below_paths=tuple(one.stable_path or one.path for one in below),
         keys=tuple(one for one in keys if not any(other.get(one.name) == one.value for other in others)),

@@ -321,3 +321,17 @@ def test_planning_is_pure(rack: FakeQueues) -> None:
     calls = len(runner.calls)
     assert layer.plan(present, wanted) == layer.plan(present, wanted)
     assert len(runner.calls) == calls
+
+
+def test_two_drives_with_one_serial_number_are_told_apart_or_get_no_rule(rack: FakeQueues) -> None:
+    first, second = "/dev/disk/by-id/wwn-0x1", "/dev/disk/by-id/wwn-0x2"
+    rack.disk("sde", model="TWIN", serial="T", wwn="0x1", DEVLINKS=first)
+    rack.disk("sdf", model="TWIN", serial="T", wwn="0x2", DEVLINKS=second)
+    rack.converge({"device": first, "nomerges": 1}, {"device": second, "nomerges": 2})
+    assert [rule.split(", ")[4:] for rule in rack.rules] == [
+        ['ENV{ID_WWN}=="0x1"', 'ATTR{queue/nomerges}="1"'],
+        ['ENV{ID_WWN}=="0x2"', 'ATTR{queue/nomerges}="2"'],
+    ]
+    rack.disk("sdg", model="TWIN", serial="T", DEVLINKS="/dev/disk/by-path/g")
+    with pytest.raises(BadInput, match="another drive of this host has the same"):
+        rack.converge({"device": "/dev/disk/by-path/g", "nomerges": 1})

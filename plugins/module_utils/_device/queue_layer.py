@@ -60,6 +60,7 @@ class BlockQueueLayer(Layer[HostQueues, Wanted]):
             rules=udev_rule.read_rules(self.root, queue_boot.RULES_FILE),
             modules=tuple(queue_boot.read_modules(self.wanted.modules, self.root)),
             kept=queue_boot.read_options(self.root),
+            tuned=queue_boot.read_tuned(self.root),
         )
 
     def plan(self, present: HostQueues, wanted: Wanted) -> list[Step]:
@@ -97,7 +98,7 @@ class BlockQueueLayer(Layer[HostQueues, Wanted]):
         queue_boot.write_options(step.arguments["module"], step.arguments["options"], self.root)
 
     def concerns(self, present: HostQueues, wanted: Wanted) -> list[str]:
-        """Matches without a device, names of old, and module options that are not in force yet."""
+        """Matches without a device, names of old, what tuned will change, and module options that are not in force yet."""
         return queue_plan.concerns(present, wanted)
 
     def foresee(self, present: HostQueues, wanted: Wanted) -> list[str]:

@@ -33,6 +33,7 @@ class HostQueues:
     :param page_kb: size of a memory page in KiB.
     :param rules: the text of our udev rules file.
     :param kept: the options of modules in our file of modprobe.d.
+    :param tuned: what tuned sets when it starts, by setting.
     """
 
     queues: t.Mapping[str, Queue] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class HostQueues:
     rules: str = ""
     modules: tuple[ModuleState, ...] = ()
     kept: t.Mapping[str, t.Mapping[str, str]] = field(default_factory=dict)
+    tuned: t.Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -255,5 +257,11 @@ def concerns(present: HostQueues, wanted: Wanted) -> list[str]:
     found += [
         f"The scheduler {old} is called {new} since Linux 5.0, and {new} is set for {', '.join(names)}: write scheduler: {new}."
         for (old, new), names in renamed.items()
+    ]
+    lasting = {key for one in settled if one.selected.persistent for key in one.settings}
+    found += [
+        f"tuned sets {key} when it starts, after udev has: take {line} out, or a boot may leave another {key} than what is asked for."
+        for key, line in present.tuned.items()
+        if key in lasting
     ]
     return found + [text for state, wish in zip(present.modules, wanted.modules) for text in module_concerns(state, wish)]

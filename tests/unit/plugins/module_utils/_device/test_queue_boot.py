@@ -131,3 +131,17 @@ def test_without_the_folder_of_modules_only_what_is_offered_is_known(tmp_path: p
     (tmp_path / "lib/modules" / os.uname().release / "kernel/block").mkdir(parents=True)
     (tmp_path / "lib/modules" / os.uname().release / "kernel/block/kyber-iosched.ko.xz").touch()
     assert loadable_schedulers(tmp_path) == ("kyber",)
+
+
+def test_what_a_running_tuned_will_change_is_said(host: FakeQueues) -> None:
+    host.disk("sda", serial="HDD0", DEVLINKS="/dev/disk/by-id/ata-X")
+    entry = {"device": "/dev/disk/by-id/ata-X", "read_ahead_kb": 256}
+    host.host.write("etc/tuned/active_profile", "mine\n")
+    host.host.write("etc/tuned/mine/tuned.conf", "[main]\nsummary=x\ninclude=throughput-performance\n[sysctl]\nreadahead=7\n")
+    host.host.write("usr/lib/tuned/throughput-performance/tuned.conf", "[main]\ninclude=mine\n[disk]\n# comment\nreadahead=>4096\nelevator = none\n")
+    assert host.converge(entry).concerns == ()
+    host.host.write("run/tuned/tuned.pid", "1\n")
+    concerns = host.converge(entry).concerns
+    assert len(concerns) == 1
+    assert "take readahead=>4096 of its profile throughput-performance out" in concerns[0]
+    assert host.converge({**entry, "persistent": False}).concerns == ()

@@ -66,10 +66,7 @@ def read_stanzas(file: str, text: str) -> list[Stanza]:
         while end > head + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
             end -= 1
         found = [
-            (place, match)
-            for place in range(head + 1, end)
-            for match in [_MTU.match(lines[place].rstrip("\n")) or _COMMAND.match(lines[place].rstrip("\n"))]
-            if match
+            (place, match) for place in range(head + 1, end) for match in [_value(lines[place])] if match and not lines[place - 1].rstrip("\n").endswith("\\")
         ]
         place, match = found[-1] if found else (None, None)
         # "iface eth0 inherits template" and, in other implementations, "iface eth0" stand without family and method.
@@ -78,12 +75,16 @@ def read_stanzas(file: str, text: str) -> list[Stanza]:
     return stanzas
 
 
+def _value(line: str) -> re.Match[str] | None:
+    return _MTU.match(line.rstrip("\n")) or _COMMAND.match(line.rstrip("\n"))
+
+
 def with_mtu(text: str, stanza: Stanza, mtu: int) -> str:
     """The file with the MTU of one stanza set."""
     lines = text.splitlines(keepends=True)
     if stanza.mtu_line is not None:
         line = lines[stanza.mtu_line]
-        match = _MTU.match(line.rstrip("\n")) or _COMMAND.match(line.rstrip("\n"))
+        match = _value(line)
         if match:
             lines[stanza.mtu_line] = match.group(1) + str(mtu) + match.group(3) + line[len(line.rstrip("\n")) :]
             return "".join(lines)
@@ -106,7 +107,7 @@ class Ifupdown(Provider):
     name = "ifupdown"
     title = "ifupdown"
 
-    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, BootPlace]:
+    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, BootPlace]:  # noqa: ARG002
         """Every interface with a stanza in ``/etc/network/interfaces`` or a file that it reads."""
         if not wanted or not self.runner.has("ifup"):
             return {}

@@ -131,7 +131,8 @@ class SystemdNetworkd(Provider):
         properties = self._udev(link) if not obstacle else {}
         present = self._text(own)
         template = properties.get("ID_NET_LINK_FILE", "")
-        carried = [line for line in _section(self._text(template), "Link") if not line.startswith("MTUBytes=")] if template != own else _carried(present)
+        source = present if template == own else self._text(template) if template else ""
+        carried = [line for line in _section(source, "Link") if not line.startswith("MTUBytes=")]
         text = _HEADER + "[Match]\n" + f"PermanentMACAddress={link.hardware_mac}\n" + "\n[Link]\n" + "".join(f"{line}\n" for line in carried)
         return BootPlace(
             self.name,
@@ -157,10 +158,6 @@ class SystemdNetworkd(Provider):
             # systemd.network(5): an MTU that DHCP gives wins over MTUBytes=.
             after = f"{_HEADER}[Link]\nMTUBytes={mtu}\n" + ("\n[DHCPv4]\nUseMTU=no\n" if details["follows_dhcp"] else "")
         return BootChange(files=(file_change(details["path"], details["before"], after),))
-
-
-def _carried(text: str) -> list[str]:
-    return [line for line in _section(text, "Link") if not line.startswith("MTUBytes=")]
 
 
 def _section(text: str, name: str) -> list[str]:

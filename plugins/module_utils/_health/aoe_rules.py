@@ -109,7 +109,7 @@ def _below(sight: AoeSight, cache: CacheState, target: AoeDevice, diagnosis: Dia
         return
     words = (
         f"{cache.type} {cache.name}: its origin lies on {target.name}, whose frames carry {target.payload} bytes over {_interfaces(sight, target)},"
-        f" no multiple of its blocks of {format_size(block)}{_share(diagnosis)}: {_advice(sight, target.interfaces, block)}"
+        f" no multiple of {_called(cache, block)}{_share(diagnosis)}: {_advice(sight, target.interfaces, block)}"
     )
     yield Finding("warning", cache.name, CHECK, words, target.payload, block)
 
@@ -120,7 +120,7 @@ def _above(sight: AoeSight, cache: CacheState, export: AoeExport, diagnosis: Dia
         return
     words = (
         f"{cache.type} {cache.name}: it is served as {export.address} in frames of up to {payload(mtu)} bytes over {export.interface} (MTU {mtu}),"
-        f" no multiple of its blocks of {format_size(block)}{_share(diagnosis)}: {_advice(sight, (export.interface,), block)}"
+        f" no multiple of {_called(cache, block)}{_share(diagnosis)}: {_advice(sight, (export.interface,), block)}"
     )
     share = diagnosis.uncacheable_percent if diagnosis is not None and diagnosis.since != "load" and diagnosis.requests else None
     yield Finding("info" if share is not None and share < _HARMLESS else "warning", cache.name, CHECK, words, payload(mtu), block)
@@ -132,6 +132,11 @@ def _granule(cache: CacheState) -> int:
     if size % 512:
         return BLOCK
     return size if cache.type in _WHOLE_BLOCKS else min(size, BLOCK)
+
+
+def _called(cache: CacheState, granule: int) -> str:
+    """What a frame is no multiple of."""
+    return f"its blocks of {format_size(granule)}" if granule == cache.block_size else f"{format_size(granule)}, the page in which it is asked"
 
 
 def _interfaces(sight: AoeSight, target: AoeDevice) -> str:

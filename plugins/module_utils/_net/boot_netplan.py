@@ -42,7 +42,7 @@ class Netplan(Provider):
     name = "netplan"
     title = "netplan"
 
-    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, BootPlace]:
+    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, BootPlace]:  # noqa: ARG002
         """Every interface whose ``.network`` file or NetworkManager profile was made by netplan."""
         if not wanted or not self.runner.has("netplan"):
             return {}

@@ -78,7 +78,7 @@ class NetworkManager(Provider):
     name = "networkmanager"
     title = "NetworkManager"
 
-    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, BootPlace]:
+    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, BootPlace]:  # noqa: ARG002
         """Every interface with an active profile that netplan did not make."""
         profiles = active_profiles(self.runner) if wanted else {}
         return {link.name: self._place(link, profiles[link.name]) for link in wanted if link.name in profiles and not profiles[link.name].netplan}

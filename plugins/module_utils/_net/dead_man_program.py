@@ -106,12 +106,12 @@ def boot_id() -> str:
         return stream.read().strip()
 
 
-def put_back(folder: str, journal: Journal, reason: str) -> t.List[str]:
+def put_back(folder: str, journal: Journal, reason: str) -> list[str]:
     """Undo what the journal says; the caller holds the lock. Nothing that fails keeps the rest from being tried.
 
     :returns: what was done and what could not be, one sentence each.
     """
-    said: t.List[str] = []
+    said: list[str] = []
     live = journal.get("live", [])
     for count in range(_PASSES):
         left = [entry for entry in live if not _link_back(journal, entry, said)]
@@ -130,7 +130,7 @@ def put_back(folder: str, journal: Journal, reason: str) -> t.List[str]:
     return said
 
 
-def _link_back(journal: Journal, entry: t.Dict[str, t.Any], said: t.List[str]) -> bool:
+def _link_back(journal: Journal, entry: dict[str, t.Any], said: list[str]) -> bool:
     name = _name_of(entry)
     if name is None:
         said.append(f"{entry['name']} is not there any more")
@@ -146,7 +146,7 @@ def _link_back(journal: Journal, entry: t.Dict[str, t.Any], said: t.List[str]) -
     return False
 
 
-def _repairs(tool: str, name: str, entry: t.Dict[str, t.Any]) -> t.List[t.List[str]]:
+def _repairs(tool: str, name: str, entry: dict[str, t.Any]) -> list[list[str]]:
     commands = []
     if _read(name, "mtu") != str(entry["mtu"]):
         commands.append([tool, "link", "set", "dev", name, "mtu", str(entry["mtu"])])
@@ -157,7 +157,7 @@ def _repairs(tool: str, name: str, entry: t.Dict[str, t.Any]) -> t.List[t.List[s
     return commands
 
 
-def _change_back(change: t.Dict[str, t.Any], said: t.List[str]) -> None:
+def _change_back(change: dict[str, t.Any], said: list[str]) -> None:
     for file in change.get("files", []):
         try:
             present = _text(file["path"])
@@ -184,7 +184,7 @@ def _text(path: str) -> str:
         return ""
 
 
-def _name_of(entry: t.Dict[str, t.Any]) -> t.Optional[str]:
+def _name_of(entry: dict[str, t.Any]) -> str | None:
     """An interface by its number, since it may have been renamed, or by its name, since it may have come back."""
     for name in os.listdir("/sys/class/net"):
         if _read(name, "ifindex") == str(entry["index"]):

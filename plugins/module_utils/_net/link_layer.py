@@ -137,9 +137,7 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkWish]]):
         for target in resolve(present.links, wanted).values():
             link, wish = present.links[target.name], target.wish
             if not target.implied and wish.purpose and link.max_mtu is not None and link.max_mtu < wish.max_mtu:
-                said.append(
-                    f"{link.name} takes an MTU of {link.max_mtu} at most, so {target.mtu} was chosen for {wish.purpose}: every host of its network needs the same."
-                )
+                said.append(f"{link.name} takes an MTU of {link.max_mtu} at most, so {target.mtu} was chosen: every host of its network needs the same.")
         return said
 
     def foresee(self, present: LinkState, wanted: t.Sequence[LinkWish]) -> list[str]:

@@ -130,12 +130,12 @@ def resolve(links: Links, wishes: t.Sequence[LinkWish]) -> dict[str, LinkTarget]
         if link.name in targets:
             for name in link.lower:
                 if name in links:
-                    _carry_down(links, targets, targets[link.name], links[name], hands_down=link.kind in _HANDS_DOWN)
+                    _carry_down(targets, targets[link.name], links[name], hands_down=link.kind in _HANDS_DOWN)
     _check_members(links, targets)
     return targets
 
 
-def _carry_down(links: Links, targets: dict[str, LinkTarget], upper: LinkTarget, lower: Link, *, hands_down: bool) -> None:
+def _carry_down(targets: dict[str, LinkTarget], upper: LinkTarget, lower: Link, *, hands_down: bool) -> None:
     known = targets.get(lower.name)
     mtu = known.mtu if known else lower.mtu
     if hands_down:
@@ -155,7 +155,7 @@ def _carry_down(links: Links, targets: dict[str, LinkTarget], upper: LinkTarget,
         )
     if not upper.wish.members:
         raise BadInput(
-            f"{upper.name} cannot have an MTU of {upper.mtu} on {lower.name}, which has {mtu}: list {lower.name} too, or write members: true for {upper.wish.item}.",
+            f"{upper.name} cannot have an MTU of {upper.mtu} on {lower.name}, which has {mtu}: list {lower.name} too, or write members: true.",
             item=upper.wish.item,
         )
     targets[lower.name] = LinkTarget(lower.name, upper.mtu, upper.wish, implied=True)

@@ -16,7 +16,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_frames import BLOCK, JUMBO, best_mtu, payload
 
 #: What the Ethernet of Linux takes as an MTU (``ETH_MIN_MTU`` and ``ETH_MAX_MTU`` of include/uapi/linux/if_ether.h).
-_LOWEST, _HIGHEST = 68, 65535
+_LOWEST = 68
+_HIGHEST = 65535
 
 
 def aoe_payload(mtu: t.Any) -> int:

@@ -8,7 +8,7 @@
 
 ``interrupted_lives.py --pack FILE`` writes one self-contained file on a controller. ``python3 FILE --origin DISK --cache DISK
 --cache DISK`` runs it as root on a machine whose disks may be overwritten: they are named by serial number or WWN (a path below
-/dev/disk/by-id) and must be empty. A mirrored cache changes its device only if there are three of them.
+/dev/disk/by-id) and must be empty. A mirrored cache changes its devices only if there are three of them (LVM, which keeps a half) or four.
 
 Each life goes from an empty disk over write-through, write-back, settings, another cache device, flushed and used again to removed
 with its devices released. The module runs in a process that kills itself: right after a change, right before it, in the middle of

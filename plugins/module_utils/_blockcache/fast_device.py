@@ -27,7 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
     uses_of,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.wanted import WantedCache
@@ -111,7 +111,7 @@ def choose(ground: Ground, wanted: WantedCache, layer: str, *, taken: t.Containe
     :param check_empty: whether it must be empty; not if the cache lies there already.
     :raises DeviceMissing: if a device is not there.
     :raises BadInput: if a path is not stable, or two are one device, or a cache before it takes the same.
-    :raises Refused: if it is not empty.
+    :raises Refused: if it is not empty, or a half of another mirror.
     """
     degraded = _degraded_mirror(ground, wanted)
     if degraded is not None and check_empty and _never_used(ground, degraded):
@@ -122,6 +122,7 @@ def choose(ground: Ground, wanted: WantedCache, layer: str, *, taken: t.Containe
     for member, path in zip(members, wanted.cache_devices):
         if member.name in taken:
             raise BadInput(f"{wanted.name}: {path} is taken by a cache before it in the list: name another device.", item=wanted.name)
+    _require_no_half(ground, wanted, members)
     if not wanted.mirror:
         member = members[0]
         if check_empty:
@@ -147,6 +148,19 @@ def _degraded_mirror(ground: Ground, wanted: WantedCache) -> mirror.Array | None
         with contextlib.suppress(DeviceMissing):
             names.add(ground.devices.resolve(path, wanted.name).name)
     return next((array for array in ground.arrays.values() if array.ours and array.redundant is False and array.members and set(array.members) <= names), None)
+
+
+def _require_no_half(ground: Ground, wanted: WantedCache, members: t.Sequence[BlockDevice]) -> None:
+    """A drive cannot move from one mirror to another while the first is there, and what it carries is no reason to wipe it."""
+    names = {member.name for member in members}
+    for array in ground.arrays.values():
+        halves = [path for member, path in zip(members, wanted.cache_devices) if member.name in array.members]
+        if halves and array.ours and set(array.members) != names:
+            raise Refused(
+                f"{wanted.name}: {' and '.join(halves)} is a half of the mirror {array.label.split(':')[-1]}, which a cache of this host lies on: change"
+                " the drives of a mirrored cache with the playbook cachefleet.storage.replace_cache_device, or name devices that are free.",
+                item=wanted.name,
+            )
 
 
 def _never_used(ground: Ground, array: mirror.Array) -> bool:

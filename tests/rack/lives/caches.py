@@ -77,7 +77,7 @@ class Cache(abc.ABC):
 
     def stages(self) -> list[Stage]:
         """From nothing to nothing."""
-        first, second = (self.disks[:2], [*self.disks[2:3], *self.disks[:1]]) if self.mirror else (self.disks[:1], self.disks[1:2])
+        first, second = (self.disks[:2], self.other_mirror()) if self.mirror else (self.disks[:1], self.disks[1:2])
         made = [Stage(f"create in {self.modes[0]}", [self.wanted(first, self.modes[0])])]
         made += [Stage(f"change to {mode}", [self.wanted(first, mode)]) for mode in self.modes[1:]]
         last = self.modes[-1]
@@ -90,6 +90,10 @@ class Cache(abc.ABC):
         made.append(Stage("use it again", [self.wanted(devices, last, settings=self.settings)]))
         made.append(Stage("remove", [self.wanted(devices, last, state="absent", release_devices=True)], clean=True))
         return [replace(stage, live=stage.name not in self.not_live) for stage in made]
+
+    def other_mirror(self) -> list[str]:
+        """Two disks that the mirror is not made of: a half of an MD mirror goes to no other while that is there."""
+        return self.disks[2:4]
 
     def wanted(self, devices: t.Sequence[str], mode: str, **more: t.Any) -> dict[str, t.Any]:
         """One item of the module."""
@@ -149,6 +153,9 @@ class LvmCache(Cache):
 
     def own_options(self) -> dict[str, t.Any]:
         return {"size": "128M"} if self.kind == "writecache" else super().own_options()
+
+    def other_mirror(self) -> list[str]:
+        return [*self.disks[2:3], *self.disks[:1]]
 
     def prepare(self) -> None:
         tool("vgcreate", "--yes", NAME, self.origin)

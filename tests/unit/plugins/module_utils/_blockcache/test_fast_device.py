@@ -136,6 +136,19 @@ def test_a_mirror_that_never_was_whole_nor_used_is_made_again():
     assert choose(used, MIRRORED).redundancy == "degraded"
 
 
+@pytest.mark.parametrize("check_empty", [True, False])
+def test_a_half_of_a_mirror_goes_to_no_other_and_nobody_is_told_to_wipe_it(check_empty):
+    new = "/dev/disk/by-id/ata-C"
+    disks = (*DISKS, BlockDevice(name="sdd", path="/dev/sdd", number="8:48", size=GIB, by_id=(new,), serial="C"))
+    host = ground(array(), disks=disks, findings={"sdb": Finding(("linux_raid_member",))})
+    for wanted in (dataclasses.replace(MIRRORED, cache_devices=(new, A)), WANTED):
+        with pytest.raises(Refused, match=r"ata-A is a half of the mirror cachefleet-images.*replace_cache_device") as refused:
+            choose(host, wanted, check_empty=check_empty)
+        assert "wipefs" not in str(refused.value)
+    # The whole pair, in whichever order, is what the cache lies on.
+    assert choose(host, dataclasses.replace(MIRRORED, cache_devices=(B, A)), check_empty=False).path == array().path
+
+
 def test_giving_back():
     assert fast_device.release(ground(array()), WANTED, "dm_cache") == []
     assert fast_device.release(ground(), MIRRORED, "dm_cache") == []

@@ -24,6 +24,8 @@ SET_MTU = "set_mtu"
 SET_BOOT = "set_boot"
 #: IPv6 is switched off on an interface with less, with its addresses and routes (RFC 8200, section 5; addrconf_notify of the kernel).
 LEAST_IPV6 = 1280
+#: What an interface has when nothing is set for it.
+DEFAULT_MTU = 1500
 RAISE, LOWER, OTHER, ALL = "raise", "lower", "other", "all"
 
 
@@ -72,8 +74,9 @@ def directions(present: LinkState, wishes: t.Sequence[LinkWish]) -> list[str]:
 
 
 def _way(present: LinkState, target: LinkTarget) -> str:
-    now = present.links[target.name].mtu
-    return RAISE if target.mtu > now else LOWER if target.mtu < now else ""
+    link = present.links[target.name]
+    wanted = target.mtu_on(link)
+    return RAISE if wanted > link.mtu else LOWER if wanted < link.mtu else ""
 
 
 def _ordered(present: LinkState, targets: t.Mapping[str, LinkTarget], way: str) -> list[LinkTarget]:
@@ -91,9 +94,9 @@ def _check(present: LinkState, target: LinkTarget, targets: t.Mapping[str, LinkT
     if target.mtu < link.min_mtu:
         raise BadInput(f"{link.name}{whose} takes an MTU of {link.min_mtu} at least, and {target.mtu} is wanted.", item=item)
     place = present.places.get(target.name)
-    if target.wish.persistent and not target.handed_down and place is not None and place.obstacle and place.mtu != target.mtu:
+    if place is not None and place.obstacle and not _settled_at_boot(target, place):
         raise BadInput(place.obstacle, item=item)
-    if target.mtu == link.mtu:
+    if not _way(present, target):
         return
     if target.mtu < LEAST_IPV6 and present.ipv6.get(link.name):
         raise Refused(
@@ -140,9 +143,17 @@ def _live_step(present: LinkState, target: LinkTarget) -> Step:
     )
 
 
+def _settled_at_boot(target: LinkTarget, place: BootPlace) -> bool:
+    if not target.wish.persistent or target.handed_down:
+        return True
+    if target.at_least:
+        return (DEFAULT_MTU if place.mtu is None else place.mtu) >= target.mtu
+    return place.mtu == target.mtu
+
+
 def _boot_step(present: LinkState, target: LinkTarget) -> Step | None:
     place = present.places.get(target.name)
-    if not target.wish.persistent or target.handed_down or place is None or place.mtu == target.mtu:
+    if place is None or _settled_at_boot(target, place):
         return None
     return Step(
         layer=LAYER,

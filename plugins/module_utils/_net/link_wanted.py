@@ -29,6 +29,9 @@ MOST_MTU = 65535
 #: A bond hands its MTU to its members, a member that joins gets it too, and it can have no other.
 _HANDS_DOWN = ("bond", "team")
 
+#: Kinds that the configuration of the network makes. A tap or veth of a virtual machine is made by what starts that.
+_MADE_BY_CONFIGURATION = ("", "vlan", "bond", "bridge", "team")
+
 LINK_OPTIONS: dict[str, dict[str, t.Any]] = {
     "interface": {"type": "str"},
     "mac": {"type": "str"},
@@ -85,14 +88,20 @@ class LinkTarget:
 
     :param wish: the entry that it follows from.
     :param implied: it is not named itself, it lies below one that is.
-    :param handed_down: it gets its MTU from the bond that it is a member of, now and at boot.
+    :param at_least: more is as good.
+    :param handed_down: whoever makes it, such as the bond that it is a member of, gives it its MTU at boot.
     """
 
     name: str
     mtu: int
     wish: LinkWish
     implied: bool = False
+    at_least: bool = False
     handed_down: bool = False
+
+    def mtu_on(self, link: Link) -> int:
+        """The MTU that it shall have now."""
+        return max(self.mtu, link.mtu) if self.at_least else self.mtu
 
 
 def read_wanted(entries: t.Iterable[t.Mapping[str, t.Any]]) -> list[LinkWish]:
@@ -130,35 +139,40 @@ def resolve(links: Links, wishes: t.Sequence[LinkWish]) -> dict[str, LinkTarget]
         if link.name in targets:
             for name in link.lower:
                 if name in links:
-                    _carry_down(targets, targets[link.name], links[name], hands_down=link.kind in _HANDS_DOWN)
+                    _carry_down(targets, targets[link.name], links[name], targets[link.name].mtu_on(link) if link.kind in _HANDS_DOWN else None)
     _check_members(links, targets)
     return targets
 
 
-def _carry_down(targets: dict[str, LinkTarget], upper: LinkTarget, lower: Link, *, hands_down: bool) -> None:
+def _carry_down(targets: dict[str, LinkTarget], upper: LinkTarget, lower: Link, handed: int | None) -> None:
     known = targets.get(lower.name)
-    mtu = known.mtu if known else lower.mtu
-    if hands_down:
-        if known and known.mtu != upper.mtu and not known.implied:
+    named = known is not None and not known.implied
+    if handed is not None:
+        if known is not None and named and known.mtu != handed:
             raise BadInput(
-                f"{lower.name} is a member of {upper.name} and has its MTU: {known.mtu} and {upper.mtu} contradict each other, name {upper.name} only.",
+                f"{lower.name} is a member of {upper.name} and has its MTU: {known.mtu} and {handed} contradict each other, name {upper.name} only.",
                 item=known.wish.item,
             )
-        if known is None or known.implied:
-            targets[lower.name] = LinkTarget(lower.name, upper.mtu, upper.wish, implied=True, handed_down=True)
+        if not named:
+            targets[lower.name] = LinkTarget(lower.name, handed, upper.wish, implied=True, handed_down=True)
         return
-    if mtu >= upper.mtu:
+    if known is not None and named:
+        if known.mtu < upper.mtu:
+            raise BadInput(
+                f"{upper.name} cannot have an MTU of {upper.mtu} on {lower.name}, which shall have {known.mtu}: give {lower.name} at least as much.",
+                item=known.wish.item,
+            )
         return
-    if known and not known.implied:
-        raise BadInput(
-            f"{upper.name} cannot have an MTU of {upper.mtu} on {lower.name}, which shall have {mtu}: give {lower.name} at least as much.", item=known.wish.item
-        )
     if not upper.wish.members:
-        raise BadInput(
-            f"{upper.name} cannot have an MTU of {upper.mtu} on {lower.name}, which has {mtu}: list {lower.name} too, or write members: true.",
-            item=upper.wish.item,
-        )
-    targets[lower.name] = LinkTarget(lower.name, upper.mtu, upper.wish, implied=True)
+        if lower.mtu < upper.mtu:
+            raise BadInput(
+                f"{upper.name} cannot have an MTU of {upper.mtu} on {lower.name}, which has {lower.mtu}: list {lower.name} too, or write members: true.",
+                item=upper.wish.item,
+            )
+        return
+    if known is None or known.mtu < upper.mtu:
+        made_later = lower.kind not in _MADE_BY_CONFIGURATION
+        targets[lower.name] = LinkTarget(lower.name, upper.mtu, upper.wish, implied=True, at_least=True, handed_down=made_later)
 
 
 def _check_members(links: Links, targets: t.Mapping[str, LinkTarget]) -> None:

@@ -12,6 +12,7 @@ Source of the format: ``ip -details -json link show`` (ip-link(8), ``print_linki
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 import typing as t
@@ -108,6 +109,10 @@ class Links:
             raise BadInput(f"Several interfaces have the address {mac} ({', '.join(link.name for link in cards)}): write interface instead of mac.", item=mac)
         there = ", ".join(f"{link.name} {link.hardware_mac}" for link in self if link.hardware_mac.strip("0:"))
         raise BadInput(f"There is no interface with the address {mac} on this host: there are {there}.", item=mac)
+
+    def with_mtus(self, mtus: t.Mapping[str, int]) -> Links:
+        """The same interfaces with other MTUs, by their names."""
+        return Links(dataclasses.replace(link, mtu=mtus.get(link.name, link.mtu)) for link in self)
 
     def upper(self, name: str) -> list[Link]:
         """What lies directly on an interface."""

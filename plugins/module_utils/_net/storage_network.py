@@ -87,6 +87,11 @@ class StorageNetworkLayer(Layer[States, NetworkWish]):
         untold = untold_changes(self.root) if wanted.parts else frozenset()
         return [step for part in wanted.parts for step in part.layer.plan(part.later(present[part.layer.name], expected, untold), part.wanted)]
 
+    def with_mtus(self, present: States, mtus: t.Mapping[str, int]) -> States:
+        """The state with other MTUs of interfaces: those that come back before anything else is done."""
+        links = present[self.links.name]
+        return {**present, self.links.name: dataclasses.replace(links, links=links.links.with_mtus(mtus))}
+
     def directions(self, present: States, wanted: NetworkWish) -> list[str]:
         """Which of raise, lower and other the host needs, whatever direction is carried out now."""
         found = self.links.directions(present[self.links.name])
@@ -154,6 +159,8 @@ class Transaction:
         """What a run would do. It waits for an earlier one that is not confirmed, since what that leaves behind is not known yet."""
         said = self.dead_man.settle(repair=False)
         present = self.layer.read()
+        if said:
+            present = self.layer.with_mtus(present, {entry["name"]: entry["mtu"] for entry in self.dead_man.armed().get("live", [])})
         steps = self.layer.plan(present, self.layer.wish)
         return Report(tuple(steps), present, (*said, *self.layer.foresee(present, self.layer.wish)))
 

@@ -188,6 +188,27 @@ def test_ports_of_a_bridge_are_raised_and_a_larger_one_stays():
     assert _live(plan_links(_state(links), _wishes({"interface": "br0", "mtu": 8000}))) == [("eth1", 1500, 8000), ("br0", 1500, 8000)]
 
 
+def test_the_state_at_boot_of_what_lies_below_counts_when_it_is_large_enough_now():
+    links = _links(_vlan("eth1.5", 3, "eth1", 9000), mtu=9100)
+    wishes = _wishes({"interface": "eth1.5", "mtu": 9000})
+    assert _boot(plan_links(_state(links, {"eth1.5": 9000}), wishes)) == [("eth1", None, 9000)]
+    assert plan_links(_state(links, {"eth1.5": 9000, "eth1": 9100}), wishes) == []
+    small = _links(_vlan("eth1.5", 3, "eth1", 1400))
+    assert plan_links(_state(small, {"eth1.5": 1400}), _wishes({"interface": "eth1.5", "mtu": 1400})) == [], "without a word an interface has 1500"
+
+
+def test_members_of_a_larger_bond_are_not_lowered_for_a_vlan_on_it():
+    bond = Link("bond0", 4, 9100, kind="bond", lower=("eth1",))
+    links = Links([_card("eth1", 2, 9100, master="bond0", max_mtu=9216), bond, Link("bond0.5", 5, 1500, kind="vlan", lower=("bond0",))])
+    assert _live(plan_links(_state(links), _wishes({"interface": "bond0.5", "mtu": 9000}))) == [("bond0.5", 1500, 9000)]
+
+
+def test_a_tap_is_raised_with_its_bridge_and_whoever_makes_it_sees_to_the_next_one():
+    links = Links([Link("tap0", 2, 1500, kind="tun", master="br0"), Link("br0", 3, 1500, kind="bridge", lower=("tap0",))])
+    steps = plan_links(_state(links), _wishes({"interface": "br0", "mtu": 9000}))
+    assert (_live(steps), _boot(steps)) == ([("tap0", 1500, 9000), ("br0", 1500, 9000)], [("br0", None, 9000)])
+
+
 # -- refusals
 
 

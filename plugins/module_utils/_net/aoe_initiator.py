@@ -284,7 +284,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorWish]]):
 
     def _load(self, step: Step) -> None:
         self.runner.run(["modprobe", "aoe", *step.arguments["options"]], item=step.item)
-        self._wait(lambda: (self.root / _NODES / "discover").exists())
+        self._wait((self.root / _NODES / "discover").exists)
 
     def _set_parameter(self, step: Step) -> None:
         self._write(self.root / _MODULE / "parameters" / step.arguments["name"], step.arguments["value"], step.item)

@@ -149,8 +149,10 @@ class ActionModule(ActionBase):
 
     def _explained(self, result: Results, options: t.Mapping[str, t.Any]) -> Results:
         """A module that died says nothing of what it leaves behind."""
-        if "error" not in result and str(result.get("msg", "")).startswith("MODULE FAILURE"):
-            result["msg"] = f"{result['msg']} What it had changed goes back by itself within {_seconds(options)} seconds."
+        if result.get("_ansible_parsed") is False:
+            result["msg"] = (
+                f"{result.get('msg')} The module ended before it answered: what it had changed goes back by itself within {_seconds(options)} seconds."
+            )
         return result
 
     @staticmethod

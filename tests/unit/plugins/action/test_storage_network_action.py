@@ -125,6 +125,6 @@ def test_a_refusal_is_handed_on_as_it_is(monkeypatch):
 
 
 def test_a_module_that_was_killed_says_that_the_change_goes_away(monkeypatch):
-    dead = {"failed": True, "msg": "MODULE FAILURE: No start of json char found"}
+    dead = {"failed": True, "_ansible_parsed": False, "rc": 137, "msg": "Module result deserialization failed: No start of json char found"}
     assert "goes back by itself within 60 seconds" in Controller(monkeypatch, [dead]).run()["msg"]
     assert "goes back by itself within 60 seconds" in Controller(monkeypatch, [BEGUN, dead]).run()["msg"]

@@ -123,6 +123,18 @@ class Machine:
         self.run(f"systemctl stop 'mtu-fault-*'; tc qdisc del dev {interface} clsact; ip link set dev {interface} up")
 
 
+def _descendants(pid: int) -> list[int]:
+    """A process and all that come from it: the workers of Ansible are in sessions of their own."""
+    parents = {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(place.parent.name)] = int(place.read_text().rpartition(")")[2].split()[1])
+    found = [pid]
+    for one in found:
+        found.extend(child for child, parent in parents.items() if parent == one)
+    return found
+
+
 def change(machine: Machine, interface: str, mtu: int, kill_after: float | None) -> int | None:
     """One call of the module; the exit status of Ansible, None if it was killed."""
     link = {"interface": interface, "mtu": mtu, "allow_management": True, "provider": "systemd_networkd"}
@@ -133,7 +145,9 @@ def change(machine: Machine, interface: str, mtu: int, kill_after: float | None)
     try:
         return process.wait(kill_after if kill_after is not None else 400)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        for pid in _descendants(process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         process.wait()
         return None
 
@@ -159,6 +173,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--host", default="node1")
     parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--faults", nargs="+", choices=FAULTS, default=list(FAULTS))
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     options = parser.parse_args()
     machine, dice = Machine(options.host), random.Random(options.seed)
@@ -169,7 +184,7 @@ def main() -> int:
             # A second time, so that the state at boot is there although nothing had to be changed now.
             change(machine, interface, 1500, None)
     failed = 0
-    faults = [FAULTS[number % len(FAULTS)] for number in range(options.count)]
+    faults = [options.faults[number % len(options.faults)] for number in range(options.count)]
     dice.shuffle(faults)
     for number, fault in enumerate(faults, 1):
         interface = dice.choice(sorted(MTUS))

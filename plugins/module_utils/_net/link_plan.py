@@ -47,7 +47,7 @@ class LinkState:
 def plan_links(present: LinkState, wishes: t.Sequence[LinkWish], direction: str = ALL) -> list[Step]:
     """Raised from the lowest interface up, then lowered from the highest down, then the state at boot in the same order.
 
-    :param direction: of the live changes, which of them are carried out now, with their state at boot.
+    :param direction: of the live changes, which of them are carried out now. The state at boot follows wherever the MTU is right now.
     :raises BadInput: for an MTU that an interface cannot have, or a state at boot that cannot be set.
     :raises Refused: for what would cut connections.
     """
@@ -58,7 +58,7 @@ def plan_links(present: LinkState, wishes: t.Sequence[LinkWish], direction: str 
     settled = [target for target in targets.values() if target not in ordered]
     chosen = [target for target in ordered if direction in (ALL, _way(present, target))]
     live = [_live_step(present, target) for target in chosen]
-    boot = [_boot_step(present, target) for target in [*chosen, *(settled if direction == ALL else [])]]
+    boot = [_boot_step(present, target) for target in [*chosen, *settled]]
     return [*live, *(step for step in boot if step is not None)]
 
 

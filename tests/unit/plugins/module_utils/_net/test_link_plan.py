@@ -155,8 +155,8 @@ def test_raising_comes_before_lowering_and_each_can_be_had_alone():
     wishes = _wishes({"interface": "eth2", "mtu": 1500}, {"interface": "eth1", "mtu": 9000}, {"interface": "eth3", "mtu": 8000})
     assert _live(plan_links(state, wishes)) == [("eth1", 1500, 9000), ("eth2", 9000, 1500)]
     assert directions(state, wishes) == ["raise", "lower", "other"]
-    assert [(step.item, step.attribute) for step in plan_links(state, wishes, "raise")] == [("eth1", "mtu"), ("eth1", "boot_mtu")]
-    assert [(step.item, step.attribute) for step in plan_links(state, wishes, "lower")] == [("eth2", "mtu"), ("eth2", "boot_mtu")]
+    assert [(step.item, step.attribute) for step in plan_links(state, wishes, "raise")] == [("eth1", "mtu"), ("eth1", "boot_mtu"), ("eth3", "boot_mtu")]
+    assert [(step.item, step.attribute) for step in plan_links(state, wishes, "lower")] == [("eth2", "mtu"), ("eth2", "boot_mtu"), ("eth3", "boot_mtu")]
 
 
 def test_what_is_as_wanted_needs_nothing():

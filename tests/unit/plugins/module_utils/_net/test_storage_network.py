@@ -119,6 +119,13 @@ def test_first_the_switch_then_the_mtus_and_at_boot_only_after_the_confirmation(
     assert (again.steps, len(host.started)) == ((), 1)
 
 
+def test_one_direction_alone_keeps_what_it_changed_at_boot_too(host):
+    host.transaction(VLAN, direction="raise").run("t1")
+    report = host.transaction(VLAN, direction="raise").confirm("t1")
+    assert [step.attribute for step in report.steps] == ["boot_mtu", "boot_mtu"]
+    assert host.transaction(VLAN).run("t2").steps == ()
+
+
 def test_without_a_second_call_it_is_one_run(host):
     report = host.transaction(VLAN).run()
     assert [step.attribute for step in report.steps] == ["mtu", "mtu", "boot_mtu", "boot_mtu"]

@@ -93,7 +93,15 @@ class Stack(Layers):
 Reader = t.Callable[[Devices, "Runner", Path, t.Sequence[str]], t.Iterable[t.Tuple[str, LayerFacts]]]
 
 #: Every layer that has something to say, in the order in which it shall be heard.
-READERS: tuple[Reader, ...] = (bottom.read_drives, block_caches.read, arrays.read_md, arrays.read_dm, bottom.read_memory, bottom.read_elsewhere, bottom.read_exports)
+READERS: tuple[Reader, ...] = (
+    bottom.read_drives,
+    block_caches.read,
+    arrays.read_md,
+    arrays.read_dm,
+    bottom.read_memory,
+    bottom.read_elsewhere,
+    bottom.read_exports,
+)
 
 
 def read_stack(runner: Runner, root: Path = Path("/"), protected: t.Sequence[str] = ()) -> Stack:

@@ -111,7 +111,7 @@ class _CachePlan:
         fast = fast_device.choose(self.present.ground, wanted, LAYER, taken=self.taken, check_empty=False)
         if fast.device is not None and fast.device.name == found.cache_name and not self._differences(found):
             self._take(fast)
-            return self._adjust(found, status, fast)
+            return [*self._adjust(found, status, fast), *fast_device.retire(self.present.ground, wanted, LAYER)]
         return self._rebuild(found, status)
 
     def _unhealthy(self, found: Attached, state: str, problem: str) -> list[Step]:
@@ -325,7 +325,9 @@ class _CachePlan:
         self._take(fast)
         old = self.record.cache_device if self.record is not None and not gone else ""
         left = [self._clear_step(old, readable=False, maybe=not self._known_on(old))] if old not in ("", fast.path) else []
-        return [*left, *fast.steps, *self._attach_steps(fast, layout, target, replaces=gone, new=not self._was_ours(fast, before))]
+        leaving = {before or ""} | ({self._resolve(old).name} if left and present.heads.get(old) is not None else set())
+        retired = fast_device.retire(present.ground, wanted, LAYER, leaving)
+        return [*left, *retired, *fast.steps, *self._attach_steps(fast, layout, target, replaces=gone, new=not self._was_ours(fast, before))]
 
     def _attach_steps(self, fast: FastDevice, layout: Layout, target: CacheTable, *, replaces: bool, new: bool) -> list[Step]:
         record = self._record(fast.path, layout, target)

@@ -98,6 +98,8 @@ def read_ground(
     # An array of two candidates is what the cache lies on, or would.
     above = {array.name: array.path for array in arrays.values() if array.members and set(array.members) <= set(names)}
     members = {member for name in above for member in arrays[name].members}
+    # A mirror that a cache has left, in a run that was killed.
+    above.update({array.name: array.path for array in arrays.values() if array.ours})
     wanted = {**{name: path for name, path in names.items() if name not in members}, **{name: f"/dev/{name}" for name in above}}
     findings = {name: examine(runner, path, root, sleep) for name, path in wanted.items() if name not in in_use}
     return Ground(devices, findings, arrays, mirror.machine_id(root))
@@ -216,6 +218,27 @@ def _as_blkid(uuid: str) -> str:
     """A UUID of mdadm as blkid writes it."""
     digits = uuid.replace(":", "")
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def retire(ground: Ground, wanted: WantedCache, layer: str, leaving: t.Container[str] = ()) -> list[Step]:
+    """The steps that take apart what an item's cache has left: mirrors of its name of other drives, that nothing is on.
+
+    :param leaving: kernel names of devices that the cache is on now, and is taken away from by the steps before.
+    """
+    names = set()
+    for path in wanted.cache_devices:
+        with contextlib.suppress(DeviceMissing):
+            names.add(ground.devices.resolve(path, wanted.name).name)
+    label = (mirror.PREFIX + wanted.name)[:31]
+    steps = []
+    for array in ground.arrays.values():
+        left = array.ours and array.label.split(":")[-1] == label and array.members and not set(array.members) <= names
+        if left and (array.name in leaving or _never_used(ground, array)):
+            members = [device for device in ground.devices if device.name in array.members]
+            paths = [device.stable_path or device.path for device in members]
+            action = f"Stop the mirror {label}, which the cache has left, and make {' and '.join(paths)} empty"
+            steps.append(Step(layer, wanted.name, "mirror", paths, None, action, "release_mirror", {"array": array.name, "members": paths}))
+    return steps
 
 
 def release(ground: Ground, wanted: WantedCache, layer: str) -> list[Step]:

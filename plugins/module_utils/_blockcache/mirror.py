@@ -95,6 +95,11 @@ def array_path(array: str) -> str:
     return f"/dev/disk/by-id/md-uuid-{array}"
 
 
+def _node(array: str) -> str:
+    """The device node that mdadm is told to make: another one for each array, since that of the cache's former mirror may still be there."""
+    return f"/dev/md/{PREFIX}{array[:8]}"
+
+
 def array_of(arrays: t.Mapping[str, Array], members: t.Iterable[BlockDevice]) -> Array | None:
     """The array that is made of exactly these devices, whoever made it."""
     names = {member.name for member in members}
@@ -131,7 +136,7 @@ class MirrorOperations:
                     item=step.item,
                 )
         # Every block of a cache is written before it is read, so the two need not be made equal first (mdadm(8), --assume-clean).
-        command = ["mdadm", "--create", f"/dev/md/{asked['label']}", "--run", "--level=1", "--raid-devices=2", "--metadata=1.2", "--assume-clean"]
+        command = ["mdadm", "--create", _node(asked["uuid"]), "--run", "--level=1", "--raid-devices=2", "--metadata=1.2", "--assume-clean"]
         command += ["--bitmap=internal", "--homehost=any", f"--name={asked['label']}", f"--uuid={asked['uuid']}", *asked["members"]]
         self.runner.run(command, item=step.item)
         self._await_path(step, array_path(asked["uuid"]))
@@ -139,7 +144,7 @@ class MirrorOperations:
     def _start_mirror(self, step: Step) -> None:
         """A mirror that was made and does not run, as after a kill between two steps. Arguments as of ``create_mirror``."""
         asked = step.arguments
-        self.runner.run(["mdadm", "--assemble", f"/dev/md/{asked['label']}", f"--uuid={asked['uuid']}", *asked["members"]], item=step.item)
+        self.runner.run(["mdadm", "--assemble", _node(asked["uuid"]), f"--uuid={asked['uuid']}", *asked["members"]], item=step.item)
         self._await_path(step, array_path(asked["uuid"]))
 
     def _release_mirror(self, step: Step) -> None:

@@ -149,6 +149,23 @@ def test_a_half_of_a_mirror_goes_to_no_other_and_nobody_is_told_to_wipe_it(check
     assert choose(host, dataclasses.replace(MIRRORED, cache_devices=(B, A)), check_empty=False).path == array().path
 
 
+def test_a_mirror_that_the_cache_has_left_is_taken_apart():
+    new = tuple(
+        BlockDevice(name=name, path=f"/dev/{name}", number=f"8:{number}", size=GIB, by_id=(f"/dev/disk/by-id/ata-{name}",), serial=name)
+        for name, number in (("sdd", 48), ("sde", 64))
+    )
+    wanted = dataclasses.replace(MIRRORED, cache_devices=tuple(disk.by_id[0] for disk in new))
+    idle, busy = ground(array(), disks=(*DISKS, *new), findings={"md127": Finding()}), ground(array(), disks=(*DISKS, *new))
+    (step,) = fast_device.retire(idle, wanted, "dm_cache")
+    assert (step.operation, dict(step.arguments)) == ("release_mirror", {"array": "md127", "members": [A, B]})
+    # What has not been looked at is in use, and goes only if the steps before free it.
+    assert fast_device.retire(busy, wanted, "dm_cache") == []
+    assert fast_device.retire(busy, wanted, "dm_cache", {"md127"}) == [step]
+    # The own mirror, and that of another cache, stay.
+    assert fast_device.retire(idle, MIRRORED, "dm_cache", {"md127"}) == []
+    assert fast_device.retire(idle, dataclasses.replace(wanted, name="mail"), "dm_cache", {"md127"}) == []
+
+
 def test_giving_back():
     assert fast_device.release(ground(array()), WANTED, "dm_cache") == []
     assert fast_device.release(ground(), MIRRORED, "dm_cache") == []

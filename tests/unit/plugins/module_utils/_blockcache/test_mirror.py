@@ -89,7 +89,7 @@ def test_what_a_mirror_will_hold_at_least(size, least):
 def test_making_a_mirror(host):
     host.operations._create_mirror(step(**ARGUMENTS))
     (command,) = mdadm(host)
-    assert command[:6] == ("mdadm", "--create", "/dev/md/cachefleet-images", "--run", "--level=1", "--raid-devices=2")
+    assert command[:6] == ("mdadm", "--create", f"/dev/md/cachefleet-{UUID[:8]}", "--run", "--level=1", "--raid-devices=2")
     assert f"--uuid={UUID}" in command
     assert command[-2:] == ("/dev/sdb", "/dev/sdc")
     host.operations._create_mirror(step(**ARGUMENTS))
@@ -105,7 +105,7 @@ def test_trap_a_member_that_is_no_longer_empty_is_not_taken(host):
 
 def test_starting_a_mirror_that_was_made(host):
     host.operations._start_mirror(step(**ARGUMENTS))
-    assert mdadm(host) == [("mdadm", "--assemble", "/dev/md/cachefleet-images", f"--uuid={UUID}", "/dev/sdb", "/dev/sdc")]
+    assert mdadm(host) == [("mdadm", "--assemble", f"/dev/md/cachefleet-{UUID[:8]}", f"--uuid={UUID}", "/dev/sdb", "/dev/sdc")]
 
 
 def test_trap_an_array_that_udev_does_not_show_is_a_failure(host):

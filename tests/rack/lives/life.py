@@ -205,8 +205,8 @@ class Life:
         raise WentWrong(f"{stage.name}: {text}{story}{evidence}")
 
     def _expect_nothing_left(self) -> None:
-        """Released devices are empty and unused: they could be taken again."""
-        for disk in self.cache.disks:
+        """Devices that the last stage released are empty and unused: they could be taken again."""
+        for disk in self.cache.stages()[-1].caches[0]["cache_devices"]:
             found = objections(disk)
             if found:
                 raise WentWrong(f"remove: {disk} was to be released and {found}")

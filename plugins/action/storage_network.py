@@ -60,10 +60,10 @@ class ActionModule(ActionBase):
         return self._joined(begun, confirmed, options)
 
     def _call(self, options: t.Mapping[str, t.Any], transaction: Results | None, variables: t.Mapping[str, t.Any]) -> Results:
-        arguments = {**options, "_transaction": transaction} if transaction else dict(options)
+        arguments = {**options, "transaction": transaction}
         result: Results = self._execute_module(module_name=_MODULE, module_args=arguments, task_vars=variables)
         if transaction:
-            (result.get("invocation") or {}).get("module_args", {}).pop("_transaction", None)
+            (result.get("invocation") or {}).get("module_args", {}).pop("transaction", None)
         return result
 
     def _confirm(self, options: t.Mapping[str, t.Any], token: str, variables: t.Mapping[str, t.Any]) -> Results:

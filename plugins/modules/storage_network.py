@@ -212,6 +212,22 @@ options:
       - Seconds after which the MTUs go back by themselves unless the host was reached over a new connection.
     type: int
     default: 60
+  transaction:
+    description:
+      - What the action plugin of this name asks the host for; it replaces whatever is written here.
+    type: dict
+    suboptions:
+      step:
+        description: Which part of a change this call is.
+        type: str
+        choices: [begin, prove, confirm, local]
+        required: true
+      token:
+        description: Which change it belongs to.
+        type: str
+      padding:
+        description: Data that only has to get through.
+        type: str
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -410,7 +426,7 @@ def argument_spec() -> dict[str, t.Any]:
         "aoe_protected_drives": {"type": "list", "elements": "str", "default": []},
         "direction": {"type": "str", "default": "all", "choices": ["all", "raise", "lower"]},
         "revert_after": {"type": "int", "default": 60},
-        "_transaction": {
+        "transaction": {
             "type": "dict",
             "options": {
                 "step": {"type": "str", "choices": ["begin", "prove", "confirm", "local"], "required": True},
@@ -441,7 +457,7 @@ def _wish(runner: Runner, params: t.Mapping[str, t.Any], step: str | None) -> Ne
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    asked = module.params["_transaction"] or {}
+    asked = module.params["transaction"] or {}
     step, token = asked.get("step"), asked.get("token")
     if step == "prove":
         module.exit_json(changed=False, padding=asked["padding"])

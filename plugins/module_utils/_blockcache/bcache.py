@@ -34,7 +34,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mir
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_signatures
 
 if t.TYPE_CHECKING:
@@ -81,7 +80,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[Present, t.Sequence[W
 
     def read(self) -> Present:
         """One ``udevadm`` and at most one ``dmsetup``; a device that is no part of a bcache yet costs a ``wipefs`` more."""
-        devices = read_devices(self.runner, self.root)
+        devices = self._settled_devices()
         registered = bcache_facts.read_registered(self.sysfs)
         in_use = {*registered.backings, *(name for cset in registered.sets.values() for name in cset.caches)}
         candidates = [path for item in self.wanted for path in (item.origin, *item.cache_devices)]

@@ -34,7 +34,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata
 
 if t.TYPE_CHECKING:
@@ -91,7 +90,7 @@ class DmCacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedDmCache]]):
 
     def read(self) -> Present:
         """Three dmsetup and a look at the block devices, whatever the number of caches; a device without a cache costs a wipefs more."""
-        devices = read_devices(self.runner, self.root)
+        devices = self._settled_devices()
         kernel = dm_cache_facts.read_kernel(self.runner, self.root)
         records, units = dm_cache_record.read_records(self.root)
         in_use = set()

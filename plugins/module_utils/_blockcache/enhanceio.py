@@ -39,7 +39,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
 #: Making a cache writes all of its metadata; changing one that is clean takes a moment.
 PATIENCE = 3600.0
@@ -87,7 +87,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[Present, t.Sequence[WantedEnhanceIO
         Only a cache device that no cache lies on costs a wipefs more, and is opened.
         """
         caches = self._settled()
-        devices = read_devices(self.runner, self.root)
+        devices = self._settled_devices()
         at_boot = {item.name: self._read_boot(item.name) for item in self.wanted}
         fast = [proc.find(devices, cache.config.fast) for cache in caches.values()]
         in_use = {device.name for device in fast if device is not None}

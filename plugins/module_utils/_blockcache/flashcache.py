@@ -43,7 +43,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -157,7 +157,7 @@ class FlashcacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedFlashcac
         """The devices, once no removal is under way: ``dmsetup remove`` of a run that was killed goes on in the kernel, out of sight."""
         waited = 0.0
         while True:
-            devices = read_devices(self.runner, self.root)
+            devices = self._settled_devices()
             running = flashcache_host.read_running(devices, self.runner, self.root)
             names = {name for name in (flashcache_host.name_behind(devices, path) for path in paths) if name}
             removing = {name for name in names if _held_by_nobody(devices, name)}

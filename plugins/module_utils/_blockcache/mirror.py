@@ -23,6 +23,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine, md_redundancy
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
@@ -34,6 +35,9 @@ PREFIX = "cachefleet-"
 _NAMESPACE = uuid.UUID("6f6c3e0e-7f3c-4f0b-9d0a-2b7a1c5d9e43")
 #: How long udev may take to name a new array, in seconds.
 _PATIENCE = 30.0
+#: How long an array may be in the making, and how often it is looked at, in seconds.
+_BIRTH = 8.0
+_LOOK = 0.5
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,20 @@ class MirrorOperations:
     runner: Runner
     root: Path
     sleep: t.Callable[[float], None]
+
+    def _settled_devices(self) -> Devices:
+        """Every block device, once no array is in the making: a run that was killed may have left mdadm at work, and udev a moment behind it.
+
+        An array that stays without a size or a name, as one that lacks members, is waited for in vain, for a few seconds.
+        """
+        waited = 0.0
+        while True:
+            devices = read_devices(self.runner, self.root)
+            begun = [device for device in devices if device.kind == "md" and device.slaves and not (device.size and device.properties.get("MD_UUID"))]
+            if not begun or waited >= _BIRTH:
+                return devices
+            self.sleep(_LOOK)
+            waited += _LOOK
 
     def _create_mirror(self, step: Step) -> None:
         """Arguments: ``members`` (two paths), ``uuid``, ``label``."""

@@ -51,7 +51,7 @@ class Controller:
         return {"rc": 0, "stdout": in_data.decode() if self.echo else "cut of"}
 
     def _execute(self, module_name, module_args, task_vars):
-        transaction = module_args.get("_transaction") or {}
+        transaction = module_args.get("transaction") or {}
         self.calls.append(transaction.get("step", "plain"))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
@@ -86,7 +86,7 @@ def test_a_change_is_confirmed_over_a_new_connection_after_large_packets(monkeyp
     assert result["actions"] == ["Raise", "Write"]
     assert result["diff"] == {"before": {"eth0": {"mtu": 1500, "boot_mtu": None}}, "after": {"eth0": {"mtu": 9000, "boot_mtu": 9000}}}
     assert "pending" not in result
-    assert "_transaction" not in result["invocation"]["module_args"]
+    assert "transaction" not in result["invocation"]["module_args"]
 
 
 @pytest.mark.parametrize("echo", [False, AnsibleError("no input")])

@@ -157,3 +157,26 @@ def test_a_mirror_is_not_taken_apart_under_what_somebody_else_has_on_it(host, he
     with pytest.raises(Refused, match=f"the mirror /dev/md127 {reason}.*so that it is not taken apart"):
         host.operations._release_mirror(step(array="md127", members=["/dev/sdb", "/dev/sdc"]))
     assert mdadm(host) == []
+
+
+def test_an_array_in_the_making_is_waited_for(monkeypatch):
+    birth = [
+        BlockDevice(name="md127", path="/dev/md127", number="9:127", kind="md", size=0, slaves=("sdb",)),
+        BlockDevice(name="md127", path="/dev/md127", number="9:127", kind="md", size=GIB, slaves=("sdb", "sdc")),
+        BlockDevice(name="md127", path="/dev/md127", number="9:127", kind="md", size=GIB, slaves=("sdb", "sdc"), properties={"MD_UUID": UUID}),
+    ]
+    seen, waits = [], []
+
+    def read(runner, root):
+        seen.append(birth[min(len(seen), len(birth) - 1)])
+        return Devices([seen[-1]])
+
+    monkeypatch.setattr(mirror, "read_devices", read)
+    maker = mirror.MirrorOperations()
+    maker.runner, maker.root, maker.sleep = None, None, waits.append
+    assert maker._settled_devices().get("md127") is birth[2]
+    assert len(waits) == 2
+    # One that never gets a name, because it lacks members, holds nothing up for ever.
+    del birth[2:], seen[:], waits[:]
+    assert maker._settled_devices().get("md127") is birth[1]
+    assert 0 < sum(waits) < 60

@@ -41,8 +41,12 @@ class Host:
             missing=("networkctl", "nmcli", "netplan"),
         )
         self.started = []
-        monkeypatch.setattr(dead_man.DeadMan, "_start", lambda switch, argv, token: self._start(switch, argv, token))
-        monkeypatch.setattr(dead_man_program, "_read", lambda name, attribute: self._read(name, attribute))
+
+        def start(switch, argv, token):
+            self._start(switch, argv, token)
+
+        monkeypatch.setattr(dead_man.DeadMan, "_start", start)
+        monkeypatch.setattr(dead_man_program, "_read", self._read)
         monkeypatch.setattr(dead_man_program, "_run", self._command)
         monkeypatch.setattr(dead_man_program.os, "listdir", lambda path: ["eth1", "eth1.5"] if path == "/sys/class/net" else os.listdir(path))
         monkeypatch.setattr(dead_man_program.time, "sleep", lambda seconds: None)

@@ -1,0 +1,122 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is true of both machines after their MTUs went up and down, and what the runs of the role did."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+_RECORD = Path(os.environ["CACHEFLEET_RECORD"])
+_MODULE = "cachefleet.storage.storage_network"
+#: The call of the role that only looks.
+_LOOK = "See what differs"
+
+
+@pytest.fixture
+def name(host):
+    return host.ansible.get_variables()["inventory_hostname"] if host.backend.NAME == "ansible" else host.check_output("hostname")
+
+
+def _runs(check):
+    runs = [json.loads(path.read_text()) for path in sorted(_RECORD.glob("*.json"))]
+    return [run["results"] for run in runs if (run["scenario"], run["playbook"], run["check"]) == ("network", "converge", check)]
+
+
+def _calls(results, name):
+    return [result for result in results if result["host"] == name and result["module"] == _MODULE]
+
+
+def _looked(result):
+    return result["task"].endswith(_LOOK)
+
+
+def _frames(mtu):
+    return json.loads((_RECORD / f"network-{mtu}.frames").read_text())
+
+
+def test_a_check_predicts_exactly_what_the_first_run_does(name):
+    (predicted,) = _calls(_runs(True)[0], name)
+    calls = _calls(_runs(False)[0], name)
+    done = [action for call in calls if not _looked(call) for action in call["actions"]]
+    assert predicted["changed"]
+    assert sorted(done) == sorted(predicted["actions"])
+    assert len(done) >= 2
+
+
+def test_a_second_run_changes_nothing_and_costs_one_call(name):
+    (call,) = _calls(_runs(False)[1], name)
+    assert (_looked(call), call["changed"], call["actions"], call["diff"]) == (True, False, [], {"before": {}, "after": {}})
+
+
+def test_targets_are_raised_before_initiators():
+    calls = [result for result in _runs(False)[0] if result["module"] == _MODULE and any("Raise the MTU" in action for action in result["actions"] or [])]
+    assert [call["host"] for call in calls if not _looked(call)] == ["node1", "node2"]
+
+
+def test_the_interface_has_the_mtu_now_as_a_boot_would_set_it(host):
+    # The last step before this set it to 1500 and had the tool of the interface do what it does at boot.
+    assert host.file("/sys/class/net/eth1/mtu").content_string.strip() == "8700"
+
+
+def test_the_boot_file_of_the_tool_that_configures_the_interface_has_the_mtu(host, name):
+    if name == "node1":
+        drop_in = host.file("/etc/systemd/network/20-storage.network.d/50-cachefleet-mtu.conf")
+        assert drop_in.mode == 0o644
+        assert "[Link]\nMTUBytes=8700\n" in drop_in.content_string
+    else:
+        # One line more, and every other byte as it was.
+        lines = host.file("/etc/network/interfaces").content_string.splitlines(keepends=True)
+        assert [line.strip() for line in lines].count("mtu 8700") == 1
+        before = host.file("/var/lib/cachefleet-network/interfaces.prepared").content_string
+        assert "".join(line for line in lines if line.strip() != "mtu 8700") == before
+
+
+def test_the_payload_is_two_blocks(host, name):
+    if name != "node2":
+        pytest.skip("this machine serves")
+    assert host.file("/sys/block/etherd!e7.1/payload").content_string.strip() == "8192"
+    assert host.file("/sys/block/etherd!e7.1/state").content_string.strip() == "up"
+
+
+def test_the_initiator_asks_on_one_interface_now_and_at_boot(host, name):
+    if name != "node2":
+        pytest.skip("this machine serves")
+    assert host.file("/sys/module/aoe/parameters/aoe_iflist").content_string.strip() == "eth1"
+    assert "options aoe aoe_iflist=eth1\n" in host.file("/etc/modprobe.d/cachefleet-aoe.conf").content_string
+    assert "aoe\n" in host.file("/etc/modules-load.d/cachefleet-aoe.conf").content_string
+
+
+def test_the_target_goes_past_the_page_cache_now_and_at_boot(host, name):
+    if name != "node1":
+        pytest.skip("this machine uses")
+    assert host.check_output("pgrep --count --full '^[^ ]*vblade .*-d'") == "1"
+    assert "options='-d" in host.file("/etc/vblade.conf.d/e7.1.eth1.conf").content_string
+
+
+def test_at_9000_requests_are_cut_and_at_8700_every_one_is_whole_blocks():
+    before, after = _frames(9000)["frames"], _frames(8700)["frames"]
+    # 17 sectors in a full frame: two blocks and a stub; 64 KiB are seven of them and one of nine.
+    assert before["whole_percent"] < 100
+    assert before["sectors"]["17"] > before["sectors"]["9"] > 0
+    assert after["whole_percent"] == 100
+    assert "17" not in after["sectors"]
+    assert before["dropped"] == after["dropped"] == 0
+
+
+def test_health_named_the_interface_and_both_mtus():
+    (finding,) = _frames(9000)["findings"]
+    assert all(word in finding["message"] for word in ("e7.1", "8704", "eth1 (MTU 9000)", "set the MTU 8700 on eth1"))
+    assert _frames(8700)["findings"] == []
+
+
+def test_the_management_interface_is_as_it_was_now_and_at_boot(host):
+    assert host.file("/sys/class/net/eth0/mtu").content_string.strip() == "1500"
+    assert not host.file("/etc/systemd/network/00-cachefleet-mtu-eth0.link").exists
+    assert not host.file("/var/lib/cachefleet.storage/storage_network/journal.json").exists

@@ -175,10 +175,13 @@ class MirrorOperations:
                 raise CommandFailed(
                     f"{step.item}: {completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=step.item, completed=completed
                 )
-        for path in asked["members"]:
-            if (self.root / path.lstrip("/")).exists():
-                # 2 of mdadm: no superblock is there, which is what is wanted.
-                self.runner.run(["mdadm", "--zero-superblock", path], ok=(0, 2), item=step.item)
+        there = [path for path in asked["members"] if (self.root / path.lstrip("/")).exists()]
+        for path in there:
+            # 2 of mdadm: no superblock is there, which is what is wanted.
+            self.runner.run(["mdadm", "--zero-superblock", path], ok=(0, 2), item=step.item)
+        if there:
+            # Until udev has looked, its database says that they are members.
+            self.runner.run(["udevadm", "trigger", "--action=change", "--settle", *there], ok=None, item=step.item)
 
     def _require_nothing_on(self, step: Step, path: str) -> None:
         """The cache of this item has gone by now: what is there is somebody else's, who may not even run."""

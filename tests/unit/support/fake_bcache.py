@@ -298,7 +298,7 @@ class FakeBcache:
         return os.path.basename(os.path.realpath(self.root / path.lstrip("/")))
 
     def _udevadm(self, words: list[str]) -> tuple[int, str, str]:
-        if words[0] == "settle":
+        if words[0] in ("settle", "trigger"):
             return 0, "", ""
         records = []
         for name, record in self.base_records.items():

@@ -13,7 +13,7 @@ import os
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm_cache as layer_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm_cache_record, flush
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm_cache_record, flush, mirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import DmCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache_wanted import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
@@ -31,7 +31,7 @@ ABSENT = {"state": "absent"}
 def _host(monkeypatch):
     # Nobody cuts the power of this machine, and there are thousands of them here.
     monkeypatch.setattr(os, "fsync", lambda handle: None)
-    monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: runner.devices())
+    monkeypatch.setattr(mirror, "read_devices", lambda runner, root: runner.devices())
 
 
 def layer_of(host, items):

@@ -325,7 +325,9 @@ class _CachePlan:
         self._take(fast)
         old = self.record.cache_device if self.record is not None and not gone else ""
         left = [self._clear_step(old, readable=False, maybe=not self._known_on(old))] if old not in ("", fast.path) else []
-        leaving = {before or ""} | ({self._resolve(old).name} if left and present.heads.get(old) is not None else set())
+        # A mirror that another cache of this host is known to lie on is not this one's to take apart.
+        freed = bool(left) and not self._known_on(old) and present.heads.get(old) is not None
+        leaving = {before or ""} | ({self._resolve(old).name} if freed else set())
         retired = fast_device.retire(present.ground, wanted, LAYER, leaving)
         return [*left, *retired, *fast.steps, *self._attach_steps(fast, layout, target, replaces=gone, new=not self._was_ours(fast, before))]
 

@@ -14,6 +14,7 @@ undone by a process that knows nothing of providers (:mod:`dead_man`).
 
 from __future__ import annotations
 
+import abc
 import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,7 +72,7 @@ def file_change(path: str, before: str, after: str, mode: int = 0o644) -> dict[s
     return {"path": path, "before": before, "after": after, "mode": mode}
 
 
-class Provider:
+class Provider(abc.ABC):
     """One tool that configures interfaces at boot.
 
     :param links: every interface of the host; what a file matches depends on all of them.
@@ -87,13 +88,13 @@ class Provider:
         self.links = links
         self.root = root
 
+    @abc.abstractmethod
     def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, BootPlace]:
         """The interfaces among ``wanted`` that this tool manages.
 
         :param insist: the user has named this provider; what it does not manage yet may get a place all the same.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def change(self, place: BootPlace, mtu: int) -> BootChange:
         """What sets another MTU; pure."""
-        raise NotImplementedError

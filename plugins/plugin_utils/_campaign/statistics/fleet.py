@@ -28,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
     Interval,
     check_shares,
     compare_in_blocks,
+    pooled_noise,
     verdict_of,
 )
 
@@ -87,10 +88,11 @@ def compare_fleet(
     sides = {host: (finite(one, f"{host}, baseline"), finite(other, f"{host}, candidate")) for host, (one, other) in by_host.items()}
     usable = {host: side for host, side in sides.items() if all(part.size and part.min() > 0 for part in side)}
     ratios = {host: float(np.median(other) / np.median(one)) for host, (one, other) in usable.items()}
-    overall = compare_in_blocks(usable.values(), higher_is_better=higher_is_better, practical=practical, confidence=confidence)
-    unit = "repeats"
-    if len(ratios) >= FEWEST_HOSTS:
-        unit, overall = "hosts", _over_hosts(np.array(list(ratios.values())), overall, higher_is_better, practical, confidence)
+    unit = "hosts" if len(ratios) >= FEWEST_HOSTS else "repeats"
+    if unit == "hosts":
+        overall = _over_hosts(np.array(list(ratios.values())), list(usable.values()), higher_is_better, practical, confidence)
+    else:
+        overall = compare_in_blocks(usable.values(), higher_is_better=higher_is_better, practical=practical, confidence=confidence)
     ordered = tuple(sorted((HostRatio(host, ratio) for host, ratio in ratios.items()), key=lambda one: (one.ratio, one.host)))
     higher, lower = sum(one.ratio > 1 for one in ordered), sum(one.ratio < 1 for one in ordered)
     return FleetComparison(
@@ -119,15 +121,21 @@ def signed_rank_interval(values: NDArray[t.Any], confidence: float) -> tuple[flo
     return float(np.median(means)), Interval(float(means[k - 1]), float(means[-k]), real)
 
 
-def _over_hosts(ratios: NDArray[t.Any], repeats: Comparison, higher_is_better: bool, practical: float, confidence: float) -> Comparison:
+def _over_hosts(
+    ratios: NDArray[t.Any], sides: t.Sequence[tuple[NDArray[t.Any], NDArray[t.Any]]], higher_is_better: bool, practical: float, confidence: float
+) -> Comparison:
     logs = np.log(ratios)
+    medians = math.exp(float(np.median(logs)))
+    repeats = sum(one.size for one, _other in sides), sum(other.size for _one, other in sides)
+    noise = pooled_noise([one for one, _other in sides]), pooled_noise([other for _one, other in sides])
     if 0.5**ratios.size > (1 - confidence) / 2:
-        reason = f"not enough hosts for an interval of {confidence:.1%}: {ratios.size}"
-        return Comparison("not_enough_repeats", reason, repeats.ratio_of_medians, repeats.ratio, None, None, repeats.repeats, repeats.noise)
+        return Comparison(
+            "not_enough_repeats", f"not enough hosts for an interval of {confidence:.1%}: {ratios.size}", medians, None, None, None, repeats, noise
+        )
     centre, interval = signed_rank_interval(logs, confidence)
     ratio, interval = math.exp(centre), Interval(math.exp(interval.low), math.exp(interval.high), interval.confidence)
     verdict, said = verdict_of(ratio, interval, higher_is_better=higher_is_better, practical=practical)
-    return Comparison(verdict, f"{ratios.size} hosts: {said}", math.exp(float(np.median(logs))), ratio, interval, _p(logs), repeats.repeats, repeats.noise)
+    return Comparison(verdict, f"{ratios.size} hosts: {said}", medians, ratio, interval, _p(logs), repeats, noise)
 
 
 def _p(logs: NDArray[t.Any]) -> float:

@@ -17,9 +17,12 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libra
 if t.TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+#: Larger ones were never measured, and their squares would not be numbers.
+LARGEST = 1e18
+
 
 def finite(values: ArrayLike, what: str, *, positive: bool = False) -> NDArray[t.Any]:
-    """One row of float64 of which every value is finite and not negative.
+    """One row of float64 of which every value is finite, not negative and at most 1e18.
 
     :param what: what the values are, for the message.
     :param positive: whether 0 is refused as well, as for what a logarithm is taken of.
@@ -31,9 +34,8 @@ def finite(values: ArrayLike, what: str, *, positive: bool = False) -> NDArray[t
         raise BadInput(f"{what}: every value must be a number.") from None
     if array.ndim != 1:
         raise BadInput(f"{what}: one row of numbers is expected, not {array.ndim} dimensions.")
-    wrong = np.flatnonzero(~np.isfinite(array) | (array < 0) | (positive & (array == 0)))
+    wrong = np.flatnonzero(~(array <= LARGEST) | (array < 0) | (positive & (array == 0)))
     if wrong.size:
-        raise BadInput(
-            f"{what}: number {wrong[0] + 1} is {array[wrong[0]]:g}, and {'only values above 0' if positive else 'only 0 and more'} can be counted with."
-        )
+        allowed = "above 0" if positive else "from 0"
+        raise BadInput(f"{what}: number {wrong[0] + 1} is {array[wrong[0]]:g}; it must be {allowed} and at most {LARGEST:g}.")
     return array

@@ -92,7 +92,7 @@ def levels_along(segments: t.Sequence[Segment]) -> NDArray[t.Any]:
 
 def misfit(series: NDArray[t.Any], fitted: NDArray[t.Any], noise: Noise, changes: int) -> float:
     """How badly a model describes a series: squares of what it leaves, and the penalty of each of its changes."""
-    return float(np.sum((series - fitted) ** 2)) / noise.long_run**2 + change_penalty(series.size) * changes
+    return float(np.sum(((series - fitted) / noise.long_run) ** 2)) + change_penalty(series.size) * changes
 
 
 def _surely_one_level(series: NDArray[t.Any], noise: Noise) -> bool:

@@ -168,10 +168,16 @@ def verdict_of(ratio: float, interval: Interval, *, higher_is_better: bool, prac
     return "undecided", f"{said}: {why}"
 
 
+def pooled_noise(sides: t.Sequence[NDArray[t.Any]]) -> float | None:
+    """Standard deviation by mean of repeats; of several hosts the median, since one noisy host is not a noisy fleet. ``None`` where nothing was repeated."""
+    known = [noise for noise in map(_noise, sides) if noise is not None]
+    return float(np.median(known)) if known else None
+
+
 def _compared(blocks: list[tuple[NDArray[t.Any], NDArray[t.Any]]], higher_is_better: bool, practical: float, confidence: float) -> Comparison:
     used = [(one, other) for one, other in blocks if one.size and other.size]
     repeats = sum(one.size for one, _other in used), sum(other.size for _one, other in used)
-    noise = _pooled_noise([one for one, _other in used]), _pooled_noise([other for _one, other in used])
+    noise = pooled_noise([one for one, _other in used]), pooled_noise([other for _one, other in used])
     if not used:
         return Comparison("not_comparable", "one side has no measurement", None, None, None, None, repeats, noise)
     if any((one == 0).any() or (other == 0).any() for one, other in used):
@@ -262,12 +268,6 @@ def _p_with_ties(blocks: t.Sequence[tuple[NDArray[t.Any], NDArray[t.Any]]]) -> f
 def _noise(values: NDArray[t.Any]) -> float | None:
     mean = float(values.mean()) if values.size else 0.0
     return float(values.std(ddof=1)) / mean if values.size > 1 and mean else None
-
-
-def _pooled_noise(sides: t.Sequence[NDArray[t.Any]]) -> float | None:
-    """Of several hosts the median: one noisy host is not a noisy fleet."""
-    known = [noise for noise in map(_noise, sides) if noise is not None]
-    return float(np.median(known)) if known else None
 
 
 def check_shares(practical: float, confidence: float) -> None:

@@ -84,7 +84,7 @@ def test_a_host_is_named_where_its_numbers_are_none():
         fleet.compare_fleet({"node7": ([1.0], [float("nan")])})
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.floats(0.5, 2.0).filter(lambda ratio: abs(ratio - 1) > 1e-6), min_size=6, max_size=9, unique_by=lambda ratio: round(abs(np.log(ratio)), 9)))
 def test_p_counts_every_choice_of_signs(ratios):
     ranks = scipy.stats.rankdata(np.abs(np.log(ratios)))
@@ -94,8 +94,8 @@ def test_p_counts_every_choice_of_signs(ratios):
     assert fleet.compare_fleet({f"node{n}": ([1.0], [ratio]) for n, ratio in enumerate(ratios)}).overall.p == pytest.approx(wanted)
 
 
-@settings(deadline=None)
-@given(st.lists(st.floats(-1, 1), min_size=6, max_size=10, unique=True))
+@settings(deadline=None, max_examples=10)
+@given(st.lists(st.floats(-1, 1), min_size=6, max_size=8, unique=True))
 def test_the_interval_has_the_confidence_it_says_by_every_choice_of_signs(values):
     """Of all choices of signs the centre 0 is outside of the interval in the share that is not the confidence."""
     sizes = np.abs(values) + np.arange(1, len(values) + 1) * 0.001
@@ -109,8 +109,8 @@ def test_intervals_over_hosts_hold_what_they_say():
     generator = np.random.default_rng(6)
     out = 0
     for _run in range(400):
-        interval = fleet.compare_fleet({f"node{n}": ([1.0], [ratio]) for n, ratio in enumerate(1.07 * generator.lognormal(0, 0.1, 8))}).overall.interval
-        out += not interval.low <= 1.07 <= interval.high
+        interval = fleet.signed_rank_interval(generator.normal(0.07, 0.1, 8), 0.95)[1]
+        out += not interval.low <= 0.07 <= interval.high
     # 96.1 %: 16 expected.
     assert interval.confidence == pytest.approx(0.961, abs=0.001)
     assert 2 <= out <= 35

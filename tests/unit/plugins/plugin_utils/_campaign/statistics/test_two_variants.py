@@ -147,7 +147,7 @@ def test_blocks_cancel_what_hosts_differ_in():
     found = tv.compare_in_blocks(blocks)
     assert found.verdict == "better"
     assert found.interval.low < 1.1 < found.interval.high
-    assert tv.compare(np.concatenate([one for one, _ in blocks]), np.concatenate([other for _, other in blocks])).verdict == "undecided"
+    assert tv.compare(*(np.concatenate(side) for side in zip(*blocks))).verdict == "undecided"
 
 
 def test_the_exact_p_of_blocks_counts_every_deal_in_each():

@@ -104,7 +104,7 @@ def test_single_spikes_are_counted_and_change_nothing(generator):
 
 def test_what_recovers_is_no_cliff(generator):
     levels = fall(300, 100, 10_000, 5_000)
-    levels[130:] = 10_000
+    levels[130:] = 9_500
     assert classify(noisy(generator, levels, variation=0.03)).kind == "step"
 
 

@@ -1,0 +1,281 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Two variants compared with the repeat as the unit: neither the second nor the I/O, which know of each other.
+
+Ratios are shifts of logarithms. The estimate is that of Hodges and Lehmann, the median of all ratios between a repeat of one
+and a repeat of the other; its interval and p come from the exact null distribution of the Mann-Whitney statistic. Repeats in
+blocks (hosts) are only compared within their block; the distribution is then that of the sum over blocks.
+"""
+
+from __future__ import annotations
+
+import math
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import scipy_stats
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import finite
+
+if t.TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+#: With three repeats on each side p cannot be under 0.10, with four it can be 0.029.
+FEWEST_REPEATS = 4
+
+#: A difference smaller than this share matters to nobody, however certain it is.
+PRACTICAL = 0.05
+
+CONFIDENCE = 0.95
+
+#: Repeats whose standard deviation is above this share of their mean are noisy.
+NOISE_GATE = 0.05
+
+#: Repeats that may be added to quieten a cell before it is called noisy.
+EXTRA_REPEATS = 5
+
+#: Above so many repeats on a side the null distribution is the normal one, from which it can no longer be told.
+_MOST_EXACT = 50
+
+#: The most ways to deal repeats to two sides that are all looked at where values are equal.
+_MOST_DEALS = 20_000
+
+VERDICTS = ("better", "worse", "same", "undecided", "not_enough_repeats", "not_comparable")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval of a ratio. ``confidence`` is what it really has: steps of an exact distribution are coarse."""
+
+    low: float
+    high: float
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A candidate against a baseline.
+
+    :param verdict: one of :data:`VERDICTS`.
+    :param reason: a sentence for the verdict.
+    :param ratio_of_medians: candidate by baseline; ``None`` if there is none.
+    :param ratio: the Hodges-Lehmann estimate of it; ``None`` too.
+    :param interval: of ``ratio``; ``None`` with too few repeats.
+    :param p: two-sided, exact; ``None`` with too few repeats.
+    :param repeats: of baseline and candidate.
+    :param noise: standard deviation by mean of both; ``None`` with fewer than two repeats.
+    """
+
+    verdict: str
+    reason: str
+    ratio_of_medians: float | None
+    ratio: float | None
+    interval: Interval | None
+    p: float | None
+    repeats: tuple[int, int]
+    noise: tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class NoiseGate:
+    """Whether repeats are quiet enough.
+
+    :param state: ``quiet``, ``repeat`` (measure ``more`` times), ``noisy`` (no repeats are left), ``too_few`` (the same, never measured twice).
+    :param noise: standard deviation by mean; ``None`` with fewer than two repeats or a mean of 0.
+    :param gate: the share it was held against, to be kept with the result.
+    """
+
+    state: str
+    noise: float | None
+    gate: float
+    more: int
+
+
+def compare(
+    baseline: ArrayLike, candidate: ArrayLike, *, higher_is_better: bool = True, practical: float = PRACTICAL, confidence: float = CONFIDENCE
+) -> Comparison:
+    """Two variants on one host.
+
+    :param baseline: one value (IOPS, bytes per second, ns) for each repeat, shape (m,); ``candidate``: shape (n,).
+    :param practical: share below which a difference does not matter.
+    :raises BadInput: for values that are no numbers, or negative, and for shares that are none.
+    """
+    return compare_in_blocks([(baseline, candidate)], higher_is_better=higher_is_better, practical=practical, confidence=confidence)
+
+
+def compare_in_blocks(
+    blocks: t.Iterable[tuple[ArrayLike, ArrayLike]], *, higher_is_better: bool = True, practical: float = PRACTICAL, confidence: float = CONFIDENCE
+) -> Comparison:
+    """Two variants on several hosts, each compared with itself only: what hosts differ in cancels out.
+
+    It speaks of these hosts, not of others like them, and assumes that the ratio is the same on all.
+
+    :param blocks: baseline and candidate of each host.
+    :raises BadInput: for values that are no numbers, or negative.
+    """
+    check_shares(practical, confidence)
+    return _compared([(finite(one, "baseline"), finite(other, "candidate")) for one, other in blocks], higher_is_better, practical, confidence)
+
+
+def noise_gate(repeats: ArrayLike, *, gate: float = NOISE_GATE, planned: int = FEWEST_REPEATS, extra: int = EXTRA_REPEATS) -> NoiseGate:
+    """Whether a cell was repeated often enough for its noise.
+
+    :param repeats: one value for each repeat that was measured; those that failed are no noise and not in it.
+    :param planned: repeats that are measured in any case.
+    :param extra: repeats that may be added to them.
+    :raises BadInput: for values that are no numbers, or negative.
+    """
+    values = finite(repeats, "repeats")
+    noise = _noise(values)
+    left = max(planned + extra - values.size, 0)
+    if noise is not None and noise <= gate and values.size >= planned:
+        return NoiseGate("quiet", noise, gate, 0)
+    if left:
+        return NoiseGate("repeat", noise, gate, max(planned - values.size, 1))
+    return NoiseGate("too_few" if noise is None else "noisy", noise, gate, 0)
+
+
+def interval_and_p(blocks: t.Sequence[tuple[NDArray[t.Any], NDArray[t.Any]]], confidence: float) -> tuple[Interval | None, float]:
+    """Exact interval of the ratio, and exact p of its being 1; no interval if no interval has that confidence.
+
+    :param blocks: values above 0, baseline and candidate of each block.
+    """
+    null = _null([(one.size, other.size) for one, other in blocks])
+    ratios = pairwise_ratios(blocks)
+    return _interval(ratios, null, confidence), _p(blocks, ratios, null)
+
+
+def pairwise_ratios(blocks: t.Iterable[tuple[NDArray[t.Any], NDArray[t.Any]]]) -> NDArray[t.Any]:
+    """Every repeat of the candidate by every one of the baseline of the same block, ascending."""
+    return np.sort(np.concatenate([np.divide.outer(other, one).ravel() for one, other in blocks]))
+
+
+def verdict_of(ratio: float, interval: Interval, *, higher_is_better: bool, practical: float) -> tuple[str, str]:
+    """What a ratio with an interval says, and why: certain and large enough, or certainly small, or neither."""
+    said = f"ratio {ratio:.3f}, {interval.confidence:.1%} between {interval.low:.3f} and {interval.high:.3f}"
+    differs = interval.low > 1 or interval.high < 1
+    if differs and (ratio >= 1 + practical or ratio <= 1 - practical):
+        return ("better" if (ratio > 1) == higher_is_better else "worse"), said
+    if interval.low > 1 - practical and interval.high < 1 + practical:
+        return "same", f"{said}: less than {practical:.0%} apart"
+    why = f"a difference of at least {practical:.0%} is neither shown nor excluded" if differs else "no difference is shown, and none excluded"
+    return "undecided", f"{said}: {why}"
+
+
+def pooled_noise(sides: t.Sequence[NDArray[t.Any]]) -> float | None:
+    """Standard deviation by mean of repeats; of several hosts the median, since one noisy host is not a noisy fleet. ``None`` where nothing was repeated."""
+    known = [noise for noise in map(_noise, sides) if noise is not None]
+    return float(np.median(known)) if known else None
+
+
+def _compared(blocks: list[tuple[NDArray[t.Any], NDArray[t.Any]]], higher_is_better: bool, practical: float, confidence: float) -> Comparison:
+    used = [(one, other) for one, other in blocks if one.size and other.size]
+    repeats = sum(one.size for one, _other in used), sum(other.size for _one, other in used)
+    noise = pooled_noise([one for one, _other in used]), pooled_noise([other for _one, other in used])
+    if not used:
+        return Comparison("not_comparable", "one side has no measurement", None, None, None, None, repeats, noise)
+    if any((one == 0).any() or (other == 0).any() for one, other in used):
+        return Comparison("not_comparable", "a repeat measured 0, of which there is no ratio", None, None, None, None, repeats, noise)
+    ratios = pairwise_ratios(used)
+    ratio = math.exp(float(np.median(np.log(ratios))))
+    medians = math.exp(float(np.median([math.log(np.median(other) / np.median(one)) for one, other in used])))
+    fewest = min(min(one.size, other.size) for one, other in used)
+    if fewest < FEWEST_REPEATS:
+        reason = f"not enough repeats: {fewest} on a side, at least {FEWEST_REPEATS} are needed to claim anything"
+        return Comparison("not_enough_repeats", reason, medians, ratio, None, None, repeats, noise)
+    interval, p = interval_and_p(used, confidence)
+    if interval is None:
+        reason = f"not enough repeats for an interval of {confidence:.1%}"
+        return Comparison("not_enough_repeats", reason, medians, ratio, None, p, repeats, noise)
+    verdict, reason = verdict_of(ratio, interval, higher_is_better=higher_is_better, practical=practical)
+    return Comparison(verdict, reason, medians, ratio, interval, p, repeats, noise)
+
+
+def _null(sizes: t.Sequence[tuple[int, int]]) -> NDArray[t.Any]:
+    """Probability of each value 0, 1, … of the Mann-Whitney statistic, summed over blocks, if the variants do not differ."""
+    null = np.ones(1)
+    for one, other in sizes:
+        null = np.convolve(null, _null_of_one(one, other))
+    return null
+
+
+def _null_of_one(one: int, other: int) -> NDArray[t.Any]:
+    """The generating function is the Gaussian binomial coefficient, here as a product of (1 - q^(other + i)) / (1 - q^i), i = 1…one
+    (Mann and Whitney 1947), divided by the number of deals as it grows so that nothing overflows."""
+    if max(one, other) > _MOST_EXACT:
+        return _normal_null(one, other)
+    counts = np.zeros(one * other + 1)
+    counts[0] = 1.0
+    for i in range(1, one + 1):
+        if other + i < counts.size:
+            counts[other + i :] -= counts[: -(other + i)].copy()
+        # Dividing by 1 - q^i adds to each coefficient the one i places before it.
+        for rest in range(i):
+            counts[rest::i] = np.cumsum(counts[rest::i])
+        counts *= i / (other + i)
+    return counts
+
+
+def _normal_null(one: int, other: int) -> NDArray[t.Any]:
+    width = math.sqrt(one * other * (one + other + 1) / 12)
+    edges = np.arange(one * other + 2) - 0.5 - one * other / 2
+    null = np.diff(scipy_stats.norm.cdf(edges / width))
+    return null / null.sum()
+
+
+def _interval(ratios: NDArray[t.Any], null: NDArray[t.Any], confidence: float) -> Interval | None:
+    """The k-th ratio from both ends, with the largest k at which the tails are small enough (Lehmann 1963)."""
+    tails = np.cumsum(null)
+    k = int(np.searchsorted(tails, (1 - confidence) / 2 * (1 + 1e-12), side="right"))
+    if k == 0:
+        return None
+    return Interval(float(ratios[k - 1]), float(ratios[-k]), float(1 - 2 * tails[k - 1]))
+
+
+def _p(blocks: t.Sequence[tuple[NDArray[t.Any], NDArray[t.Any]]], ratios: NDArray[t.Any], null: NDArray[t.Any]) -> float:
+    if _has_ties(blocks):
+        return _p_with_ties(blocks)
+    larger = int((ratios > 1).sum())
+    tail = float(null[: min(larger, ratios.size - larger) + 1].sum())
+    return min(1.0, 2 * tail)
+
+
+def _has_ties(blocks: t.Sequence[tuple[NDArray[t.Any], NDArray[t.Any]]]) -> bool:
+    return any(np.unique(np.concatenate(block)).size < block[0].size + block[1].size for block in blocks)
+
+
+def _p_with_ties(blocks: t.Sequence[tuple[NDArray[t.Any], NDArray[t.Any]]]) -> float:
+    """Every deal of the values is looked at as long as they are few, else many are drawn; several blocks: the normal approximation."""
+    if len(blocks) == 1:
+        one, other = blocks[0]
+        method = scipy_stats.PermutationMethod(n_resamples=_MOST_DEALS, rng=np.random.default_rng(0))
+        return float(scipy_stats.mannwhitneyu(one, other, method=method).pvalue)
+    shift = variance = 0.0
+    for one, other in blocks:
+        ranks = scipy_stats.rankdata(np.concatenate((one, other)))
+        total = ranks.size
+        shift += float(ranks[one.size :].sum()) - other.size * (total + 1) / 2
+        variance += one.size * other.size * float(np.var(ranks)) / (total - 1)
+    return float(2 * scipy_stats.norm.sf(max(abs(shift) - 0.5, 0.0) / math.sqrt(variance))) if variance else 1.0
+
+
+def _noise(values: NDArray[t.Any]) -> float | None:
+    mean = float(values.mean()) if values.size else 0.0
+    return float(values.std(ddof=1)) / mean if values.size > 1 and mean else None
+
+
+def check_shares(practical: float, confidence: float) -> None:
+    """Whether thresholds can be meant.
+
+    :raises BadInput: naming the one that cannot.
+    """
+    if not 0 <= practical < 1:
+        raise BadInput(f"A practical threshold of {practical} is no share from 0 to 1.")
+    if not 0.5 <= confidence < 1:
+        raise BadInput(f"A confidence of {confidence} is no share from 0.5 to 1.")

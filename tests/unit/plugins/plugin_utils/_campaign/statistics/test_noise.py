@@ -1,0 +1,43 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.noise import block_means, inflation, noise_of
+from ansible_collections.cachefleet.storage.tests.unit.support.series import autoregressive
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+def test_sigma_memory_and_the_noise_of_a_mean(rho):
+    found = noise_of(autoregressive(np.random.default_rng(7), 20_000, sigma=2.0, rho=rho), 0.0)
+    assert found.rho == pytest.approx(rho, abs=0.05)
+    assert found.sigma == pytest.approx(2.0, rel=0.15)
+    assert 0.95 <= found.long_run / (2.0 * inflation(rho)) <= 1.35
+
+
+def test_steps_are_no_noise():
+    noise = autoregressive(np.random.default_rng(8), 2000, sigma=1.0)
+    steps = np.where(np.arange(2000) % 400 < 200, 0.0, 50.0)
+    assert noise_of(noise + steps, 0.0).sigma == pytest.approx(1.0, rel=0.1)
+
+
+def test_a_long_memory_below_white_noise_is_seen_in_averages():
+    generator = np.random.default_rng(9)
+    slow = autoregressive(generator, 5000, sigma=1.0, rho=0.9)
+    found = noise_of(slow + generator.standard_normal(5000), 0.0)
+    # By its neighbours alone a mean would scatter as 2 at most; it does as the root of 1 + 19.
+    assert 3.0 <= found.long_run <= 7.0
+
+
+def test_a_series_that_never_changes_has_the_least_noise_believed():
+    found = noise_of(np.full(100, 5.0), 0.25)
+    assert (found.sigma, found.rho, found.long_run) == (0.25, 0.0, 0.25)
+
+
+def test_averages_leave_out_a_rest():
+    assert block_means(np.array([1.0, 3.0, 5.0, 7.0, 100.0]), 2).tolist() == [2.0, 6.0]

@@ -1,0 +1,123 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram as bins_of_fio
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import compare
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics import percentiles as ps
+
+BINS = st.dictionaries(st.integers(0, 10**10), st.integers(0, 10**6), max_size=40)
+PERCENTS = [0.0, 1.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.9999, 100.0]
+
+
+@settings(deadline=None)
+@given(BINS.filter(lambda bins: any(bins.values())))
+def test_percentiles_are_those_of_the_rule_of_fio(bins):
+    bins = {value: count for value, count in bins.items() if count}
+    assert ps.percentile_values(ps.histogram(bins), PERCENTS) == tuple(bins_of_fio.percentile(bins, percent) for percent in PERCENTS)
+
+
+def test_the_bin_that_reaches_the_share_exactly_counts():
+    assert ps.percentile_values(ps.histogram({100: 90, 200: 9, 300: 1}), (90.0, 99.0, 99.5)) == (100, 200, 300)
+
+
+@settings(deadline=None)
+@given(st.lists(BINS, max_size=6))
+def test_merging_is_adding_in_any_order(parts):
+    whole = ps.merged(map(ps.histogram, parts))
+    again = ps.merged([ps.merged(map(ps.histogram, parts[1:])), *map(ps.histogram, parts[:1])])
+    wanted = {value: count for value, count in bins_of_fio.merge(parts).items() if count}
+    assert dict(zip(whole.durations.tolist(), whole.counts.tolist())) == wanted
+    assert dict(zip(again.durations.tolist(), again.counts.tolist())) == wanted
+
+
+def test_every_percentile_in_the_samples_comes_out_of_its_bins(shared_samples):
+    compared = 0
+    for path in sorted((shared_samples / "fio").glob("v*/*.json")):
+        for values in _latencies(path.read_text(errors="replace")):
+            wanted = {float(key): value for key, value in values["percentile"].items() if float(key) > 0}
+            of = ps.histogram({int(duration): count for duration, count in values["bins"].items()})
+            assert ps.percentile_values(of, list(wanted)) == tuple(wanted.values()), path.name
+            compared += len(wanted)
+    assert compared >= 600
+
+
+def test_ten_hosts_of_which_one_is_slow():
+    hosts = {f"node{number}": ps.histogram({100_000: 20_000}) for number in range(9)}
+    hosts["slow"] = ps.histogram({10_000_000: 20_000})
+    p50, p99 = ps.over_hosts(hosts, (50.0, 99.0))
+    assert (p50.merged.value, p99.merged.value) == (100_000, 10_000_000)
+    assert p99.highest == ("slow", 10_000_000)
+    assert p99.lowest[1] == 100_000
+    assert (p99.hosts, p99.of) == (10, 10)
+
+
+def test_a_percentile_with_too_few_samples_is_hidden():
+    few = ps.histogram({1000: 1521})
+    (p99,) = ps.percentiles(few, (99.0,))
+    assert (p99.value, p99.samples, p99.needed) == (None, 1521, 1522)
+    (p99,) = ps.percentiles(ps.histogram({1000: 1522}), (99.0,))
+    assert p99.value == 1000
+    # Two hosts that know nothing alone know it together.
+    (both,) = ps.over_hosts({"a": few, "b": few}, (99.0,))
+    assert (both.merged.value, both.hosts, both.lowest) == (1000, 0, None)
+
+
+def test_as_many_samples_as_the_table_in_the_terminal_asks_for():
+    assert {name: ps.samples_needed(float(name[1:])) for name in compare.ENOUGH} == compare.ENOUGH
+
+
+def test_nothing_measured_is_no_number():
+    assert [one.value for one in ps.percentiles(ps.merged([]))] == [None] * len(ps.PERCENTS)
+    with pytest.raises(BadInput, match="empty"):
+        ps.percentile_values(ps.merged([]), (50.0,))
+
+
+def test_what_cannot_be_a_histogram_or_a_percent():
+    with pytest.raises(BadInput, match="negative"):
+        ps.histogram({5: -1})
+    with pytest.raises(BadInput, match="100"):
+        ps.percentile_values(ps.histogram({5: 1}), (101.0,))
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.floats(1, 1e6), min_size=1, max_size=8), min_size=1, max_size=5))
+def test_moments_are_pooled_exactly(parts):
+    def moments(values):
+        return ps.Moments(len(values), min(values), max(values), float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)
+
+    whole = moments([value for part in parts for value in part])
+    found = ps.pooled(map(moments, parts))
+    assert (found.count, found.lowest, found.highest) == (whole.count, whole.lowest, whole.highest)
+    assert found.mean == pytest.approx(whole.mean, rel=1e-9)
+    assert found.deviation == pytest.approx(whole.deviation, rel=1e-6, abs=1e-4)
+    assert ps.pooled([]) is None
+
+
+def _latencies(text):
+    decoder = json.JSONDecoder()
+    for match in re.finditer(r"^\{", text, re.MULTILINE):
+        try:
+            found, _end = decoder.raw_decode(text, match.start())
+        except ValueError:
+            continue
+        yield from _with_bins(found)
+
+
+def _with_bins(value):
+    if isinstance(value, dict) and value.get("bins") and "percentile" in value:
+        yield value
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _with_bins(child)

@@ -1,0 +1,52 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import libraries
+
+STATISTICS = "ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics"
+MODULES = ("changes", "fleet", "limit", "noise", "numbers", "oscillation", "outliers", "percentiles", "segments", "series", "steady", "two_variants")
+
+
+def test_a_missing_library_is_one_sentence_with_the_command_that_installs_it():
+    missing = libraries.Library("no_such_library.part", "Drawing")
+    with pytest.raises(libraries.LibraryMissing) as caught:
+        missing.plot()
+    assert caught.value.as_result() == {
+        "msg": "Drawing needs the Python library no_such_library on the controller, and it cannot be imported (No module named 'no_such_library'): "
+        f"run '{sys.executable} -m pip install no_such_library'.",
+        "error": "library_missing",
+        "item": "no_such_library",
+    }
+
+
+def test_one_command_installs_all_that_is_missing(monkeypatch):
+    monkeypatch.setattr(libraries.importlib.util, "find_spec", lambda name: None if name in ("numpy", "scipy") else object())
+    with pytest.raises(libraries.LibraryMissing, match="-m pip install no_such_library numpy scipy'"):
+        libraries.Library("no_such_library", "Drawing").plot()
+
+
+def test_a_name_that_a_library_does_not_have_is_no_missing_library():
+    with pytest.raises(AttributeError):
+        libraries.numpy.no_such_function()
+
+
+def test_looking_at_one_imports_nothing():
+    assert not hasattr(libraries.Library("no_such_library", "Drawing"), "__wrapped__")
+
+
+def test_the_whole_package_is_imported_without_any_library():
+    """As ansible-test does, and as a controller without statistics does."""
+    script = "import sys\n" + "".join(f"sys.modules[{name!r}] = None\n" for name in ("numpy", "scipy", "ruptures"))
+    script += "".join(f"import {STATISTICS}.{name}\n" for name in MODULES)
+    script += f"from {STATISTICS}.series import classify\ntry:\n    classify([1.0] * 20)\nexcept Exception as error:\n    print(error)\n"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "Statistics of results needs the Python library numpy on the controller" in done.stdout, done.stderr

@@ -105,5 +105,7 @@ class ActionModule(ActionBase):
             said = answer.stdout or answer.stderr
         bounds = together(exchanges)
         if bounds is None:
-            raise ClockUnknown(f"{host} does not say what time it has: date +%s.%N answers '{plain(said, 80)}'. Set fio_benchmark_synchronise to false.", item=host)
+            raise ClockUnknown(
+                f"{host} does not say what time it has: date +%s.%N answers '{plain(said, 80)}'. Set fio_benchmark_synchronise to false.", item=host
+            )
         return decide(bounds, synchronised=options["synchronised"])

@@ -31,8 +31,7 @@ _START = re.compile(r"^CLOCK ([0-9.]+) ([0-9]+)$")
 
 #: What is asked of a host. The last thing it does is to look at its clock. Field 22 is counted behind the name, which may hold blanks.
 _SCRIPT = (
-    "read -r s < /proc/$$/stat; read -r u x < /proc/uptime; s=${s##*) }; set -- $s; shift 19 2>/dev/null; "
-    'printf "CLOCK %s %s\\n" "$u" "$1"; exec date +%s.%N'
+    'read -r s < /proc/$$/stat; read -r u x < /proc/uptime; s=${s##*) }; set -- $s; shift 19 2>/dev/null; printf "CLOCK %s %s\\n" "$u" "$1"; exec date +%s.%N'
 )
 
 

@@ -211,7 +211,9 @@ def test_a_runner_that_never_says_anything_sensible_is_given_up(monkeypatch, sai
 
 
 def test_what_a_host_says_is_numbers_and_clean_text_or_nothing():
-    found = runner_status.read_status(status("measuring", iops="many", bandwidth=float("inf"), latency_ms=-1, cell="a\x1b]0;x\x07b", step=True, until=5, repeat=1e400))
+    found = runner_status.read_status(
+        status("measuring", iops="many", bandwidth=float("inf"), latency_ms=-1, cell="a\x1b]0;x\x07b", step=True, until=5, repeat=1e400)
+    )
     assert (found.iops, found.bandwidth, found.latency_ms, found.cell, found.step, found.until, found.repeat) == (None, None, None, "ab", 0, None, None)
 
 

@@ -51,8 +51,8 @@ options:
     default: ""
   cells:
     description:
-      - What the current host shall measure, as the filter P(cachefleet.storage.fio_cells#filter) gives it. C(name),
-        C(repeat), C(target) and C(job) of each entry are used.
+      - What the current host shall measure, as the filter P(cachefleet.storage.fio_plan#filter) gives it in its steps.
+        C(name), C(repeat), C(target) and C(job) of each entry are used.
     type: list
     elements: dict
     default: []

@@ -73,8 +73,9 @@ class _Follower:
                 self.answered = time.monotonic()
                 if found is not None:
                     return found
-            if self.options["turn"] and time.monotonic() - self.began >= self.options["turn"]:
-                return self._result(self.status.state if self.status else "starting", "")
+            limits = [seconds for seconds in (self.options["turn"], self.options["limit"]) if seconds > 0]
+            if limits and time.monotonic() - self.began >= min(limits):
+                return self._result(self.status.state if self.status else "starting", self.status.message if self.status else "")
             time.sleep(self._pause())
 
     def _pause(self) -> float:

@@ -57,6 +57,10 @@ options:
     description: Return after so many seconds in any case, so that other hosts have their turn. V(0) is no limit.
     type: float
     default: 0
+  limit:
+    description: Seconds after which the host is given up, with RV(ended=false). Its runner goes on. V(0) is no limit.
+    type: float
+    default: 0
 seealso:
   - module: cachefleet.storage.fio_runner
   - module: cachefleet.storage.release_runner
@@ -117,6 +121,7 @@ def argument_spec() -> dict[str, t.Any]:
         "interval": {"type": "float", "default": 15},
         "patience": {"type": "int", "default": 900},
         "turn": {"type": "float", "default": 0},
+        "limit": {"type": "float", "default": 0},
     }
 
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, compare, store, table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.window import Series, Span, common, read_series
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import summary
 
@@ -286,3 +286,15 @@ def test_reads_and_writes_of_one_job_are_added_apart(folder):
     for host in "ab":
         put(folder, host, end=T0 + 60, summary=numbers)
     assert {one.direction: one.iops for one in sums(folder)} == {"read": 100, "write": 200}
+
+
+def test_the_report_has_a_line_for_all_hosts_and_says_how_far_apart_they_were(folder):
+    put(folder, "a", rates=[100] * 60, error=0.002)
+    put(folder, "b", rates=[200] * 60, start=T0 + 0.020, error=0.003)
+    campaign = store.load_campaign(folder / "c")
+    moments = aggregate.together(campaign)
+    text = table.render(campaign, [*compare.rows_of(campaign), *aggregate.rows_of(moments)], [], None, aggregate.notes_of(moments))
+    [line] = [line for line in text.splitlines() if line.startswith("all 2 hosts")]
+    assert line.split()[3:6] == ["v", "w", "300"]
+    assert "The starts were at most 20 ms apart (known to 5 ms), the ends 0.0 s." in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 120 + len(str(folder))

@@ -26,6 +26,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 
 _COUNTERS = ("read_hits", "read_misses", "write_hits", "write_misses", "bypassed_reads", "bypassed_writes")
+#: Commands that are kept for a message.
+_REMEMBERED = 50
 _DM_TARGETS = frozenset({"cache", "writecache"})
 
 
@@ -64,6 +66,8 @@ class CacheSamples:
                 found += reader(chosen)
             except (StorageError, OSError, ValueError):
                 continue
+        # A runner lives for hours, and what it asked long ago interests nobody.
+        del self.runner.history[:-_REMEMBERED]
         return found
 
     def rows(self, names: t.Collection[str]) -> list[str]:

@@ -44,16 +44,17 @@ def check_fio(cells: t.Sequence[Cell], host: Host) -> Fio:
     return Fio(version, versions.read_abilities(host.runner, version))
 
 
-def guard_all(cells: t.Sequence[Cell], host: Host, devices: Devices) -> dict[CellKey, TargetFacts]:
+def guard_all(cells: t.Sequence[Cell], host: Host, devices: Devices, created: t.Container[str] = ()) -> dict[CellKey, TargetFacts]:
     """Facts of every target; all refusals of a host are told at once.
 
+    :param created: files that an earlier part of this very campaign has made.
     :raises StorageError: the refusal of the first target, with the others behind it.
     """
     known: dict[tuple[guard.Target, bool], TargetFacts] = {}
     refusals: list[StorageError] = []
     for target, writing in dict.fromkeys((cell.target, cell.job.writes) for cell in cells):
         try:
-            facts = guard.examine(devices, target, host.runner, host.root, writing=writing)
+            facts = guard.examine(devices, target, host.runner, host.root, writing=writing, created=created)
             guard.require(facts, writing=writing)
         except StorageError as error:
             refusals.append(error)

@@ -193,12 +193,15 @@ def _read_step(variant: str, row: t.Any, number: int, segment: int) -> Step:
         done={str(key): str(value) for key, value in done.items()},
     )
     # What is refused of a derived cell is refused now.
-    for edge in _edges(step):
-        edge.cell.key  # noqa: B018 - reading it has checked it
+    edges(step)
     return step
 
 
-def _edges(step: Step) -> list[Asked]:
+def edges(step: Step) -> list[Asked]:
+    """The outermost of the cells that are derived from the one of a search or of rounds; none of ordinary cells.
+
+    :raises BadInput: if such a cell cannot be meant.
+    """
     if step.search is not None:
         return [probe(step, step.search.first), probe(step, step.search.last)]
     return [round_of(step, step.rounds.most)] if step.rounds is not None else []

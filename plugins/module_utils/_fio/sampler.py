@@ -147,7 +147,7 @@ def read_cpu(root: Path = Path("/")) -> tuple[int, int]:
 class Watched:
     """One cell that is being measured.
 
-    :param top: kernel name of the target itself, or nothing for a file.
+    :param top: kernel name of the target itself, for a file of the device that its file system is on.
     :param names: kernel names of all its devices.
     :param folder: where its series are written.
     """

@@ -97,6 +97,11 @@ class Spool:
         """The folder of a finished cell."""
         return self.home / component(key.variant, "variant") / component(key.cell, "cell") / str(key.repeat)
 
+    def make(self) -> None:
+        """Make the campaign's folder, readable for the user that fetches: see :meth:`opened`."""
+        with self._explained():
+            _make_folders(self.home)
+
     @contextlib.contextmanager
     def opened(self) -> t.Iterator[None]:
         """Make the campaign's folder, readable for the user that fetches, and see that there is space and nobody else.
@@ -107,8 +112,8 @@ class Spool:
             measuring on this host.
         """
         with contextlib.ExitStack() as held:
+            self.make()
             with self._explained():
-                _make_folders(self.home)
                 lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
                 held.callback(os.close, lock)
             try:

@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
+import textwrap
 import typing as t
 
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.dry_run import describe_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.dry_run import WIDTH, describe_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan import make_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.wear import check_wear, wear_of
 
@@ -53,7 +54,7 @@ def fio_plan(
     except Refused as error:
         if not dry_run:
             raise AnsibleFilterError(error.message) from error
-        text = f"{text}\nA real run would be refused. {error.message}"
+        text = "\n".join([text, *textwrap.wrap(f"A real run would be refused. {error.message}", WIDTH)])
     return {
         "steps": [step.as_json() for step in plan.steps],
         "cells": [{"name": run.name, "repeat": run.repeat} for run in plan.runs],

@@ -77,7 +77,7 @@ class Search:
     def ladder(self) -> list[int]:
         rungs = [self.first]
         while rungs[-1] < self.last:
-            rungs.append(min(self.last, max(rungs[-1] + 1, round(rungs[-1] * self.factor))))
+            rungs.append(min(self.last, max(rungs[-1] + 1, int(rungs[-1] * self.factor))))
         return rungs
 
     @property
@@ -87,11 +87,10 @@ class Search:
         return max([len(rungs)] + [number + 1 + self._halvings(good, bad) for number, (good, bad) in enumerate(zip(rungs, rungs[1:], strict=False), start=1)])
 
     def _halvings(self, good: int, bad: int) -> int:
-        count = 0
-        while bad - good > max(1, self.bracket * good):
-            bad = (good + bad) // 2
-            count += 1
-        return count
+        if bad - good <= max(1, self.bracket * good):
+            return 0
+        middle = (good + bad) // 2
+        return 1 + max(self._halvings(good, middle), self._halvings(middle, bad))
 
 
 @dataclass(frozen=True)
@@ -118,8 +117,8 @@ _ROUNDS_KEYS = ("most", "window", "range", "slope", "track", "what")
 _PAUSE_KEYS = {"seconds", "until", "garbage_collection", "most"}
 
 
-def listed(keys: t.Iterable[str]) -> str:
-    return ", ".join(sorted(keys))
+def listed(keys: t.Iterable[t.Any]) -> str:
+    return ", ".join(sorted(map(str, keys)))
 
 
 def mapping(value: t.Any, where: str, keys: t.Collection[str]) -> None:

@@ -15,6 +15,7 @@ hosts find together again. Between two barriers every step starts at a known num
 
 from __future__ import annotations
 
+import math
 import typing as t
 from dataclasses import dataclass, field
 
@@ -212,7 +213,7 @@ def make_plan(
     :raises BadInput: if the suite, a target or a number is not usable.
     """
     suite = read_suite(suite_name, suites, only)
-    if runtime < 0 or repeats < 0 or gap < 0:
+    if runtime < 0 or repeats < 0 or not 0 <= gap < math.inf:
         raise BadInput("fio_benchmark_runtime, fio_benchmark_repeats and fio_benchmark_gap are numbers from 0 on; 0 keeps what the suite says.")
     if repeats > 9999:
         raise BadInput("fio_benchmark_repeats is at most 9999.")

@@ -108,7 +108,7 @@ def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] =
     if only:
         cells = [cell for cell in cells if any(fnmatch.fnmatchcase(cell.name, str(pattern)) for pattern in only)]
         if not cells:
-            raise BadInput(f"{where}: none of its cells is called {listed(map(str, only))}.")
+            raise BadInput(f"{where}: none of its cells is called {listed(only)}.")
     return Suite(
         name=name,
         description=str(given.get("description") or ""),
@@ -137,11 +137,11 @@ def _extended(name: str, suites: t.Mapping[str, t.Any], seen: tuple[str, ...]) -
     own = {key: value for key, value in suite.items() if key != "extends"}
     if parent is None:
         return own
-    if parent not in suites:
+    if not isinstance(parent, str) or parent not in suites:
         raise BadInput(f"{where}: it extends '{parent}', and there is no such suite; there are {listed(suites)}.")
     if parent in (*seen, name):
         raise BadInput(f"{where}: it extends itself, by way of {listed((*seen, name))}.")
-    return _joined(_extended(str(parent), suites, (*seen, name)), own, depth=3)
+    return _joined(_extended(parent, suites, (*seen, name)), own, depth=3)
 
 
 def _joined(base: t.Mapping[str, t.Any], own: t.Mapping[str, t.Any], depth: int) -> dict[str, t.Any]:

@@ -101,8 +101,10 @@ class Series:
         """
         if not self.ends:
             return None
-        start = max(start, min(self.ends[0] - _STEP, span[0] + _STEP))
-        end = min(end, max(self.ends[-1], span[1] - _STEP))
+        # The first row stands for a whole second, and the last second has none even if it was whole.
+        first, last = self.ends[0] - _STEP, self.ends[-1]
+        start = max(start, first if first - span[0] < _STEP else span[0])
+        end = min(end, last if span[1] - last < 2 * _STEP else span[1] - _STEP)
         if end <= start:
             return None
         done = 0.0

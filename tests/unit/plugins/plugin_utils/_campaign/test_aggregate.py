@@ -117,6 +117,15 @@ def test_what_the_log_cannot_know_at_the_ends_is_no_stall():
     assert series.rate(0, 4.9, (0, 4.9)) == 100
 
 
+def test_a_last_second_that_was_whole_may_be_missing_too():
+    series = Series([(1.02, 100), (2.02, 100)])
+    assert series.rate(0, 3.1, (0, 3.1)) == 100
+
+
+def test_a_stall_at_the_beginning_is_one():
+    assert Series([(4, 100), (5, 100)]).rate(0, 5, (0, 5)) == pytest.approx(200 / 5)
+
+
 def test_a_stall_at_the_end_is_one():
     series = Series([(1, 100), (2, 100)])
     assert series.rate(0, 10, (0, 10)) == pytest.approx(200 / 9)

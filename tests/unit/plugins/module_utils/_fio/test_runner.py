@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_the_process_has_nothing_to_do_with_the_task(rig):
     rig.start(step())
     rig.await_run(1)
     pid = rig.status["pid"]
-    fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     assert int(fields[3]) != os.getsid(0), "a session of its own"
     assert int(fields[1]) != os.getpid(), "nobody's child"
     opened = [os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")]

@@ -46,6 +46,11 @@ def test_a_part_of_a_suite():
     assert fio_plan([DISK], "one", SUITES, only=["b*"])["cells"] == [{"name": "b", "repeat": 1}]
 
 
+@pytest.mark.parametrize(("said", "segments"), [("false", 0), ("true", 1), (False, 0), (1, 1)])
+def test_what_comes_from_the_command_line_is_text(said, segments):
+    assert fio_plan([DISK], "one", SUITES, synchronise=said)["segments"] == segments
+
+
 def test_too_much_wear_is_refused_and_a_dry_run_says_so():
     with pytest.raises(AnsibleFilterError, match="fio_benchmark_wear_budget"):
         fio_plan([DISK], "one", SUITES, wear_budget=0.05)
@@ -65,6 +70,7 @@ def test_too_much_wear_is_refused_and_a_dry_run_says_so():
         (([DISK], "one", SUITES, "soon"), "must be whole numbers"),
         (([DISK], "one", SUITES, 0, 0, True, "x"), "must be whole numbers"),
         (([DISK], "one", SUITES, 0, 0, True, float("nan")), "from 0 on"),
+        (([DISK], "one", SUITES, 0, 0, "perhaps"), "synchronise and dry_run true or false"),
         (([DISK], "one", SUITES, 0, 0, True, 2, 0, "b*"), "'only' must be a list"),
     ],
 )

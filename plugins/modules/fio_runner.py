@@ -232,8 +232,8 @@ runner:
     iops: {description: What the devices of the targets did in the last interval., type: float, sample: 21034.5}
     bandwidth: {description: The same in bytes per second., type: float, sample: 86157312}
     latency_ms: {description: The same as the mean wait., type: float, sample: 0.75}
-    until: {description: When what it does now will end, in seconds since the epoch, if that is known., type: float}
-    all_until: {description: When the order will be done, estimated., type: float}
+    until: {description: 'When what it does now will end, in seconds since the epoch, if that is known.', type: float}
+    all_until: {description: 'When the order will be done, estimated.', type: float}
     done: {description: Cells that are done., type: int, sample: 12}
     failed: {description: Cells that are not V(ok)., type: int, sample: 0}
 cells:

@@ -244,7 +244,7 @@ class HostRun:
             value = search.next_value(wanted, probes)
         decision = Decision("ok")
         if probes and search.has_failed(probes[-1]):
-            decision = Decision("failed", f"The search ended early: {wanted.over} {probes[-1].value} was {probes[-1].state} or has no latency.")
+            decision = _unfinished(probes[-1].state, f"The search ended early: {wanted.over} {probes[-1].value} was {probes[-1].state} or has no latency.")
         self._conclude(asked, hashes, moment, decision, began, search=search.conclude(wanted, probes))
 
     def _rounds(self, step: Step, asked: Asked, hashes: t.Mapping[CellKey, str], moment: Moment) -> None:
@@ -257,7 +257,7 @@ class HostRun:
                 return
             value = rounds.value_of(meta, wanted)
             if value is None:
-                decision = Decision("failed", f"The rounds ended early: round {len(values) + 1} was {meta['state']} or did no {wanted.track}.")
+                decision = _unfinished(meta["state"], f"The rounds ended early: round {len(values) + 1} was {meta['state']} or did no {wanted.track}.")
                 break
             values.append(value)
             moment = _later(moment)
@@ -270,6 +270,11 @@ class HostRun:
         self.looks.refreshed()
         self.measuring.store_conclusion(asked, hashes, moment, decision, began, **found)
         self._note(asked.cell.key, decision.state, reason=decision.reason)
+
+
+def _unfinished(state: str, reason: str) -> Decision:
+    """What becomes of a search or of rounds whose last cell has no figures."""
+    return Decision(state if state in ("interrupted", "refused") else "failed", reason)
 
 
 def _later(moment: Moment) -> Moment:

@@ -56,7 +56,7 @@ class RunnerRig:
             node = root / disk.path.lstrip("/")
             node.parent.mkdir(exist_ok=True)
             node.write_bytes(b"\0" * 4096)
-        _program(root / "bin/fio", Path(fake_fio.__file__).read_text().replace("#!/usr/bin/env python3", f"#!{sys.executable} -I"))
+        _program(root / "bin/fio", f"#!{sys.executable} -I\n" + Path(fake_fio.__file__).read_text())
         _program(root / "bin/wipefs", "#!/bin/sh\necho '{\"signatures\": []}'\n")
         monkeypatch.setenv("PATH", f"{root / 'bin'}:{os.environ['PATH']}")
         monkeypatch.setenv("FAKE_FIO", str(self.behaviour))

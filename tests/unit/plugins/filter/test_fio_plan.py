@@ -48,7 +48,7 @@ def test_a_part_of_a_suite():
 
 @pytest.mark.parametrize(("said", "segments"), [("false", 0), ("true", 1), (False, 0), (1, 1)])
 def test_what_comes_from_the_command_line_is_text(said, segments):
-    assert fio_plan([DISK], "one", SUITES, synchronise=said)["segments"] == segments
+    assert fio_plan([DISK], "one", SUITES, runtime=5, synchronise=said)["segments"] == segments
 
 
 def test_too_much_wear_is_refused_and_a_dry_run_says_so():

@@ -116,8 +116,7 @@ def _be_the_runner(prepared: Prepared, spool: Spool, host: Host, under_way: t.Ca
         forget_releases(spool.home)
         text = json.dumps({**order.raw, "order_sha256": order.sha256}, default=str)
         write_draft(spool.home / ORDER_FILE, text, durable=True)
-        left = seconds_left(order, 0)
-        status = Status(spool.home, host.clock, order_sha256=order.sha256, steps=len(order.steps), all_until=host.clock() + left)
+        status = Status(spool.home, host.clock, order_sha256=order.sha256, steps=len(order.steps), all_until=host.clock() + seconds_left(order)[0])
         made = MadeFiles(spool.home, host.root)
         run = HostRun(prepared, spool, host, status, waiter, log, made)
         with run.claims():

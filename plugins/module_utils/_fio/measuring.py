@@ -204,6 +204,10 @@ class Measuring:
             repeat=cells[0].key.repeat,
             target=", ".join(cell.target.path for cell in cells),
             until=self.host.clock() + longest if longest else None,
+            # Those of the cell before are not this one's.
+            iops=None,
+            bandwidth=None,
+            latency_ms=None,
         )
 
     def _tell(self, figures: t.Mapping[str, float | None]) -> None:

@@ -100,11 +100,12 @@ class HostRun:
 
     def _all_steps(self) -> None:
         self.passed = Passed(start=self.host.clock())
+        left = seconds_left(self.order)
         for number, step in enumerate(self.order.steps):
             if self.waiter.stopping or (self.failed and not self.order.pace.keep_going):
                 return
             last = number == len(self.order.steps) - 1
-            self.status.say(step=number, segment=step.segment, all_until=self.host.clock() + seconds_left(self.order, number))
+            self.status.say(step=number, segment=step.segment, all_until=self.host.clock() + left[number])
             hashes = self._hashes(step)
             due = [asked for asked in step.cells if not self._is_kept(asked, hashes)]
             notes = self._pause(step) if due else []

@@ -84,7 +84,9 @@ def test_a_sampler_leaves_series_and_tells_what_it_saw(tmp_path):
     assert sum(float(row["r_s"]) > 0 for row in rows) == 1, "what happened is counted once"
     assert any(figures["iops"] for figures in told)
     caches = list(csv.DictReader((tmp_path / "cache_series.log").read_text().splitlines()))
-    assert [(row["cache"], row["dirty_bytes"], row["bypassed_reads"]) for row in caches] == [("bcache0", "10", "")]
+    assert [(row["cache"], row["dirty_bytes"], row["bypassed_reads"]) for row in caches] in ([("bcache0", "10", "")], [("bcache0", "10", "")] * 2), (
+        "at the beginning, and at the end if that is later"
+    )
 
 
 def test_without_counters_there_is_only_a_header(tmp_path):

@@ -87,8 +87,8 @@ options:
         description:
           - What is waited for before the step.
           - Either C(seconds), or C(until) with the value C(clean), until no block cache below a target is dirty, or
-            C(garbage_collection) with bytes per second, as long as the drive needs at that rate for what was written since the last pause.
-            With the value C(measured) the rate is that of the last cell with C(measures_garbage_collection).
+            C(garbage_collection) with bytes per second of all targets together, as long as that needs for what was written since the last pause.
+            With the value C(measured) the rate of each target is that of its last cell with C(measures_garbage_collection).
           - C(most) is the number of seconds after which it ends in any case, 7200 if not given.
         type: dict
       cells:

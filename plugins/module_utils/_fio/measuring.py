@@ -233,7 +233,7 @@ class Measuring:
         meta["drives"] = {side: self.looks.drives_of(look, one.names) for side, look in (("before", before.look), ("after", after.look))}
         series = one.folder / DEVICE_SERIES
         if one.asked.measures_garbage_collection and top and series.exists():
-            meta["garbage_collection_rate"] = pauses.rate_at_the_end(series.read_text(), top, run.started, run.finished)
+            meta["garbage_collection_rate"] = pauses.rate_at_the_end(series.read_text(), top, meta["io_start"] or run.started, meta["io_end"] or run.finished)
         meta["notes"] += [*one.notes, *self._findings(one, moment, meta, after)]
         files = files_of(run, one.text, one.folder)
         sides = (("before", before), ("after", after))

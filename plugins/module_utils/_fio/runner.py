@@ -63,8 +63,8 @@ class HostRun:
         self.barriers = Barriers(spool.home, host.clock, waiter, self.order.pace.barrier_timeout)
         self.outcomes = Outcomes(spool, self.order.sha256)
         self.passed = Passed()
-        self.written = 0.0
-        self.rate: float | None = None
+        self.written: dict[str, float] = {}
+        self.rates: dict[str, float] = {}
         self.failed = False
 
     @contextlib.contextmanager
@@ -134,7 +134,7 @@ class HostRun:
             return known
         meta = self._stored(asked, hashes[key])
         if meta is not None:
-            self.rate = meta.get("garbage_collection_rate") or self.rate
+            self._learn(meta)
             self._note(key, "ok", kept=True, where="spool")
         elif asked.done_as == hashes[key] and not self.order.pace.replace:
             self._note(key, "ok", kept=True, where="controller")
@@ -177,10 +177,10 @@ class HostRun:
     def _pause(self, step: Step) -> list[str]:
         """Wait as the step wants before it begins; what is to be said about it."""
         pause = step.pause
-        if pause is None or (pause.kind != pauses.CLEAN and not self.written):
+        if pause is None or (pause.kind != pauses.CLEAN and not any(self.written.values())):
             return []
-        seconds, note = pauses.length_of(pause, self.written, self.rate)
-        self.written = 0.0
+        seconds, note = pauses.length_of(pause, self.written, self.rates)
+        self.written = {}
         self.status.say(state="pausing", cell=None, target=None, until=self.host.clock() + seconds)
         self.log.say(f"pausing for {'at most ' if pause.kind == pauses.CLEAN else ''}{seconds:.1f} s")
         if pause.kind == pauses.CLEAN:
@@ -218,10 +218,17 @@ class HostRun:
         self.status.say(state="waiting" if moment.start else "measuring", until=moment.start)
         metas = self.measuring.together(due, hashes, moment, last=last)
         for key, meta in metas.items():
-            self.written += meta.get("bytes_written") or 0
-            self.rate = meta.get("garbage_collection_rate") or self.rate
+            path = meta["target"]["path"]
+            self.written[path] = self.written.get(path, 0.0) + (meta.get("bytes_written") or 0)
+            self._learn(meta)
             self._note(key, meta["state"], reason=meta["reason"])
         return metas
+
+    def _learn(self, meta: t.Mapping[str, t.Any]) -> None:
+        """How fast the target collects its garbage, if a cell has measured that."""
+        rate = meta.get("garbage_collection_rate")
+        if rate:
+            self.rates[meta["target"]["path"]] = rate
 
     def _one(self, asked: Asked, moment: Moment) -> dict[str, t.Any] | None:
         """A probe or a round: the result that is there, or a new one; ``None`` if told to stop."""

@@ -15,7 +15,7 @@ GIB = 1024**3
 
 
 def length(row, written=0, rate=None):
-    return pauses.length_of(pauses.read_pause(row, 0), written, rate)
+    return pauses.length_of(pauses.read_pause(row, 0), {"sdb": written}, {"sdb": rate} if rate else {})
 
 
 def test_a_fixed_one():
@@ -27,6 +27,13 @@ def test_as_long_as_the_drive_needs():
     assert length({"garbage_collection": 640 * 1024**2}, 64 * GIB) == (102.4, "")
     assert length({"garbage_collection": "measured"}, 64 * GIB, 640 * 1024**2) == (102.4, "")
     assert length({"garbage_collection": "measured"}, 0) == (0.0, ""), "nothing was written"
+
+
+def test_several_targets_make_room_side_by_side():
+    measured, given = pauses.read_pause({"garbage_collection": "measured"}, 0), pauses.read_pause({"garbage_collection": 30}, 0)
+    assert pauses.length_of(measured, {"sdb": 100, "sdc": 300}, {"sdb": 10, "sdc": 100})[0] == 10
+    assert pauses.length_of(measured, {"sdb": 100, "sdd": 300}, {"sdb": 10, "sdc": 100})[0] == 30, "one that nobody measured may be slow"
+    assert pauses.length_of(given, {"sdb": 100, "sdc": 200}, {"sdb": 1})[0] == 10
 
 
 def test_nothing_waits_for_ever():
@@ -54,4 +61,5 @@ def test_the_rate_at_the_end_of_a_cell():
     rows = series((150, "sdb", 9000), (191, "sdb", 1000), (191, "sdc", 5), (200, "sdb", 500))
     assert pauses.rate_at_the_end(rows, "sdb", 100, 200) == 750 * 1024
     assert pauses.rate_at_the_end(series((150, "sdb", 9000)), "sdb", 100, 200) == 9000 * 1024, "the last one there is"
+    assert pauses.rate_at_the_end(series((195, "sdb", 700), (201, "sdb", 1)), "sdb", 100, 200) == 700 * 1024, "what comes after the end is no measurement"
     assert pauses.rate_at_the_end(rows, "sdd", 100, 200) is None

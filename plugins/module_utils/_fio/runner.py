@@ -105,12 +105,15 @@ class HostRun:
             if self.waiter.stopping or (self.failed and not self.order.pace.keep_going):
                 return
             last = number == len(self.order.steps) - 1
-            self.status.say(step=number, segment=step.segment, all_until=self.host.clock() + left[number])
+            self.status.say(step=number, all_until=self.host.clock() + left[number])
             hashes = self._hashes(step)
             due = [asked for asked in step.cells if not self._is_kept(asked, hashes)]
             notes = self._pause(step) if due else []
             if step.barrier and self._anything_due(number):
                 self._pass(step)
+            else:
+                # Not before the pause: who follows would take a runner that pauses for one that is past its barrier.
+                self.status.say(segment=step.segment)
             if due and not self.waiter.stopping:
                 self._step(step, due, hashes, self._moment(step, notes), last)
 

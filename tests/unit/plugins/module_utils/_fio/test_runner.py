@@ -337,6 +337,21 @@ def test_a_pause_is_as_long_as_what_was_written_needs(rig):
     assert not rig.meta()["notes"]
 
 
+def test_who_pauses_before_a_barrier_is_not_past_it(rig):
+    (rig.root / "proc").mkdir()
+    rig.start(step(barrier=True), step(repeat=2, barrier=True, pause={"seconds": 2}), barrier_timeout=0.1)
+    status = rig.await_status(lambda status: status["state"] == "pausing")
+    assert (status["step"], status["segment"]) == (1, 0)
+    rig.await_end()
+    assert rig.meta(repeat=2)["segment"] == 1
+
+
+@pytest.mark.parametrize("permission", ["no", "false", 2])
+def test_a_permission_is_true_or_false(rig, permission):
+    with pytest.raises(BadInput, match="allow_data_loss of a target is true or false"):
+        rig.start({**step(), "cells": [{**step()["cells"][0], "target": {"device": "/dev/sdb", "allow_data_loss": permission}}]})
+
+
 def test_a_pause_until_caches_are_clean(rig):
     assert [row["state"] for row in rig.finish(step(pause={"until": "clean", "most": 30}))] == ["ok"], "a host without a cache is clean"
 

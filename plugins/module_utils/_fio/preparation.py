@@ -30,8 +30,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool impo
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
 
-_MADE_FILE = "made_files.json"
+#: Beside the campaigns, whose own folders go when their results are collected.
+_MADE_FILE = ".made_files.json"
 _MARK = "user.cachefleet.storage"
 #: Job files that fio reads at once. It holds every job of all of them in memory, and not more than some thousands.
 _AT_ONCE, _MOST_THREADS = 24, 1000
@@ -108,15 +110,22 @@ class MadeFiles:
     it carries a mark (xattr(7)); on a file system that keeps none, it counts as made only as long as the runner that made it lives.
     """
 
-    def __init__(self, home: Path, root: Path = Path("/")) -> None:
-        self.path = home / _MADE_FILE
+    def __init__(self, spool: Spool, root: Path = Path("/")) -> None:
+        self.path = spool.folder / _MADE_FILE
+        self.campaign = spool.campaign
         self.root = root
         self._own: set[str] = set()
+        self._marks = self._all().get(self.campaign, {})
+
+    def _all(self) -> dict[str, dict[str, str]]:
+        """The marks of the files of every campaign that are still there."""
         try:
             found = json.loads(self.path.read_text())
         except (OSError, ValueError):
-            found = {}
-        self._marks: dict[str, str] = found if isinstance(found, dict) else {}
+            return {}
+        rows = found.items() if isinstance(found, dict) else ()
+        marks = {name: {path: mark for path, mark in made.items() if self._mark_of(path) == mark} for name, made in rows if isinstance(made, dict)}
+        return {name: made for name, made in marks.items() if made}
 
     def paths(self) -> frozenset[str]:
         return frozenset(self._own) | {path for path, mark in self._marks.items() if self._mark_of(path) == mark}
@@ -133,7 +142,7 @@ class MadeFiles:
             with contextlib.suppress(OSError):
                 os.setxattr(place, _MARK, mark.encode(), follow_symlinks=False)
             self._marks[path] = mark
-            write_draft(self.path, json.dumps(self._marks), durable=True)
+            write_draft(self.path, json.dumps({**self._all(), self.campaign: self._marks}), durable=True)
         except OSError as error:
             raise CommandFailed(f"{path} cannot be made on this host: {error.strerror}.", item=path) from None
 

@@ -101,7 +101,6 @@ def test_a_real_fio_goes_on_after_ansible_has_gone(tmp_path, monkeypatch):
     """Through Ansible: what it sent to the host is gone when the second cell begins."""
     monkeypatch.setenv("ANSIBLE_LOCAL_TEMP", str(tmp_path / "local"))
     monkeypatch.setenv("ANSIBLE_REMOTE_TEMP", str(tmp_path / "remote"))
-    monkeypatch.setenv("ANSIBLE_STDOUT_CALLBACK", "json")
     spool = tmp_path / "spool"
     job = {"rw": "randrw", "bs": "4k", "time_based": True, "runtime": 1, "thread": True, "numjobs": 2, "group_reporting": True}
     target = {"file": str(tmp_path / "data"), "size": "8M"}

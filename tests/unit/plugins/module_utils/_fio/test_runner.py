@@ -126,7 +126,8 @@ def test_a_runner_that_is_told_to_stop_keeps_what_it_has(rig):
     rig.start(step(), step(repeat=2))
     run = rig.await_run(1)
     result = control.stop(rig.spool, check_mode=False)
-    assert result["changed"] and not is_running(run["pid"])
+    await_gone(run["pid"])
+    assert result["changed"]
     assert states(result["cells"]) == [("w", 1, "interrupted", False), ("w", 2, "missing", False)]
     assert (result["runner"]["state"], result["runner"]["alive"]) == ("stopped", False)
     assert rig.meta()["reason"] == "The runner was told to stop." and "fio.json.gz" in rig.meta()["files"], "what fio had is kept"
@@ -140,7 +141,8 @@ def test_a_runner_that_does_not_stop_is_killed(rig):
     rig.start(step())
     run = rig.await_run(1)
     result = control.stop(rig.spool, check_mode=False, patience=0.3)
-    assert not is_running(run["pid"]) and not is_alive(rig.status)
+    await_gone(run["pid"])
+    assert not is_alive(rig.status)
     assert (result["runner"]["state"], result["runner"]["message"]) == ("stopped", "The runner did not stop in time and was killed.")
     assert states(result["cells"]) == [("w", 1, "missing", False)]
 
@@ -172,7 +174,7 @@ def test_a_fio_whose_runner_was_killed_is_ended_by_the_next(rig):
     assert is_running(run["pid"]), "it does not listen"
     rig.behave()
     assert states(rig.finish(step())) == [("w", 1, "ok", False)]
-    assert not is_running(run["pid"])
+    await_gone(run["pid"])
 
 
 def test_a_killed_fio_is_interrupted_and_measured_again(rig):

@@ -183,15 +183,30 @@ class LvmRunner(Runner):
             self._shell.close()
             self._shell = None
 
-    def _completed(self, words: tuple[str, ...], **options: t.Any) -> Completed:
-        line = None if options["stdin"] or options["cwd"] else line_of(words)
-        if line is None:
-            return super()._completed(words, **options)
-        with self._one_at_a_time:
-            completed = self._asked(words, line, **options)
-        return super()._completed(words, **options) if completed is None else completed
+    def _completed(
+        self,
+        words: tuple[str, ...],
+        *,
+        limit: float,
+        stdin: str,
+        item: str | None,
+        watch: t.Callable[[], t.Any] | None,
+        interval: float,
+        patience: float,
+        cwd: str | None,
+    ) -> Completed:
+        line = None if stdin or cwd else line_of(words)
+        completed = None
+        if line is not None:
+            with self._one_at_a_time:
+                completed = self._asked(words, line, limit, item, watch, interval)
+        if completed is None:
+            completed = super()._completed(words, limit=limit, stdin=stdin, item=item, watch=watch, interval=interval, patience=patience, cwd=cwd)
+        return completed
 
-    def _asked(self, words: tuple[str, ...], line: str, **options: t.Any) -> Completed | None:
+    def _asked(
+        self, words: tuple[str, ...], line: str, limit: float, item: str | None, watch: t.Callable[[], t.Any] | None, interval: float
+    ) -> Completed | None:
         """What the process of LVM answered; None if the command has to be started, and nothing was done."""
         if self._given_up or not (self._root / PROFILE).exists():
             return None
@@ -200,7 +215,7 @@ class LvmRunner(Runner):
         try:
             if self._shell is None:
                 self._shell = LvmShell(self.find("lvm"))
-            answer = self._shell.ask(line, started + options["limit"], options["watch"], options["interval"])
+            answer = self._shell.ask(line, started + limit, watch, interval)
         except StorageError:
             self._give_up()
             return None
@@ -210,7 +225,7 @@ class LvmRunner(Runner):
             return None if looks else self._remember(words, -1, b"", broken.said.encode(), started)
         except subprocess.TimeoutExpired:
             self._give_up()
-            raise self._timed_out(self._remember(words, -1, b"", b"", started), options["limit"], options["item"]) from None
+            raise self._timed_out(self._remember(words, -1, b"", b"", started), limit, item) from None
         except BaseException:
             self._give_up()
             raise

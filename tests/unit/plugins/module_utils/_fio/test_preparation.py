@@ -101,6 +101,13 @@ def test_made_files_are_known_again_by_their_mark(tmp_path):
         pytest.skip("this file system keeps no extended attributes")
     assert MadeFiles(Spool(tmp_path / "home", "d"), tmp_path).paths() == frozenset(), "another campaign may not overwrite it"
     (tmp_path / "f").unlink()
+    (tmp_path / "f").write_text("laid out by fio")
+    assert again.paths() == frozenset()
+    again.renew()
+    assert again.paths() == frozenset(), "only the runner that made it knows whose it is"
+    made.renew()
+    assert again.paths() == {"/f"}
+    (tmp_path / "f").unlink()
     (tmp_path / "f").write_text("somebody else's")
     assert again.paths() == MadeFiles(Spool(tmp_path / "home", "c"), tmp_path).paths() == frozenset()
     with pytest.raises(CommandFailed, match="/f cannot be made on this host: File exists"):

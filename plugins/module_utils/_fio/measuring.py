@@ -188,7 +188,7 @@ class Measuring:
         while True:
             # Every one is asked each time: each has a time limit of its own.
             running = [one for one in ready if not one.process.has_ended()]
-            self.made.renew()
+            self.made.renew(one.facts.path for one in ready)
             if not running:
                 return
             if self.waiter.stopping:

@@ -146,9 +146,12 @@ class MadeFiles:
         except OSError as error:
             raise CommandFailed(f"{path} cannot be made on this host: {error.strerror}.", item=path) from None
 
-    def renew(self) -> None:
-        """Mark what fio has put in the place of files that this runner made: it lays a file out as a new one."""
-        for path in self._own:
+    def renew(self, measured: t.Iterable[str]) -> None:
+        """Mark what fio has put in the place of files that this runner made: it lays a file out as a new one.
+
+        :param measured: the paths that fio is working on now; what lies in another place may be somebody else's by now.
+        """
+        for path in self._own.intersection(measured):
             if path in self._marks and self._mark_of(path) != self._marks[path]:
                 with contextlib.suppress(OSError):
                     os.setxattr(self.root / path.lstrip("/"), _MARK, self._marks[path].encode(), follow_symlinks=False)

@@ -103,9 +103,11 @@ def test_made_files_are_known_again_by_their_mark(tmp_path):
     (tmp_path / "f").unlink()
     (tmp_path / "f").write_text("laid out by fio")
     assert again.paths() == frozenset()
-    again.renew()
+    again.renew(["/f"])
     assert again.paths() == frozenset(), "only the runner that made it knows whose it is"
-    made.renew()
+    made.renew(["/other"])
+    assert again.paths() == frozenset(), "nor is it marked while fio works elsewhere"
+    made.renew(["/f"])
     assert again.paths() == {"/f"}
     (tmp_path / "f").unlink()
     (tmp_path / "f").write_text("somebody else's")

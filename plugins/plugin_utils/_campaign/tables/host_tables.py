@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import hashlib
 import json
 import os
@@ -24,6 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign impor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import explained, read_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import MEASURED, META_FILE, PLAN_FILE, STACK_FILE, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.cell_rows import (
     cell_rows,
     histogram_rows,
@@ -49,6 +49,9 @@ _LARGEST = 256 * MIB
 _BATCH = 300_000
 
 _DRAFT = ".draft"
+
+#: Types of columns that numpy has.
+_ARRAYS = {"DOUBLE": "float64", "BIGINT": "int64", "INTEGER": "int64"}
 
 
 class Written(t.NamedTuple):
@@ -150,17 +153,34 @@ class HostWriter:
 
 
 class _Batch:
-    """Rows on their way into one table of the database, as JSON of known structure: fast, and no value becomes part of SQL."""
+    """Rows on their way into one table of the database. No value becomes part of SQL.
+
+    Text goes as JSON of known structure, series of numbers go as arrays: both many times faster than row by row.
+    """
 
     def __init__(self, database: t.Any, table: Table) -> None:
         self.database = database
         self.table = table
         self._rows: list[dict[str, t.Any]] = []
         self._values = 0
-        keys = {column.name: ["VARCHAR"] if column.type == "VARCHAR[]" else column.type for column in table.key}
-        structure = json.dumps([{**keys, **{column.name: [column.type] for column in table.series}}])
-        columns = ", ".join([*(f"r.{column.name}" for column in table.key), *(f"unnest(r.{column.name})" for column in table.series)])
-        self._insert = f"INSERT INTO {table.name} SELECT {columns} FROM (SELECT unnest(from_json(?, {literal(structure)})) AS r)"
+        #: Whether what follows a key is numbers alone.
+        self._arrays = {column.name: _ARRAYS[column.type] for column in table.series if column.type in _ARRAYS}
+        texts = [] if self._is_numeric else list(table.series)
+        types = {column.name: ["VARCHAR"] if column.type == "VARCHAR[]" else column.type for column in table.key}
+        structure = json.dumps([{**types, **{column.name: [column.type] for column in texts}, **({"place": "BIGINT"} if self._is_numeric else {})}])
+        keys = ", ".join(f"r.{column.name}" for column in table.key)
+        rows = f"(SELECT unnest(from_json(?, {literal(structure)})) AS r)"
+        if self._is_numeric:
+            values = ", ".join(
+                f"CASE WHEN isnan(a.{name}) THEN NULL ELSE a.{name} END" if type_ == "float64" else f"a.{name}" for name, type_ in self._arrays.items()
+            )
+            self._insert = f"INSERT INTO {table.name} SELECT {keys}, {values} FROM series AS a JOIN {rows} ON a.place = r.place"
+        else:
+            self._insert = f"INSERT INTO {table.name} SELECT {', '.join([keys, *(f'unnest(r.{column.name})' for column in texts)])} FROM {rows}"
+
+    @property
+    def _is_numeric(self) -> bool:
+        return bool(self.table.series) and len(self._arrays) == len(self.table.series)
 
     def add(self, rows: t.Iterable[dict[str, t.Any]]) -> None:
         for row in rows:
@@ -170,10 +190,25 @@ class _Batch:
                 self.flush()
 
     def flush(self) -> None:
-        if self._rows:
+        if self._rows and self._is_numeric:
+            self._flush_arrays()
+        elif self._rows:
             self.database.execute(self._insert, [json.dumps(self._rows)])
         self._rows = []
         self._values = 0
+
+    def _flush_arrays(self) -> None:
+        first = self.table.series[0].name
+        keys = [{**{column.name: row[column.name] for column in self.table.key}, "place": place} for place, row in enumerate(self._rows)]
+        arrays = {"place": np.repeat(np.arange(len(keys)), [len(row[first]) for row in self._rows])}
+        for name, type_ in self._arrays.items():
+            # None becomes not-a-number here, and NULL in the table.
+            arrays[name] = np.array([value for row in self._rows for value in row[name]], type_)
+        self.database.register("series", arrays)
+        try:
+            self.database.execute(self._insert, [json.dumps(keys)])
+        finally:
+            self.database.unregister("series")
 
 
 def _group(record: CellRecord, problems: list[str]) -> str | None:
@@ -244,8 +279,11 @@ def _logs(folder: Path, names: t.Iterable[str], what: str) -> list[dict[str, t.A
 def _unpacked(path: Path) -> str | None:
     """The text of a packed file that a host sent; ``None`` if it cannot be read or is larger than can be meant."""
     try:
-        with open(path, "rb") as packed, gzip.GzipFile(fileobj=packed) as file:
-            content = file.read(_LARGEST + 1)
-    except (OSError, EOFError, zlib.error):
+        with open(path, "rb") as packed:
+            content = packed.read(_LARGEST)
+        # Without the layers of the module gzip, which take longer than the work.
+        unpacking = zlib.decompressobj(wbits=31)
+        content = unpacking.decompress(content, _LARGEST + 1)
+    except (OSError, zlib.error):
         return None
-    return None if len(content) > _LARGEST else content.decode(errors="replace")
+    return content.decode(errors="replace") if unpacking.eof and len(content) <= _LARGEST else None

@@ -40,13 +40,14 @@ _MOST_WORKERS = 16
 class Ingested:
     """What was written.
 
-    :param folder: the folder of tables.
+    :param campaign: its name, as the tables have it; ``folder``: the folder of tables.
     :param written: hosts whose tables were written; ``unchanged``: those whose tables were right already.
     :param removed: hosts whose tables were taken away, because the campaign has them no more.
     :param cells: measurements of the hosts that were written.
     :param problems: what was left out, and why, as sentences.
     """
 
+    campaign: str
     folder: Path
     written: tuple[str, ...]
     unchanged: tuple[str, ...]
@@ -89,6 +90,7 @@ def ingest(campaign: Path, tables: Path | None = None, *, everything: bool = Fal
     written = [] if dry_run else _write(campaign, name, root, writer, [(host, digests[host]) for host in due], workers)
     removed = sorted({path.parent.name.partition("=")[2] for path in gone} - set(digests))
     return Ingested(
+        campaign=name,
         folder=root,
         written=tuple(due),
         unchanged=tuple(host for host in digests if host not in set(due)),

@@ -42,6 +42,9 @@ if t.TYPE_CHECKING:
 #: What the file of ``cells`` says of itself: from which files of results its host's tables were made.
 DIGEST_KEY = "cachefleet_digest"
 
+#: Likewise, which tables the host has rows in.
+TABLES_KEY = "cachefleet_tables"
+
 #: Bytes of one file, unpacked, that are read: nobody logs more in earnest.
 _LARGEST = 256 * MIB
 
@@ -111,8 +114,14 @@ class HostWriter:
         self._empty()
         self._fill(host.name, records, problems)
         with explained(self.root, f"writing the tables of host {host.name}"):
+            present = [table for table in TABLES if self._has_rows(table)]
+            said = {DIGEST_KEY: digest, TABLES_KEY: " ".join(table.name for table in present)}
             for table in TABLES:
-                self._write_table(table, host.name, digest)
+                path = part_path(self.root, table.name, self.campaign, host.name, self.writer)
+                if table in present:
+                    self._write_table(table, path, said)
+                else:
+                    path.unlink(missing_ok=True)
         return Written(host.name, len(records), tuple(problems))
 
     def _fill(self, host: str, records: t.Sequence[CellRecord], problems: list[str]) -> None:
@@ -130,16 +139,15 @@ class HostWriter:
         for batch in batches.values():
             batch.flush()
 
-    def _write_table(self, table: Table, host: str, digest: str) -> None:
-        path = part_path(self.root, table.name, self.campaign, host, self.writer)
-        rows = self.database.execute(f"SELECT count(*) FROM {table.name}").fetchall()
-        if not rows[0][0]:
-            path.unlink(missing_ok=True)
-            return
+    def _has_rows(self, table: Table) -> bool:
+        return bool(self.database.execute(f"SELECT 1 FROM {table.name} LIMIT 1").fetchall())
+
+    def _write_table(self, table: Table, path: Path, said: t.Mapping[str, str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.stem}.{os.getpid()}{_DRAFT}")
         try:
-            options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{DIGEST_KEY}: {literal(digest)}}}"
+            words = ", ".join(f"{key}: {literal(value)}" for key, value in said.items())
+            options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{words}}}"
             self.database.execute(f"COPY {table.name} TO {literal(str(draft))} ({options})")
             os.replace(draft, path)
         except duckdb.Error as error:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import typing as t
 import zlib
@@ -23,7 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign impor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import explained, read_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import MEASURED, META_FILE, PLAN_FILE, STACK_FILE, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.batch import Batch
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.cell_rows import (
     cell_rows,
     histogram_rows,
@@ -32,7 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
     optional_text,
     parsed,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, TABLES_SCHEMA, Table, literal, part_path
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, TABLES_SCHEMA, literal, part_path
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_rows import device_interval_rows, interval_rows, read_log
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.stack_rows import SIDES, Stacks, common_text, device_rows, drives_of
 
@@ -48,13 +47,7 @@ TABLES_KEY = "cachefleet_tables"
 #: Bytes of one file, unpacked, that are read: nobody logs more in earnest.
 _LARGEST = 256 * MIB
 
-#: Values that are handed over to DuckDB at a time.
-_BATCH = 300_000
-
 _DRAFT = ".draft"
-
-#: Types of columns that numpy has.
-_ARRAYS = {"DOUBLE": "float64", "BIGINT": "int64", "INTEGER": "int64"}
 
 
 class Written(t.NamedTuple):
@@ -95,9 +88,6 @@ class HostWriter:
         self.root = root
         self.writer = writer
         self.database = duckdb.connect(config={"threads": 1, "memory_limit": "256MB"})
-        for table in TABLES:
-            columns = ", ".join(f"{column.name} {column.type}" for column in table.columns)
-            self.database.execute(f"CREATE TABLE {table.name} ({columns})")
 
     def close(self) -> None:
         self.database.close()
@@ -110,22 +100,20 @@ class HostWriter:
         """
         problems: list[str] = []
         records = store.load_host(host, {}, problems)
-        # Rows of a host that could not be written must not become those of the next one.
-        self._empty()
-        self._fill(host.name, records, problems)
+        batches = self._batches(host.name, records, problems)
         with explained(self.root, f"writing the tables of host {host.name}"):
-            present = [table for table in TABLES if self._has_rows(table)]
-            said = {DIGEST_KEY: digest, TABLES_KEY: " ".join(table.name for table in present)}
-            for table in TABLES:
-                path = part_path(self.root, table.name, self.campaign, host.name, self.writer)
-                if table in present:
-                    self._write_table(table, path, said)
+            said = {DIGEST_KEY: digest, TABLES_KEY: " ".join(name for name, batch in batches.items() if batch)}
+            for name, batch in batches.items():
+                path = part_path(self.root, name, self.campaign, host.name, self.writer)
+                if batch:
+                    self._write_table(batch, path, said)
                 else:
                     path.unlink(missing_ok=True)
         return Written(host.name, len(records), tuple(problems))
 
-    def _fill(self, host: str, records: t.Sequence[CellRecord], problems: list[str]) -> None:
-        batches = {table.name: _Batch(self.database, table) for table in TABLES}
+    def _batches(self, host: str, records: t.Sequence[CellRecord], problems: list[str]) -> dict[str, Batch]:
+        """The rows of each table; what was of another host is gone."""
+        batches = {table.name: Batch(self.database, table) for table in TABLES}
         stacks = Stacks()
         groups: dict[str, str | None] = {}
         for record in records:
@@ -136,87 +124,20 @@ class HostWriter:
             for name, found in rows.items():
                 batches[name].add(found)
         batches["layers"].add(stacks.rows({"campaign": self.campaign, "host": host}))
-        for batch in batches.values():
-            batch.flush()
+        return batches
 
-    def _has_rows(self, table: Table) -> bool:
-        return bool(self.database.execute(f"SELECT 1 FROM {table.name} LIMIT 1").fetchall())
-
-    def _write_table(self, table: Table, path: Path, said: t.Mapping[str, str]) -> None:
+    def _write_table(self, batch: Batch, path: Path, said: t.Mapping[str, str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.stem}.{os.getpid()}{_DRAFT}")
         try:
             words = ", ".join(f"{key}: {literal(value)}" for key, value in said.items())
             options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{words}}}"
-            self.database.execute(f"COPY {table.name} TO {literal(str(draft))} ({options})")
+            batch.copy_to(draft, options)
             os.replace(draft, path)
         except duckdb.Error as error:
             raise OSError(0, plain(error, 200)) from None
         finally:
             draft.unlink(missing_ok=True)
-
-    def _empty(self) -> None:
-        for table in TABLES:
-            self.database.execute(f"TRUNCATE {table.name}")
-
-
-class _Batch:
-    """Rows on their way into one table of the database. No value becomes part of SQL.
-
-    Text goes as JSON of known structure, series of numbers go as arrays: both many times faster than row by row.
-    """
-
-    def __init__(self, database: t.Any, table: Table) -> None:
-        self.database = database
-        self.table = table
-        self._rows: list[dict[str, t.Any]] = []
-        self._values = 0
-        #: Whether what follows a key is numbers alone.
-        self._arrays = {column.name: _ARRAYS[column.type] for column in table.series if column.type in _ARRAYS}
-        texts = [] if self._is_numeric else list(table.series)
-        types = {column.name: ["VARCHAR"] if column.type == "VARCHAR[]" else column.type for column in table.key}
-        structure = json.dumps([{**types, **{column.name: [column.type] for column in texts}, **({"place": "BIGINT"} if self._is_numeric else {})}])
-        keys = ", ".join(f"r.{column.name}" for column in table.key)
-        rows = f"(SELECT unnest(from_json(?, {literal(structure)})) AS r)"
-        if self._is_numeric:
-            values = ", ".join(
-                f"CASE WHEN isnan(a.{name}) THEN NULL ELSE a.{name} END" if type_ == "float64" else f"a.{name}" for name, type_ in self._arrays.items()
-            )
-            self._insert = f"INSERT INTO {table.name} SELECT {keys}, {values} FROM series AS a JOIN {rows} ON a.place = r.place"
-        else:
-            self._insert = f"INSERT INTO {table.name} SELECT {', '.join([keys, *(f'unnest(r.{column.name})' for column in texts)])} FROM {rows}"
-
-    @property
-    def _is_numeric(self) -> bool:
-        return bool(self.table.series) and len(self._arrays) == len(self.table.series)
-
-    def add(self, rows: t.Iterable[dict[str, t.Any]]) -> None:
-        for row in rows:
-            self._rows.append(self.table.row(row))
-            self._values += len(row[self.table.series[0].name]) * len(self.table.series) if self.table.series else len(row)
-            if self._values > _BATCH:
-                self.flush()
-
-    def flush(self) -> None:
-        if self._rows and self._is_numeric:
-            self._flush_arrays()
-        elif self._rows:
-            self.database.execute(self._insert, [json.dumps(self._rows)])
-        self._rows = []
-        self._values = 0
-
-    def _flush_arrays(self) -> None:
-        first = self.table.series[0].name
-        keys = [{**{column.name: row[column.name] for column in self.table.key}, "place": place} for place, row in enumerate(self._rows)]
-        arrays = {"place": np.repeat(np.arange(len(keys)), [len(row[first]) for row in self._rows])}
-        for name, type_ in self._arrays.items():
-            # None becomes not-a-number here, and NULL in the table.
-            arrays[name] = np.array([value for row in self._rows for value in row[name]], type_)
-        self.database.register("series", arrays)
-        try:
-            self.database.execute(self._insert, [json.dumps(keys)])
-        finally:
-            self.database.unregister("series")
 
 
 def _group(record: CellRecord, problems: list[str]) -> str | None:

@@ -40,9 +40,12 @@ class ActionModule(ActionBase):
         path = Path(options["path"]).absolute()
         tables = Path(options["tables"]).absolute() if options["tables"] else None
         try:
-            return {"path": str(path), **verbs[options["do"]](path, tables, options)}
+            result = {"path": str(path), **verbs[options["do"]](path, tables, options)}
         except StorageError as error:
             return {"failed": True, "changed": False, **error.as_result()}
+        if not result.get("failed"):
+            self._display.display(_said(options["do"], result))
+        return result
 
     def _rebuild(self, path: Path, tables: Path | None, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         return _told(ingest(path, tables, everything=options["everything"], dry_run=bool(self._task.check_mode)))
@@ -101,6 +104,19 @@ def _told(found: Ingested) -> dict[str, t.Any]:
         "removed": list(found.removed),
         "problems": list(found.problems),
     }
+
+
+def _said(do: str, result: t.Mapping[str, t.Any]) -> str:
+    """One line for the terminal."""
+    if do == "check":
+        states = ", ".join(f"{count} {state}" for state, count in result["states"].items()) or "no cells"
+        stale = f"; the tables of {len(result['stale'])} hosts are not of the present files" if result["stale"] else ""
+        doubled = f"; {len(result['doubled'])} hosts are in the tables twice" if result["doubled"] else ""
+        return f"{result['path']}: every file is as it was measured: {states}{stale}{doubled}."
+    if do == "merge":
+        return f"{result['path']}: {len(result['copied'])} cells copied, {len(result['replaced'])} replaced, {result['kept']} there already."
+    tables = f"tables of {len(result['written'])} hosts written, of {result['unchanged']} unchanged"
+    return f"{result['file']}: {result['lines']} lines ({tables})." if do == "export" else f"{result['tables']}: {tables}, of {len(result['removed'])} removed."
 
 
 def _sentence(what: str, troubles: t.Sequence[Trouble]) -> str:

@@ -11,13 +11,18 @@ Prints one line of JSON: ``sectors`` (how many requests carried each number of s
 share of requests that carry a multiple of BLOCK bytes) and ``dropped``. The exit status is not 0 if the command failed, if there was
 no request, or if the kernel dropped packets, since then the figures are none.
 
-Sources: the header of AoE (drivers/block/aoe/aoe.h), packet(7). Packets that go out are seen by a socket for all protocols only.
+The packets are taken out of the socket while the command runs: one that waits there keeps its buffer from the driver of the initiator,
+which has 256 of them and does nothing at all when they are gone.
+
+Sources: the header of AoE (drivers/block/aoe/aoe.h), its buffers (skb_pool_get in aoecmd.c), packet(7).
+Packets that go out are seen by a socket for all protocols only.
 """
 
 from __future__ import annotations
 
 import ctypes
 import json
+import select
 import socket
 import struct
 import subprocess
@@ -51,9 +56,13 @@ def main() -> int:
         packets.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HL", len(FILTER), ctypes.addressof(program)))
         packets.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, ROOM)
         packets.bind((interface, ALL))
-        completed = subprocess.run(command, stdout=sys.stderr, check=False)
         packets.setblocking(False)
-        sectors = count(packets)
+        process = subprocess.Popen(command, stdout=sys.stderr)
+        sectors: dict[int, int] = {}
+        while process.poll() is None:
+            select.select([packets], [], [], 0.2)
+            count(packets, sectors)
+        count(packets, sectors)
         _seen, dropped = struct.unpack("II", packets.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
     requests = sum(sectors.values())
     whole = sum(number for size, number in sectors.items() if size * 512 % block == 0)
@@ -64,17 +73,16 @@ def main() -> int:
         "dropped": dropped,
     }
     print(json.dumps(result))
-    return completed.returncode or int(dropped > 0 or not requests)
+    return process.returncode or int(dropped > 0 or not requests)
 
 
-def count(packets: socket.socket) -> dict[int, int]:
-    """What waits in the socket: requests by their number of sectors."""
-    sectors: dict[int, int] = {}
+def count(packets: socket.socket, sectors: dict[int, int]) -> None:
+    """Take what waits in the socket out of it: requests by their number of sectors."""
     while True:
         try:
             header, sender = packets.recvfrom(HEADER)
         except BlockingIOError:
-            return sectors
+            return
         if sender[2] == socket.PACKET_OUTGOING and len(header) >= 28 and header[27] in TRANSFERS:
             sectors[header[26]] = sectors.get(header[26], 0) + 1
 

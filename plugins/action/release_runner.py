@@ -76,8 +76,14 @@ class ActionModule(ActionBase):
         }
         folder = f"{options['spool'].rstrip('/')}/{options['campaign']}"
         place, draft = (shlex.quote(f"{folder}/{name}") for name in (f"release-{options['segment']}.json", f".release-{options['segment']}.json.new"))
-        # Away with what may lie there first: nothing is written through a link.
-        answer = shell.do(f"rm -f -- {draft} && umask 022 && printf '%s\\n' {shlex.quote(json.dumps(release))} > {draft} && mv -f -- {draft} {place}")
+        # A runner takes old releases away when it begins, so one that is there was given to it: it waits for a later moment of its timetable.
+        # A draft that lies there is taken away first: nothing is written through a link.
+        answer = shell.do(
+            f"if test -e {place}; then echo released; else rm -f -- {draft} && umask 022 && printf '%s\\n' {shlex.quote(json.dumps(release))} > {draft}"
+            f" && mv -f -- {draft} {place}; fi"
+        )
+        if answer.rc == 0 and answer.stdout.strip() == "released":
+            return {"changed": False, "segment": options["segment"], "start": None, "clock": clock.as_result(), "late": None}
         if answer.rc != 0:
             raise NotReleased(
                 f"The runner of {host} could not be told when to start, for {folder} cannot be written on it: {plain(answer.stderr or answer.stdout)}."

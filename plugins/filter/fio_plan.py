@@ -11,6 +11,7 @@ import textwrap
 import typing as t
 
 from ansible.errors import AnsibleFilterError
+from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.dry_run import WIDTH, describe_plan
@@ -41,10 +42,14 @@ def fio_plan(
     try:
         numbers = {"runtime": int(runtime), "repeats": int(repeats), "gap": float(gap)}
         budget = float(wear_budget)
+        # What comes from the command line is text, and the text false is not false.
+        together, is_dry_run = boolean(synchronise), boolean(dry_run)
     except (TypeError, ValueError) as error:
-        raise AnsibleFilterError(f"fio_plan: runtime and repeats must be whole numbers, gap and wear_budget numbers ({error}).") from error
+        raise AnsibleFilterError(
+            f"fio_plan: runtime and repeats must be whole numbers, gap and wear_budget numbers, synchronise and dry_run true or false ({error})."
+        ) from error
     try:
-        plan = make_plan(str(suite), suites, targets, synchronise=bool(synchronise), only=only, **numbers)
+        plan = make_plan(str(suite), suites, targets, synchronise=together, only=only, **numbers)
         wears = wear_of(plan)
         text = describe_plan(plan, str(host))
     except StorageError as error:
@@ -52,7 +57,7 @@ def fio_plan(
     try:
         check_wear(wears, budget)
     except Refused as error:
-        if not dry_run:
+        if not is_dry_run:
             raise AnsibleFilterError(error.message) from error
         text = "\n".join([text, *textwrap.wrap(f"A real run would be refused. {error.message}", WIDTH)])
     return {

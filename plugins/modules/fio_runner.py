@@ -87,8 +87,8 @@ options:
         description:
           - What is waited for before the step.
           - Either C(seconds), or C(until) with the value C(clean), until no block cache below a target is dirty, or
-            C(garbage_collection) with bytes per second, as long as the drive needs at that rate for what was written since the last pause.
-            With the value C(measured) the rate is that of the last cell with C(measures_garbage_collection).
+            C(garbage_collection) with bytes per second of all targets together, as long as that needs for what was written since the last pause.
+            With the value C(measured) the rate of each target is that of its last cell with C(measures_garbage_collection).
           - C(most) is the number of seconds after which it ends in any case, 7200 if not given.
         type: dict
       cells:
@@ -232,8 +232,8 @@ runner:
     iops: {description: What the devices of the targets did in the last interval., type: float, sample: 21034.5}
     bandwidth: {description: The same in bytes per second., type: float, sample: 86157312}
     latency_ms: {description: The same as the mean wait., type: float, sample: 0.75}
-    until: {description: When what it does now will end, in seconds since the epoch, if that is known., type: float}
-    all_until: {description: When the order will be done, estimated., type: float}
+    until: {description: 'When what it does now will end, in seconds since the epoch, if that is known.', type: float}
+    all_until: {description: 'When the order will be done, estimated.', type: float}
     done: {description: Cells that are done., type: int, sample: 12}
     failed: {description: Cells that are not V(ok)., type: int, sample: 0}
 cells:

@@ -20,6 +20,7 @@ description:
   - Several questions bound the difference from both sides, and what holds by all of them counts. The bounds are recorded with
     every result.
   - An instant that is past, or nearly so, is replaced by one a few seconds from now, and that is recorded too.
+  - A barrier that was opened for this runner already stays as it is.
   - Needs no Python on the host.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
@@ -30,7 +31,7 @@ attributes:
   diff_mode:
     support: none
   idempotent:
-    support: none
+    support: full
 options:
   campaign:
     description: The name of the campaign that the runner measures.
@@ -77,7 +78,7 @@ segment:
   type: int
   returned: success
 start:
-  description: The instant in seconds since 1970 by the clock of the host; V(null) in check mode.
+  description: The instant in seconds since 1970 by the clock of the host; V(null) in check mode and for a barrier that was open.
   type: float
   returned: success
 clock:
@@ -88,7 +89,7 @@ clock:
   returned: success
   sample: {offset: 0.412, error: 0.011}
 late:
-  description: How many seconds later than asked for the host starts; V(null) in check mode.
+  description: How many seconds later than asked for the host starts; V(null) in check mode and for a barrier that was open.
   type: float
   returned: success
 """

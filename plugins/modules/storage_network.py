@@ -202,7 +202,8 @@ options:
     default: []
   direction:
     description:
-      - Which changes are carried out by this call. V(raise) and V(lower) are those of MTUs that get larger or smaller, V(all) is everything.
+      - Which changes are carried out by this call. V(raise) and V(lower) are those of MTUs that get larger or smaller, and nothing else is looked
+        at then; V(all) is everything.
       - The role storage_network raises the targets of all hosts before the initiators, and lowers them after.
     type: str
     default: all
@@ -342,7 +343,7 @@ aoe_devices:
   description: The targets that the AoE driver knows.
   type: list
   elements: dict
-  returned: when O(aoe_initiator) is given
+  returned: when O(aoe_initiator) is given and O(direction) is V(all)
   contains:
     name: {description: Shelf and slot., type: str}
     device: {description: The device node., type: str}
@@ -364,12 +365,12 @@ aoe_devices:
 aoe_module:
   description: The AoE driver, whether it is loaded and what it is told.
   type: dict
-  returned: when O(aoe_initiator) is given
+  returned: when O(aoe_initiator) is given and O(direction) is V(all)
 aoe_targets:
   description: The targets of O(aoe_targets) as they are left; in check mode as they were found.
   type: list
   elements: dict
-  returned: when O(aoe_targets) is given
+  returned: when O(aoe_targets) is given and O(direction) is V(all)
   contains:
     name: {description: The address and the interface., type: str}
     instance: {description: The instance of the unit C(vblade@)., type: str}
@@ -403,6 +404,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_initia
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_target_wanted import AOE_TARGET_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_target_wanted import read_wanted as read_targets
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.dead_man import DeadMan
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.link_plan import ALL
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.link_wanted import LINK_OPTIONS, read_wanted
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import (
     NetworkWish,
@@ -440,6 +442,13 @@ def argument_spec() -> dict[str, t.Any]:
 def _wish(runner: Runner, params: t.Mapping[str, t.Any], step: str | None) -> NetworkWish:
     if not REVERT_AFTER[0] <= params["revert_after"] <= REVERT_AFTER[1]:
         raise BadInput(f"revert_after: {params['revert_after']} is no usable time: write {REVERT_AFTER[0]} to {REVERT_AFTER[1]} seconds.", item="revert_after")
+    # Of one direction alone nothing but interfaces is changed.
+    parts: list[Part] = [] if params["direction"] != ALL else _parts(runner, params)
+    # A connection that is no connection cannot be cut.
+    return NetworkWish(read_wanted(params["links"]), parts, params["direction"], () if step == "local" else None)
+
+
+def _parts(runner: Runner, params: t.Mapping[str, t.Any]) -> list[Part]:
     parts: list[Part] = []
     targets = read_targets(params["aoe_targets"], params["aoe_receive_buffer"])
     if targets.targets or targets.receive_buffer is not None:
@@ -451,8 +460,7 @@ def _wish(runner: Runner, params: t.Mapping[str, t.Any], step: str | None) -> Ne
     initiator = read_initiator(params["aoe_initiator"])
     if initiator is not None:
         parts.append(Part(AoeInitiatorLayer(runner, initiator), initiator, later_initiator))
-    # A connection that is no connection cannot be cut.
-    return NetworkWish(read_wanted(params["links"]), parts, params["direction"], () if step == "local" else None)
+    return parts
 
 
 def main() -> None:

@@ -70,11 +70,34 @@ def test_a_host_that_cannot_be_reached_does_not_stop_the_others_and_the_play_say
     assert any(row[0] == "gone" and "missing" in row for row in rows)
     assert "Not everything was measured: gone" in played.stdout
 
+    # The file is there now, and the host still knows that this campaign has made it.
     again = controller.play("benchmark", "here")
     # The host that is missing still belongs to the campaign; what is measured is not measured again.
-    assert "Measure every cell of this host" not in again.stdout
+    assert "here: there is nothing to collect" in again.stdout
+    assert json.loads((folder / "meta.json").read_text()) == meta
     printed = controller.play("report", "here")
     assert (printed.returncode, "tested" in printed.stdout) == (0, True)
+
+
+def test_hosts_that_measure_at_once_are_added_up_and_a_dry_run_writes_nothing(controller):
+    there = {"ansible_connection": "local", "fio_benchmark_spool": str(controller.folder / "spool2")}
+    there["fio_benchmark_targets"] = [{"file": str(controller.folder / "target2.bin"), "size": "16m"}]
+    controller.hosts["there"] = there
+    dry = controller.play("benchmark", "here", "there", fio_benchmark_dry_run=True)
+    assert dry.returncode == 0, dry.stdout
+    assert "suite tiny" in dry.stdout
+    assert "writes at most" in dry.stdout
+    assert not controller.results.exists()
+    assert not (controller.folder / "target.bin").exists()
+
+    played = controller.play("benchmark", "here", "there")
+    assert played.returncode == 0, played.stdout
+    metas = [json.loads((controller.results / f"tested/{host}/default/write/1/meta.json").read_text()) for host in ("here", "there")]
+    assert all(meta["synchronised"] for meta in metas)
+    # One clock, asked over two connections: what is found of it holds within what it is said to hold.
+    assert all(abs(meta["clock"]["offset"]) <= meta["clock"]["error"] + 1e-3 for meta in metas)
+    assert any(line.startswith("all 2 hosts ") for line in played.stdout.splitlines())
+    assert "The starts were at most" in played.stdout
 
 
 def test_a_variable_of_a_wrong_type_is_named_before_anything_happens(controller):

@@ -19,14 +19,14 @@ _MODULE = "cachefleet.storage.storage_network"
 _LOOK = "See what differs"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def name(host):
     return host.ansible.get_variables()["inventory_hostname"] if host.backend.NAME == "ansible" else host.check_output("hostname")
 
 
-def _runs(check):
+def _runs(check, playbook="converge"):
     runs = [json.loads(path.read_text()) for path in sorted(_RECORD.glob("*.json"))]
-    return [run["results"] for run in runs if (run["scenario"], run["playbook"], run["check"]) == ("network", "converge", check)]
+    return [run["results"] for run in runs if (run["scenario"], run["playbook"], run["check"]) == ("network", playbook, check)]
 
 
 def _calls(results, name):
@@ -50,14 +50,33 @@ def test_a_check_predicts_exactly_what_the_first_run_does(name):
     assert len(done) >= 2
 
 
+def _calls_of_the_role(results, name, role):
+    """What a role ran on a machine: everything but the check of its arguments, which runs on the controller."""
+    own = [result for result in results if result["host"] == name and (result["role"] or "").endswith(role)]
+    return [result for result in own if result["module"] != "ansible.builtin.validate_argument_spec"]
+
+
 def test_a_second_run_changes_nothing_and_costs_one_call(name):
-    (call,) = _calls(_runs(False)[1], name)
-    assert (_looked(call), call["changed"], call["actions"], call["diff"]) == (True, False, [], {"before": {}, "after": {}})
+    (call,) = _calls_of_the_role(_runs(False)[1], name, "storage_network")
+    assert (call["module"], _looked(call), call["changed"], call["actions"], call["diff"]) == (_MODULE, True, False, [], {"before": {}, "after": {}})
 
 
-def test_targets_are_raised_before_initiators():
-    calls = [result for result in _runs(False)[0] if result["module"] == _MODULE and any("Raise the MTU" in action for action in result["actions"] or [])]
-    assert [call["host"] for call in calls if not _looked(call)] == ["node1", "node2"]
+def test_queues_cost_one_call_and_a_second_run_changes_none(name):
+    if name != "node2":
+        pytest.skip("the queues of this machine are left alone")
+    first, second = _calls_of_the_role(_runs(False, "side_effect")[-1], name, "block_queue")
+    assert first["module"] == second["module"] == "cachefleet.storage.block_queue"
+    assert (first["changed"], second["changed"], second["actions"]) == (True, False, [])
+
+
+def _changed_by_the_role(results, words):
+    calls = [result for result in results if result["module"] == _MODULE and result["role"] and not _looked(result)]
+    return [call["host"] for call in calls if any(action.startswith(words) for action in call["actions"] or [])]
+
+
+def test_targets_are_raised_before_initiators_and_lowered_after_them():
+    assert _changed_by_the_role(_runs(False)[0], "Raise the MTU of eth1") == ["node1", "node2"]
+    assert _changed_by_the_role(_runs(False, "side_effect")[-1], "Lower the MTU of eth1") == ["node2", "node1"]
 
 
 def test_the_interface_has_the_mtu_now_as_a_boot_would_set_it(host):

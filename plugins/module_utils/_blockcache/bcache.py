@@ -34,6 +34,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mir
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import kernel_name, node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_signatures
 
 if t.TYPE_CHECKING:
@@ -101,7 +102,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[Present, t.Sequence[W
         waiting = {backing.name for backing in registered.backings.values() if backing.set is None and backing.state != NO_CACHE}
         supers = {}
         for name in sorted(((unknown | set(carriers)) - running) | waiting):
-            found = bcache_facts.read_superblock(self.runner, f"/dev/{name}")
+            found = bcache_facts.read_superblock(self.runner, node_of(name))
             if found is not None:
                 supers[name] = found
         return supers
@@ -204,7 +205,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[Present, t.Sequence[W
         wanted = asked.get("settings")
         rules[uuid] = bcache_rules.kept(wanted, BACKING, rules.get(uuid, {})) if wanted is not None else {}
         for name in self._caches(asked["set"]) if wanted is not None and "set" in asked else ():
-            found = bcache_facts.read_superblock(self.runner, f"/dev/{name}")
+            found = bcache_facts.read_superblock(self.runner, node_of(name))
             if found is not None:
                 rules[found.uuid] = bcache_rules.kept(wanted, SET, rules.get(found.uuid, {}))
         bcache_rules.write_rules(rules, self.root)
@@ -302,13 +303,13 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[Present, t.Sequence[W
         while not registered():
             if waited > 30.0:
                 raise NotEffective(
-                    f"{step.item}: the kernel does not take /dev/{device} as a part of a bcache: look at dmesg for the reason. A bcache that the kernel"
+                    f"{step.item}: the kernel does not take {node_of(device)} as a part of a bcache: look at dmesg for the reason. A bcache that the kernel"
                     " stopped after an error comes back when the host is restarted; a cache device whose content is damaged never is: if nothing on it is"
                     " needed, run wipefs -a on it.",
                     item=step.item,
                 )
             try:
-                self.sysfs.write(f"{FOLDER}/register", f"/dev/{device}", str(step.item))
+                self.sysfs.write(f"{FOLDER}/register", node_of(device), str(step.item))
             except StorageError:
                 self.sleep(PAUSE)
                 waited += PAUSE
@@ -337,7 +338,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[Present, t.Sequence[W
             waited += PAUSE
 
     def _kernel_name(self, path: str) -> str:
-        return os.path.basename(os.path.realpath(self.root / path.lstrip("/")))
+        return kernel_name(path, self.root)
 
     def _backing(self, step: Step) -> str:
         """The directory of the backing device of an item in sysfs."""

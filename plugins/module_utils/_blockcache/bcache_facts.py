@@ -26,6 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import Ground
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -276,7 +277,7 @@ def _state_of(backing: Backing, cset: CacheSet | None, ground: Ground) -> CacheS
 
 def judge(backing: Backing, cset: CacheSet | None, caches: t.Sequence[BlockDevice]) -> tuple[str, str]:
     """The state of a cache in the words of the model, and what a person can do about it."""
-    where = f"/dev/{backing.name}"
+    where = node_of(backing.name)
     if backing.set is None and backing.state == NO_CACHE:
         return "ok", ""
     if backing.state == INCONSISTENT:

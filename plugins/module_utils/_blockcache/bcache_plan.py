@@ -36,6 +36,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
@@ -235,7 +236,7 @@ class _Plan:
         place = self.present.place_of(cset)
         if cset not in self.present.registered.sets and place is not None and ("register", cset) not in self.done:
             self.done.add(("register", cset))
-            steps.append(item.step("cache_set", "stopped", "running", f"Start the cache set on /dev/{place}", "register_set", device=place, set=cset))
+            steps.append(item.step("cache_set", "stopped", "running", f"Start the cache set on {node_of(place)}", "register_set", device=place, set=cset))
         return steps
 
     def _register_backing(self, item: Item) -> Step:
@@ -281,7 +282,7 @@ class _Plan:
     def _take_down(self, cset: str, item: Item) -> list[Step]:
         place = self.present.place_of(cset) or ""
         device = self.present.ground.devices.get(place)
-        path = (device.stable_path or device.path) if device is not None else f"/dev/{place}"
+        path = (device.stable_path or device.path) if device is not None else node_of(place)
         steps = []
         if cset not in self.present.registered.sets and ("register", cset) not in self.done:
             self.done.add(("register", cset))
@@ -394,7 +395,7 @@ def problems(present: Present) -> list[str]:
             found += [sentence] if sentence else []
         if cset is not None and backing.mode == "writeback" and present.ground.redundancy(cset.caches) == DEGRADED:
             found.append(
-                f"/dev/{backing.name} has a write-back cache on a mirror that is degraded: its newest data is only on what is left of the mirror."
+                f"{node_of(backing.name)} has a write-back cache on a mirror that is degraded: its newest data is only on what is left of the mirror."
                 f" Replace the member that failed, or change to mode writethrough, which flushes. {STALE_MEMBER}"
             )
     return found

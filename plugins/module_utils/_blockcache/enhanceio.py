@@ -39,7 +39,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 
 #: Making a cache writes all of its metadata; changing one that is clean takes a moment.
 PATIENCE = 3600.0
@@ -139,7 +139,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[Present, t.Sequence[WantedEnhanceIO
 
     def _node(self, devices: Devices, name: str) -> Path:
         device = devices.get(name)
-        return self.root / (device.path if device is not None else f"/dev/{name}").lstrip("/")
+        return self.root / (device.path if device is not None else node_of(name)).lstrip("/")
 
     def _find_tools(self) -> dict[str, str]:
         return {name: self.runner.find(name) for name in boot.TOOLS if self.runner.has(name)}

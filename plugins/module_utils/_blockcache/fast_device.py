@@ -28,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.wanted import WantedCache
@@ -100,7 +101,7 @@ def read_ground(
     members = {member for name in above for member in arrays[name].members}
     # A mirror that a cache has left, in a run that was killed.
     above.update({array.name: array.path for array in arrays.values() if array.ours})
-    wanted = {**{name: path for name, path in names.items() if name not in members}, **{name: f"/dev/{name}" for name in above}}
+    wanted = {**{name: path for name, path in names.items() if name not in members}, **{name: node_of(name) for name in above}}
     findings = {name: examine(runner, path, root, sleep) for name, path in wanted.items() if name not in in_use}
     return Ground(devices, findings, arrays, mirror.machine_id(root))
 

@@ -43,7 +43,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -108,7 +108,7 @@ class FlashcacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedFlashcac
         used = {cache.ssd_name for cache in running.values() if cache.ssd_name}
         ground = read_ground(self.runner, devices, paths, in_use=used | removing, root=self.root, sleep=self.sleep)
         tools = {name: self.runner.find(name) for name in TOOLS if self.runner.has(name)}
-        stored = {name: flashcache_host.read_superblock(self.root, f"/dev/{name}") for name in ground.findings}
+        stored = {name: flashcache_host.read_superblock(self.root, node_of(name)) for name in ground.findings}
         return Present(
             ground=ground,
             running=running,

@@ -17,6 +17,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, lvm_facts, lvm_health, lvm_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_operations import PATIENCE, LvmOperations
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_present import LAYER, Present
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_shell import LvmRunner
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import BLOCK_SIZE, LvmWanted, read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, StorageError
@@ -27,6 +28,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
+
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
 __all__ = ["PATIENCE", "LvmCacheLayer", "run_module"]
 
@@ -99,6 +102,8 @@ class LvmCacheLayer(LvmOperations, Layer[Present, t.Sequence[LvmWanted]]):
     def apply(self, step: Step) -> None:
         if step.operation not in _WITHIN:
             self._ground = None
+            if isinstance(self.runner, LvmRunner):
+                self.runner.forget_devices()
         operation: t.Callable[[Step], None] = getattr(self, f"_{step.operation}")
         operation(step)
 
@@ -176,4 +181,4 @@ def run_module(module: AnsibleModule) -> t.NoReturn:
         wanted = read_items(module.params["caches"])
     except StorageError as error:
         module.fail_json(**error.as_result())
-    run_layer(module, LvmCacheLayer(Runner(), wanted), wanted)
+    run_layer(module, LvmCacheLayer(LvmRunner(), wanted), wanted)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import lvm_layout
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import lvm_health, lvm_layout
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_place import Earlier, Place
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_present import GONE, LAYER, TAG, kind_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_settings import settings_at_attach, steps_after_attach
@@ -85,7 +85,7 @@ class AttachPlan:
         if origin.segtype not in CACHEABLE and not origin.segtype.startswith(("raid5_", "raid6_")):
             raise self.bad(f"is of type {origin.segtype}, which this role does not cache: name a linear, striped or raid volume")
         if not origin.active:
-            raise self.refused(f"is not active, so that its cache could not be read back: activate it with lvchange -ay {origin.full_name} first")
+            raise self.refused(lvm_health.inactive_advice(origin))
         return origin
 
     def _no_origin(self) -> DeviceMissing:

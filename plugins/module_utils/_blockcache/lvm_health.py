@@ -48,8 +48,18 @@ def diagnose(present: Present, cached: LogicalVolume) -> tuple[str, str]:
         state = "read_only" if kernel.read_only and not kernel.needs_check else "needs_check"
         return state, f"has cache metadata that the kernel marked as needing a check: deactivate it, then a person runs {how}"
     if not cached.active:
-        return "inactive", f"is not active, so that its cache cannot be read back: activate it with lvchange -ay {cached.full_name} first"
+        return "inactive", inactive_advice(cached)
     return "ok", ""
+
+
+def inactive_advice(volume: LogicalVolume) -> str:
+    """What a person can do about a volume whose cache cannot be read back. The caller says which it is."""
+    if volume.suspended:
+        return (
+            "is suspended, because a command of LVM was killed in the middle of a change: see in dmsetup info -c what is suspended,"
+            " and resume it with dmsetup resume, what lies below first"
+        )
+    return f"is not active, so that its cache cannot be read back: activate it with lvchange -ay {volume.full_name} first"
 
 
 def writes_through(present: Present, cached: LogicalVolume) -> bool:

@@ -118,7 +118,7 @@ class _CachePlan(AttachPlan):
 
     def _require_active(self, cached: LogicalVolume) -> None:
         if not cached.active:
-            raise self.refused(f"is not active, so that its cache cannot be read back: activate it with lvchange -ay {self.wanted.origin} first")
+            raise self.refused(lvm_health.inactive_advice(cached))
 
     def _adjust(self, cached: LogicalVolume, pool: LogicalVolume | None) -> list[Step]:
         if self._differences(cached, pool):

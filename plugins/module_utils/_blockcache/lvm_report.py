@@ -131,6 +131,11 @@ class LogicalVolume:
         return self.attr[4:5] == "a"
 
     @property
+    def suspended(self) -> bool:
+        """Whether it takes requests and answers none: a command of LVM was killed in the middle of a change."""
+        return self.attr[4:5] in ("s", "S")
+
+    @property
     def partial(self) -> bool:
         """Whether a device under it is missing."""
         return self.attr[8:9] == "p" or self.health == "partial"

@@ -145,22 +145,39 @@ class Runner:
         """
         limit = self.timeout if timeout is None else timeout
         words = (self.find(argv[0]), *(str(word) for word in argv[1:]))
-        environment = {**os.environ, "LC_ALL": "C", "LANGUAGE": "C", "LVM_SUPPRESS_FD_WARNINGS": "1"}
-        started = time.monotonic()
-        with _started(words, environment, cwd, item) as process:
-            try:
-                out, err = _communicate(process, stdin.encode(), started + limit, watch, interval)
-            except subprocess.TimeoutExpired:
-                out, err = _stop_group(process, patience)
-                completed = self._remember(words, process.returncode, out, err, started)
-                raise TimedOut(f"{completed.command_line} did not end within {limit:g} seconds and was stopped.", item=item, completed=completed) from None
-            except BaseException:
-                _stop_group(process, patience)
-                raise
-        completed = self._remember(words, process.returncode, out, err, started)
+        completed = self._completed(words, limit=limit, stdin=stdin, item=item, watch=watch, interval=interval, patience=patience, cwd=cwd)
         if ok is not None and completed.rc not in ok:
             raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=item, completed=completed)
         return completed
+
+    def _completed(
+        self,
+        words: tuple[str, ...],
+        *,
+        limit: float,
+        stdin: str,
+        item: str | None,
+        watch: t.Callable[[], t.Any] | None,
+        interval: float,
+        patience: float,
+        cwd: str | None,
+    ) -> Completed:
+        """One command in a process of its own, to its end, whatever its exit status: see :meth:`run`."""
+        started = time.monotonic()
+        with start_command(words, environment(), cwd, item) as process:
+            try:
+                out, err = _communicate(process, stdin.encode(), started + limit, watch, interval)
+            except subprocess.TimeoutExpired:
+                out, err = stop_group(process, patience)
+                raise self._timed_out(self._remember(words, process.returncode, out, err, started), limit, item) from None
+            except BaseException:
+                stop_group(process, patience)
+                raise
+        return self._remember(words, process.returncode, out, err, started)
+
+    @staticmethod
+    def _timed_out(completed: Completed, limit: float, item: str | None) -> TimedOut:
+        return TimedOut(f"{completed.command_line} did not end within {limit:g} seconds and was stopped.", item=item, completed=completed)
 
     def _remember(self, argv: tuple[str, ...], rc: int, out: bytes, err: bytes, started: float) -> Completed:
         completed = Completed(argv, rc, out.decode(errors="replace"), err.decode(errors="replace"), time.monotonic() - started)
@@ -168,7 +185,14 @@ class Runner:
         return completed
 
 
-def _started(words: tuple[str, ...], environment: t.Mapping[str, str], cwd: str | None, item: str | None) -> subprocess.Popen[bytes]:
+def environment() -> dict[str, str]:
+    """What a command finds around it: everything that this process has, and messages in English."""
+    return {**os.environ, "LC_ALL": "C", "LANGUAGE": "C", "LVM_SUPPRESS_FD_WARNINGS": "1"}
+
+
+def start_command(
+    words: tuple[str, ...], variables: t.Mapping[str, str], cwd: str | None, item: str | None, pass_fds: t.Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
     """A command that begins to run.
 
     :raises ToolMissing: if it is there and cannot be started.
@@ -180,8 +204,9 @@ def _started(words: tuple[str, ...], environment: t.Mapping[str, str], cwd: str 
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment,
+            env=variables,
             cwd=cwd,
+            pass_fds=pass_fds,
             start_new_session=True,
         )
     except OSError as error:
@@ -207,7 +232,7 @@ def _communicate(process: subprocess.Popen[bytes], stdin: bytes, deadline: float
             watch()
 
 
-def _stop_group(process: subprocess.Popen[bytes], patience: float) -> tuple[bytes, bytes]:
+def stop_group(process: subprocess.Popen[bytes], patience: float) -> tuple[bytes, bytes]:
     """End a process and its children: first asked, after ``patience`` seconds forced."""
     for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, 5.0)):
         with contextlib.suppress(ProcessLookupError):

@@ -232,6 +232,16 @@ _IDENTIFYING = (
 _KEPT = (*_IDENTIFYING, "ID_BUS", "ID_ATA", "ID_PATH", "ID_MODEL", "ID_REVISION", "ID_VENDOR")
 
 
+def node_of(name: str) -> str:
+    """The device node of a kernel name. sysfs has ``!`` for the slash in the names of AoE, cciss and DAC960: ``etherd!e7.1``."""
+    return "/dev/" + name.replace("!", "/")
+
+
+def kernel_name(path: str, root: Path = Path("/")) -> str:
+    """The name in sysfs of what a path leads to, whether it is there or not."""
+    return os.path.relpath(os.path.realpath(root / path.lstrip("/")), os.path.realpath(root / "dev")).replace("/", "!")
+
+
 def is_stable(path: str) -> bool:
     """Whether a path names the same device after a reboot: false for ``/dev/sda``, ``/dev/nvme0n1``, ``/dev/dm-3``, ``by-diskseq``."""
     return not _UNSTABLE.match("/" + os.path.normpath(path).lstrip("/"))
@@ -277,7 +287,7 @@ def _read_device(place: Path, host: _Host) -> BlockDevice:
     properties = host.properties.get(name, {})
     real = Path(os.path.realpath(place))
     number = _text(place / "dev") or ""
-    path = "/dev/" + name.replace("!", "/")
+    path = node_of(name)
     dm_name = _text(place / "dm/name")
     dm_uuid = _text(place / "dm/uuid")
     partition = (place / "partition").exists()

@@ -59,24 +59,30 @@ class CacheSamples:
 
     def read(self, names: t.Collection[str]) -> list[Sample]:
         """Every cache among these kernel names. One that cannot be read now is left out: the next look may see it."""
+        return self._read(names)[0]
+
+    def rows(self, names: t.Collection[str]) -> list[str]:
+        """The same as lines of ``cache_series.log``."""
+        return [sample.row for sample in self.read(names) if sample.used is not None or sample.dirty is not None]
+
+    def dirty(self, names: t.Collection[str]) -> int | None:
+        """Bytes that the caches among these devices have not written back; ``None`` if one does not say or cannot be asked."""
+        found, complete = self._read(names)
+        amounts = [sample.dirty for sample in found]
+        return sum(t.cast(t.List[int], amounts)) if complete and None not in amounts else None
+
+    def _read(self, names: t.Collection[str]) -> tuple[list[Sample], bool]:
         chosen = [device for device in map(self.devices.get, names) if device is not None]
         found: list[Sample] = []
+        complete = True
         for reader in (self._mapped, self._bcache, self._flashcache, self._enhanceio):
             try:
                 found += reader(chosen)
             except (StorageError, OSError, ValueError):
-                continue
+                complete = False
         # A runner lives for hours, and what it asked long ago interests nobody.
         del self.runner.history[:-_REMEMBERED]
-        return found
-
-    def rows(self, names: t.Collection[str]) -> list[str]:
-        return [sample.row for sample in self.read(names)]
-
-    def dirty(self, names: t.Collection[str]) -> int | None:
-        """Bytes that the caches among these devices have not written back; ``None`` if one does not say."""
-        amounts = [sample.dirty for sample in self.read(names)]
-        return None if None in amounts else sum(t.cast(t.List[int], amounts))
+        return found, complete
 
     def _mapped(self, chosen: t.Sequence[BlockDevice]) -> list[Sample]:
         wanted = {device.dm_name: device for device in chosen if device.dm_name and _DM_TARGETS & set(device.dm_targets)}
@@ -86,12 +92,14 @@ class CacheSamples:
         # The status of a dm-writecache counts blocks and does not say how large they are: its table does.
         sizes = {name: table.block_size for name, table in dm.read_tables(self.runner).items()} if any(s.block_size is None for s in told.values()) else {}
         found = []
-        for name, status in told.items():
-            if name not in wanted or status.failed:
+        for name, device in wanted.items():
+            status = told.get(name)
+            if status is None or status.failed:
+                found.append(Sample(device.name, None, None, {}))
                 continue
             block = status.block_size or sizes.get(name)
             counters = {key: getattr(status, key) for key in _COUNTERS[:4] if getattr(status, key) is not None}
-            found.append(Sample(wanted[name].name, _bytes(status.dirty, block), _bytes(status.used, block), counters))
+            found.append(Sample(device.name, _bytes(status.dirty, block), _bytes(status.used, block), counters))
         return found
 
     def _bcache(self, chosen: t.Sequence[BlockDevice]) -> list[Sample]:

@@ -93,8 +93,11 @@ def read_cells(variant: str, rows: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[C
 def read_target(row: t.Mapping[str, t.Any], cell: str) -> Target:
     """Where a cell shall run; ``size`` is in bytes.
 
-    :raises BadInput: if it is both a device and a file, or neither.
+    :raises BadInput: if it is both a device and a file, or neither, or if its permission is neither true nor false.
     """
+    if row.get("allow_data_loss") not in (None, True, False):
+        # The text "no" would be a permission.
+        raise BadInput(f"{cell}: allow_data_loss of a target is true or false, not {row['allow_data_loss']!r}.", item=cell)
     if bool(row.get("device")) == bool(row.get("file")):
         raise BadInput(f"{cell}: a target has either device (a block device) or file (a plain file).", item=cell)
     return Target(

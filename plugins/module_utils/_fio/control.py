@@ -58,7 +58,7 @@ def start(order: Order, spool: Spool, host: Host, *, check_mode: bool) -> dict[s
     if not check_mode and spool.is_free():
         # A fio whose runner was killed may go on for a while, and would keep its target busy.
         end_leftovers(f"--output={spool.home}/.cell.", beginning=True)
-    prepared = prepare(order, host, MadeFiles(spool.home, host.root))
+    prepared = prepare(order, host, MadeFiles(spool, host.root))
     result = {"changed": True, "attached": False, "actions": _actions(order), "fio_version": prepared.fio.version.text, "order_sha256": order.sha256}
     if check_mode:
         return {**result, "runner": {}}
@@ -116,9 +116,8 @@ def _be_the_runner(prepared: Prepared, spool: Spool, host: Host, under_way: t.Ca
         forget_releases(spool.home)
         text = json.dumps({**order.raw, "order_sha256": order.sha256}, default=str)
         write_draft(spool.home / ORDER_FILE, text, durable=True)
-        left = seconds_left(order, 0)
-        status = Status(spool.home, host.clock, order_sha256=order.sha256, steps=len(order.steps), all_until=host.clock() + left)
-        made = MadeFiles(spool.home, host.root)
+        status = Status(spool.home, host.clock, order_sha256=order.sha256, steps=len(order.steps), all_until=host.clock() + seconds_left(order)[0])
+        made = MadeFiles(spool, host.root)
         run = HostRun(prepared, spool, host, status, waiter, log, made)
         with run.claims():
             waiter.listen()

@@ -204,6 +204,10 @@ class Measuring:
             repeat=cells[0].key.repeat,
             target=", ".join(cell.target.path for cell in cells),
             until=self.host.clock() + longest if longest else None,
+            # Those of the cell before are not this one's.
+            iops=None,
+            bandwidth=None,
+            latency_ms=None,
         )
 
     def _tell(self, figures: t.Mapping[str, float | None]) -> None:
@@ -229,7 +233,7 @@ class Measuring:
         meta["drives"] = {side: self.looks.drives_of(look, one.names) for side, look in (("before", before.look), ("after", after.look))}
         series = one.folder / DEVICE_SERIES
         if one.asked.measures_garbage_collection and top and series.exists():
-            meta["garbage_collection_rate"] = pauses.rate_at_the_end(series.read_text(), top, run.started, run.finished)
+            meta["garbage_collection_rate"] = pauses.rate_at_the_end(series.read_text(), top, meta["io_start"] or run.started, meta["io_end"] or run.finished)
         meta["notes"] += [*one.notes, *self._findings(one, moment, meta, after)]
         files = files_of(run, one.text, one.folder)
         sides = (("before", before), ("after", after))

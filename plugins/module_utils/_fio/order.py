@@ -136,7 +136,7 @@ def read_order(raw: t.Mapping[str, t.Any]) -> Order:
     pace = Pace(**{name: raw[name] for name in Pace.__dataclass_fields__ if raw.get(name) is not None})
     if pace.sample_interval < 0.5 or pace.slack < 0 or pace.timeout <= 0 or pace.barrier_timeout < 0:
         raise BadInput("sample_interval is at least 0.5 seconds, timeout is above 0, and slack and barrier_timeout are not below.")
-    campaign, host = component(raw["campaign"], "campaign"), component(raw["host"], "host")
+    campaign, host = component(raw["campaign"], "campaign"), component(str(raw.get("host") or ""), "host")
     return Order(campaign, variant, host, tuple(steps), pace, _identity(campaign, variant, host, raw["steps"], pace.series), raw)
 
 

@@ -74,22 +74,29 @@ def _number(value: t.Any, what: str) -> float:
     return found
 
 
-def length_of(pause: Pause, written: float, measured_rate: float | None) -> tuple[float, str]:
+def length_of(pause: Pause, written: t.Mapping[str, float], measured: t.Mapping[str, float]) -> tuple[float, str]:
     """Seconds that a pause lasts if nothing ends it earlier, and what is to be said about it, if anything.
 
-    :param written: bytes that the cells since the last such pause wrote.
-    :param measured_rate: bytes per second that a cell measured; ``None`` if none did.
+    A rate that the user gives is that of all targets together. Measured ones are of single targets, which make room side by side.
+
+    :param written: bytes that the cells since the last such pause wrote, by target.
+    :param measured: bytes per second that cells measured, by target.
     """
     if pause.kind == FIXED:
         return pause.seconds, ""
     if pause.kind == CLEAN:
         return pause.most, ""
-    rate = pause.rate or measured_rate
-    if not written:
+    total = sum(written.values())
+    rates = {target: rate for target, rate in measured.items() if rate > 0}
+    if not total:
         return 0.0, ""
-    if not rate:
+    if pause.rate:
+        seconds = total / pause.rate
+    elif rates:
+        # A target whose own rate was not measured may be the slowest.
+        seconds = max(amount / rates.get(target, min(rates.values())) for target, amount in written.items())
+    else:
         return pause.most, f"No cell has measured how fast garbage is collected, so the pause took the most that it may: {pause.most:g} seconds."
-    seconds = written / rate
     if seconds > pause.most:
         return pause.most, f"Garbage collection would have needed {seconds:.0f} seconds and the pause may take {pause.most:g}."
     return seconds, ""
@@ -98,8 +105,9 @@ def length_of(pause: Pause, written: float, measured_rate: float | None) -> tupl
 def rate_at_the_end(series: str, device: str, began: float, ended: float) -> float | None:
     """Bytes per second that a device took in the last tenth of a cell, from its device series; ``None`` without a row.
 
-    :param series: CSV as the sampler writes it.
+    :param series: CSV as the sampler writes it; rows after the end are of a fio that only cleans up.
     """
     rows = [row for row in csv.DictReader(series.splitlines()) if row.get("device") == device]
+    rows = [row for row in rows if float(row["epoch_s"]) <= ended] or rows
     late = [row for row in rows if float(row["epoch_s"]) >= ended - 0.1 * (ended - began)] or rows[-1:]
     return sum(float(row["wkb_s"]) for row in late) * 1024 / len(late) if late else None

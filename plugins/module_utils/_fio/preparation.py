@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import tempfile
 import typing as t
@@ -29,8 +30,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool impo
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
 
-_MADE_FILE = "made_files.json"
+#: Beside the campaigns, whose own folders go when their results are collected.
+_MADE_FILE = ".made_files.json"
+_MARK = "user.cachefleet.storage"
 #: Job files that fio reads at once. It holds every job of all of them in memory, and not more than some thousands.
 _AT_ONCE, _MOST_THREADS = 24, 1000
 
@@ -102,36 +106,48 @@ def _accepts_all(host: Host, texts: t.Sequence[str]) -> bool:
 class MadeFiles:
     """Plain files that this campaign has made: overwriting them loses nothing, also after its runner was killed.
 
-    A file counts as made only while it is the very same one: its device and inode are kept with its path.
+    A file counts as made only while it is the very same one. Its inode does not tell: the next file in its place may have it too. So
+    it carries a mark (xattr(7)); on a file system that keeps none, it counts as made only as long as the runner that made it lives.
     """
 
-    def __init__(self, home: Path, root: Path = Path("/")) -> None:
-        self.path = home / _MADE_FILE
+    def __init__(self, spool: Spool, root: Path = Path("/")) -> None:
+        self.path = spool.folder / _MADE_FILE
+        self.campaign = spool.campaign
         self.root = root
+        self._own: set[str] = set()
+        self._marks = self._all().get(self.campaign, {})
+
+    def _all(self) -> dict[str, dict[str, str]]:
+        """The marks of the files of every campaign that are still there."""
         try:
             found = json.loads(self.path.read_text())
         except (OSError, ValueError):
-            found = {}
-        self._made: dict[str, list[int]] = found if isinstance(found, dict) else {}
+            return {}
+        rows = found.items() if isinstance(found, dict) else ()
+        marks = {name: {path: mark for path, mark in made.items() if self._mark_of(path) == mark} for name, made in rows if isinstance(made, dict)}
+        return {name: made for name, made in marks.items() if made}
 
     def paths(self) -> frozenset[str]:
-        return frozenset(path for path, identity in self._made.items() if self._identity(path) == identity)
+        return frozenset(self._own) | {path for path, mark in self._marks.items() if self._mark_of(path) == mark}
 
     def make(self, path: str) -> None:
         """Make an empty file that fio then fills.
 
         :raises CommandFailed: if it cannot be made, or is there by now.
         """
+        place, mark = self.root / path.lstrip("/"), secrets.token_hex(16)
         try:
-            handle = os.open(self.root / path.lstrip("/"), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            os.close(handle)
-            self._made[path] = self._identity(path)
-            write_draft(self.path, json.dumps(self._made), durable=True)
+            os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+            self._own.add(path)
+            with contextlib.suppress(OSError):
+                os.setxattr(place, _MARK, mark.encode(), follow_symlinks=False)
+            self._marks[path] = mark
+            write_draft(self.path, json.dumps({**self._all(), self.campaign: self._marks}), durable=True)
         except OSError as error:
             raise CommandFailed(f"{path} cannot be made on this host: {error.strerror}.", item=path) from None
 
-    def _identity(self, path: str) -> list[int]:
-        with contextlib.suppress(OSError):
-            status = os.lstat(self.root / path.lstrip("/"))
-            return [status.st_dev, status.st_ino]
-        return []
+    def _mark_of(self, path: str) -> str:
+        try:
+            return os.getxattr(self.root / path.lstrip("/"), _MARK, follow_symlinks=False).decode(errors="replace")
+        except OSError:
+            return ""

@@ -63,8 +63,8 @@ class HostRun:
         self.barriers = Barriers(spool.home, host.clock, waiter, self.order.pace.barrier_timeout)
         self.outcomes = Outcomes(spool, self.order.sha256)
         self.passed = Passed()
-        self.written = 0.0
-        self.rate: float | None = None
+        self.written: dict[str, float] = {}
+        self.rates: dict[str, float] = {}
         self.failed = False
 
     @contextlib.contextmanager
@@ -100,16 +100,20 @@ class HostRun:
 
     def _all_steps(self) -> None:
         self.passed = Passed(start=self.host.clock())
+        left = seconds_left(self.order)
         for number, step in enumerate(self.order.steps):
             if self.waiter.stopping or (self.failed and not self.order.pace.keep_going):
                 return
             last = number == len(self.order.steps) - 1
-            self.status.say(step=number, segment=step.segment, all_until=self.host.clock() + seconds_left(self.order, number))
+            self.status.say(step=number, all_until=self.host.clock() + left[number])
             hashes = self._hashes(step)
             due = [asked for asked in step.cells if not self._is_kept(asked, hashes)]
             notes = self._pause(step) if due else []
             if step.barrier and self._anything_due(number):
                 self._pass(step)
+            else:
+                # Not before the pause: who follows would take a runner that pauses for one that is past its barrier.
+                self.status.say(segment=step.segment)
             if due and not self.waiter.stopping:
                 self._step(step, due, hashes, self._moment(step, notes), last)
 
@@ -133,7 +137,7 @@ class HostRun:
             return known
         meta = self._stored(asked, hashes[key])
         if meta is not None:
-            self.rate = meta.get("garbage_collection_rate") or self.rate
+            self._learn(meta)
             self._note(key, "ok", kept=True, where="spool")
         elif asked.done_as == hashes[key] and not self.order.pace.replace:
             self._note(key, "ok", kept=True, where="controller")
@@ -176,10 +180,10 @@ class HostRun:
     def _pause(self, step: Step) -> list[str]:
         """Wait as the step wants before it begins; what is to be said about it."""
         pause = step.pause
-        if pause is None or (pause.kind != pauses.CLEAN and not self.written):
+        if pause is None or (pause.kind != pauses.CLEAN and not any(self.written.values())):
             return []
-        seconds, note = pauses.length_of(pause, self.written, self.rate)
-        self.written = 0.0
+        seconds, note = pauses.length_of(pause, self.written, self.rates)
+        self.written = {}
         self.status.say(state="pausing", cell=None, target=None, until=self.host.clock() + seconds)
         self.log.say(f"pausing for {'at most ' if pause.kind == pauses.CLEAN else ''}{seconds:.1f} s")
         if pause.kind == pauses.CLEAN:
@@ -217,10 +221,17 @@ class HostRun:
         self.status.say(state="waiting" if moment.start else "measuring", until=moment.start)
         metas = self.measuring.together(due, hashes, moment, last=last)
         for key, meta in metas.items():
-            self.written += meta.get("bytes_written") or 0
-            self.rate = meta.get("garbage_collection_rate") or self.rate
+            path = meta["target"]["path"]
+            self.written[path] = self.written.get(path, 0.0) + (meta.get("bytes_written") or 0)
+            self._learn(meta)
             self._note(key, meta["state"], reason=meta["reason"])
         return metas
+
+    def _learn(self, meta: t.Mapping[str, t.Any]) -> None:
+        """How fast the target collects its garbage, if a cell has measured that."""
+        rate = meta.get("garbage_collection_rate")
+        if rate:
+            self.rates[meta["target"]["path"]] = rate
 
     def _one(self, asked: Asked, moment: Moment) -> dict[str, t.Any] | None:
         """A probe or a round: the result that is there, or a new one; ``None`` if told to stop."""
@@ -244,7 +255,7 @@ class HostRun:
             value = search.next_value(wanted, probes)
         decision = Decision("ok")
         if probes and search.has_failed(probes[-1]):
-            decision = Decision("failed", f"The search ended early: {wanted.over} {probes[-1].value} was {probes[-1].state} or has no latency.")
+            decision = _unfinished(probes[-1].state, f"The search ended early: {wanted.over} {probes[-1].value} was {probes[-1].state} or has no latency.")
         self._conclude(asked, hashes, moment, decision, began, search=search.conclude(wanted, probes))
 
     def _rounds(self, step: Step, asked: Asked, hashes: t.Mapping[CellKey, str], moment: Moment) -> None:
@@ -257,7 +268,7 @@ class HostRun:
                 return
             value = rounds.value_of(meta, wanted)
             if value is None:
-                decision = Decision("failed", f"The rounds ended early: round {len(values) + 1} was {meta['state']} or did no {wanted.track}.")
+                decision = _unfinished(meta["state"], f"The rounds ended early: round {len(values) + 1} was {meta['state']} or did no {wanted.track}.")
                 break
             values.append(value)
             moment = _later(moment)
@@ -270,6 +281,11 @@ class HostRun:
         self.looks.refreshed()
         self.measuring.store_conclusion(asked, hashes, moment, decision, began, **found)
         self._note(asked.cell.key, decision.state, reason=decision.reason)
+
+
+def _unfinished(state: str, reason: str) -> Decision:
+    """What becomes of a search or of rounds whose last cell has no figures."""
+    return Decision(state if state in ("interrupted", "refused") else "failed", reason)
 
 
 def _later(moment: Moment) -> Moment:

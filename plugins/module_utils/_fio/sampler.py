@@ -199,10 +199,13 @@ class Sampler:
 
     def _run(self) -> None:
         following = self._at + self.interval
+        # How dirty a cache is when a cell begins explains how it does.
+        self._sample_caches(self._at, self.clock())
         while not self._over.wait(max(0.0, following - time.monotonic())):
             self._sample()
             following = max(following + self.interval, time.monotonic())
         if time.monotonic() - self._at >= _LEAST:
+            self._caches_at = 0.0
             self._sample()
 
     def _look(self) -> dict[str, Counters]:
@@ -220,7 +223,7 @@ class Sampler:
             for one in self.watched:
                 rows = [f"{epoch:.3f},{name},{found[name].row}\n" for name in one.names if found.get(name) is not None]  # type: ignore[union-attr]
                 _append(one.folder / DEVICE_SERIES, rows)
-            self._sample_caches(at, epoch)
+        self._sample_caches(at, epoch)
         tops = {one.top for one in self.watched if one.top}
         self.tell(figures([rate for name, rate in found.items() if name in tops and rate is not None]))
 
@@ -228,10 +231,11 @@ class Sampler:
         if self.read_caches is None or (self._caches_at and at - self._caches_at < CACHE_INTERVAL - 0.05):
             return
         self._caches_at = at
-        for one in self.watched:
-            rows = [f"{epoch:.3f},{row}\n" for row in self.read_caches(one.names)]
-            place = one.folder / CACHE_SERIES
-            _append(place, ([] if place.exists() else [CACHE_COLUMNS + "\n"]) + rows if rows else [])
+        with contextlib.suppress(OSError):
+            for one in self.watched:
+                rows = [f"{epoch:.3f},{row}\n" for row in self.read_caches(one.names)]
+                place = one.folder / CACHE_SERIES
+                _append(place, ([] if place.exists() else [CACHE_COLUMNS + "\n"]) + rows if rows else [])
 
 
 def _append(path: Path, rows: t.Sequence[str]) -> None:

@@ -89,7 +89,7 @@ def read_search(row: t.Any, cell: str) -> Search:
     for name, value, known in (("metric", found.metric, METRICS), ("over", found.over, OVER), ("direction", found.direction or "read", DIRECTIONS)):
         if value not in known:
             raise BadInput(f"{cell}: {name} of a search is one of {', '.join(known)}, not '{value}'.", item=cell)
-    if not found.first <= found.last or found.factor < 1.1 or not 0 < found.bracket < 1:
+    if found.first > found.last or found.factor < 1.1 or not 0 < found.bracket < 1:
         raise BadInput(f"{cell}: a search needs first <= last, a factor of at least 1.1 and a bracket between 0 and 1.", item=cell)
     return found
 

@@ -29,13 +29,15 @@ def seconds_of(step: Step) -> float:
     return longest * count + pause
 
 
-def seconds_left(order: Order, number: int) -> float:
-    """From the beginning of a step to the end; a timetable stretches what is shorter than it says."""
-    total, segment_at = 0.0, 0.0
-    for step in order.steps[number:]:
+def seconds_left(order: Order) -> list[float]:
+    """From the beginning of each step to the end of all; a timetable stretches what is shorter than it says."""
+    starts: list[float] = []
+    now, segment_at = 0.0, 0.0
+    for step in order.steps:
         if step.barrier:
-            segment_at = total
-        if step.offset is not None and step.number > number:
-            total = max(total, segment_at + step.offset)
-        total += seconds_of(step)
-    return total
+            segment_at = now
+        if step.offset is not None:
+            now = max(now, segment_at + step.offset)
+        starts.append(now)
+        now += seconds_of(step)
+    return [now - start for start in starts]

@@ -71,8 +71,10 @@ def aoe_findings(sight: AoeSight, devices: Devices, caches: t.Sequence[CacheStat
     for cache in caches:
         diagnosis = diagnoses.get(f"{cache.type} {cache.name}")
         for target in _targets_below(sight, devices, cache):
-            told.add(target.name)
-            yield from _below(sight, cache, target, diagnosis)
+            # A cache of smaller blocks takes such frames; that they do not fit pages is still worth knowing.
+            found = list(_below(sight, cache, target, diagnosis))
+            told.update(target.name for _finding in found)
+            yield from found
         for export in _exports_above(sight, devices, cache):
             yield from _above(sight, cache, export, diagnosis)
     for target in sight.devices:

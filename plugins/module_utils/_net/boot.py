@@ -27,6 +27,21 @@ PROVIDERS: dict[str, type[Provider]] = {provider.name: provider for provider in 
 CHOICES = (AUTO, *PROVIDERS)
 
 
+class _OneAnswer:
+    """A runner that runs each command once: several providers ask networkctl and nmcli, and mean one moment."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self.has = runner.has
+        self._answers: dict[tuple[str, ...], t.Any] = {}
+
+    def run(self, argv: t.Sequence[str], **options: t.Any) -> t.Any:
+        words = tuple(argv)
+        if words not in self._answers:
+            self._answers[words] = self.runner.run(argv, **options)
+        return self._answers[words]
+
+
 def find_places(runner: Runner, links: Links, wanted: t.Mapping[str, str], root: Path = Path("/")) -> dict[str, BootPlace]:
     """Where the MTU of each interface comes from at boot. What cannot be told has an ``obstacle`` and no provider.
 
@@ -36,11 +51,12 @@ def find_places(runner: Runner, links: Links, wanted: t.Mapping[str, str], root:
     for name, choice in wanted.items():
         for one in PROVIDERS if choice == AUTO else (choice,):
             asked.setdefault(one, []).append(links[name])
+    asking = t.cast("Runner", _OneAnswer(runner))
     found: dict[str, list[BootPlace]] = {name: [] for name in wanted}
     for name, provider in PROVIDERS.items():
         named = [link for link in asked.get(name, []) if wanted[link.name] == name]
         for part, insist in ((named, True), ([link for link in asked.get(name, []) if link not in named], False)):
-            for interface, place in (provider(runner, links, root).places(part, insist=insist) if part else {}).items():
+            for interface, place in (provider(asking, links, root).places(part, insist=insist) if part else {}).items():
                 found[interface].append(place)
     return {name: _only(name, places, wanted[name]) for name, places in found.items()}
 

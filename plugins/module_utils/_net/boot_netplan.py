@@ -54,11 +54,9 @@ class Netplan(Provider):
 
     def _identities(self, wanted: t.Sequence[Link]) -> dict[str, str]:
         """The names of the definitions, which are those of the interfaces unless ``match`` is used."""
+        names = {link.name for link in wanted}
         found = {
-            name: match.group(1)
-            for name, file in network_files(self.runner, [link.name for link in wanted]).items()
-            for match in [NETPLAN.match(file)]
-            if match
+            name: match.group(1) for name, file in network_files(self.runner, self.links).items() for match in [NETPLAN.match(file)] if match and name in names
         }
         for name, profile in active_profiles(self.runner).items():
             if profile.netplan:

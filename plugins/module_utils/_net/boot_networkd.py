@@ -38,8 +38,9 @@ _HEADER = "# Written by cachefleet.storage.storage_network: change the inventory
 NETPLAN = re.compile(r"^/run/systemd/network/10-netplan-(.+)\.network$")
 
 
-def network_files(runner: t.Any, names: t.Sequence[str]) -> dict[str, str]:
+def network_files(runner: t.Any, links: t.Iterable[Link]) -> dict[str, str]:
     """The ``.network`` file that matches each interface, where one does and networkd runs."""
+    names = [link.name for link in links if link.name != "lo"]
     if not names or not runner.has("networkctl"):
         return {}
     completed = runner.run(["networkctl", "--no-pager", "--no-legend", "--full", "--lines=0", "status", *names], ok=None, item="networkctl")
@@ -71,7 +72,7 @@ class SystemdNetworkd(Provider):
 
     def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, BootPlace]:
         """Every interface with a ``.network`` file that netplan did not make."""
-        files = network_files(self.runner, [link.name for link in self.links if link.name != "lo"] if wanted else [])
+        files = network_files(self.runner, self.links if wanted else [])
         places: dict[str, BootPlace] = {}
         for link in wanted:
             file = files.get(link.name)

@@ -91,7 +91,7 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkWish]]):
     def _set_boot(self, step: Step) -> None:
         links = read_links(self.runner, self.root)
         # Looked at anew: a step before may have written into the same file.
-        place = find_places(self.runner, links, {step.item: step.arguments["choice"]}, self.root)[step.item]
+        place = find_places(self.runner, links, {step.item: step.arguments["provider"]}, self.root)[step.item]
         change = PROVIDERS[step.arguments["provider"]](self.runner, links, self.root).change(place, step.after)
         if self.note is not None:
             self.note(change)

@@ -163,5 +163,5 @@ def _boot_step(present: LinkState, target: LinkTarget) -> Step | None:
         after=target.mtu,
         action=f"Write the MTU of {target.name} for the next boot, {target.mtu}, into {place.where}",
         operation=SET_BOOT,
-        arguments={"provider": place.provider, "choice": target.wish.provider if not target.implied else "auto"},
+        arguments={"provider": place.provider},
     )

@@ -95,7 +95,8 @@ class StorageNetworkLayer(Layer[States, NetworkWish]):
     def directions(self, present: States, wanted: NetworkWish) -> list[str]:
         """Which of raise, lower and other the host needs, whatever direction is carried out now."""
         found = self.links.directions(present[self.links.name])
-        if OTHER not in found and self._plan_parts(present, wanted, []):
+        # What follows from another MTU counts too: nobody has to come back to a host on which nothing follows.
+        if OTHER not in found and self._plan_parts(present, wanted, self.links.plan(present[self.links.name], wanted.links)):
             found.append(OTHER)
         return found
 
@@ -183,7 +184,7 @@ class Transaction:
         steps = self.layer.plan(present, self.layer.wish)
         live = [step for step in steps if step.layer == LAYER and step.operation == SET_MTU]
         if not live:
-            return self._finish(steps, put_back)
+            return self._finish(present, steps, put_back)
         mine = token or uuid.uuid4().hex
         self._change(mine, live)
         if token:
@@ -213,9 +214,9 @@ class Transaction:
         """Make the state at boot as the one now, confirm, and do the rest."""
         with self.dead_man.held(token):
             try:
-                present = self.layer.read()
-                steps = self.layer.plan(present, self.layer.wish)
-                again = [step for step in steps if step.layer == LAYER and step.operation == SET_MTU]
+                # Interfaces only: the rest was looked at before anything was changed, and the deadline comes nearer.
+                steps = self.layer.links.plan(self.layer.links.read(), self.layer.wish.links)
+                again = [step for step in steps if step.operation == SET_MTU]
                 if again:
                     raise NotEffective(
                         f"{LAYER}: {again[0].item}: mtu should be {again[0].after} and is {again[0].before} again: something else on this host sets it.",
@@ -223,15 +224,15 @@ class Transaction:
                     )
                 self.layer.links.note = self.dead_man.note
                 for step in steps:
-                    if step.layer == LAYER:
-                        self._apply(step)
+                    self._apply(step)
             except StorageError as error:
                 self._undo(token, error, f"the change was not kept: {error.message}", held=True)
                 raise
             finally:
                 self.layer.links.note = None
             self.dead_man.confirm()
-        return self._finish(self.layer.plan(self.layer.read(), self.layer.wish), [])
+        present = self.layer.read()
+        return self._finish(present, self.layer.plan(present, self.layer.wish), [])
 
     def _undo(self, token: str, error: StorageError, reason: str, *, held: bool = False) -> None:
         if held:
@@ -242,10 +243,11 @@ class Transaction:
         error.facts.setdefault("put_back", said)
         error.facts.setdefault("changed", False)
 
-    def _finish(self, steps: t.Sequence[Step], said: t.Sequence[str]) -> Report:
+    def _finish(self, present: States, steps: t.Sequence[Step], said: t.Sequence[str]) -> Report:
         for step in steps:
             self._apply(step)
-        present = self.layer.read()
+        if steps:
+            present = self.layer.read()
         if self.done:
             self._prove(self.layer.verify(present, self.layer.wish))
         if self.layer.wish.direction == ALL:

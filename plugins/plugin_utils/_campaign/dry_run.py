@@ -83,7 +83,8 @@ def _time(run: Run) -> str:
     if run.runs > 1:
         return f"{run.runs} x {duration(run.estimate.seconds)}"
     bound = "" if run.estimate.known else "<= " if run.estimate.seconds == run.estimate.longest else "~ "
-    return f"{bound}{duration(run.estimate.seconds)}"
+    # Less than a second says already that it is no exact time.
+    return duration(run.estimate.seconds) if run.estimate.seconds < 1 else f"{bound}{duration(run.estimate.seconds)}"
 
 
 def _pause(step: Step) -> str:

@@ -71,9 +71,10 @@ def estimate(job: Job, target: Target, cell: str) -> Estimate:
     for section in job.sections:
         try:
             part = _part(section, target)
-        except (BadInput, ValueError, OverflowError) as error:
-            why = error.message if isinstance(error, BadInput) else str(error)
-            raise BadInput(f"{cell}: how much the job writes cannot be told: {why}", item=cell) from None
+        except BadInput as error:
+            raise BadInput(f"{cell}: how much the job writes cannot be told: {error.message}", item=cell) from None
+        except (ValueError, ArithmeticError):
+            raise BadInput(f"{cell}: how much the job writes cannot be told: one of its numbers is too large or too small to be meant.", item=cell) from None
         alone = any(name in section.options and section.options[name] != "0" for name in ("stonewall", "wait_for_previous"))
         if alone or not phases:
             phases.append([])
@@ -128,8 +129,8 @@ def _write_share(section: Section) -> float:
         return 0.0
     reads, writes = section.value("rwmixread"), section.value("rwmixwrite")
     if writes is not None:
-        return float(writes) / 100
-    return 0.5 if reads is None else 1 - float(reads) / 100
+        return _percent(writes)
+    return 0.5 if reads is None else 1 - _percent(reads)
 
 
 def _rate(section: Section, target: Target) -> float:
@@ -144,8 +145,26 @@ def _rate(section: Section, target: Target) -> float:
     return min(rate, limit * jobs) if limit else rate
 
 
+def _percent(text: str) -> float:
+    """As a part of 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise BadInput(f"'{text}' is not a percentage.")
+    return value / 100
+
+
+def _whole(section: Section, option: str) -> int:
+    text = section.value(option) or "1"
+    if not text.isascii() or not text.isdigit():
+        raise BadInput(f"{option}={text} is not a whole number.")
+    return int(text)
+
+
 def _jobs(section: Section) -> int:
-    return max(1, int(section.value("numjobs") or 1))
+    return max(1, _whole(section, "numjobs"))
 
 
 def _block(section: Section) -> int | None:
@@ -153,9 +172,13 @@ def _block(section: Section) -> int | None:
     if section.value("bssplit") is not None:
         return None
     text = section.value("bsrange", "blocksize_range") or section.value("bs", "blocksize") or str(_BLOCK)
-    parts = [part for part in text.split(",") if part.strip()]
-    # Read, write, trim; one that is left out is as the one before.
-    return parse_size(re.split(r"[-:]", parts[min(1, len(parts) - 1)])[-1])
+    # Read, write, trim. One value is for all of them, and one that is left out is fio's own.
+    parts = text.split(",")
+    write = parts[1] if len(parts) > 1 else parts[0]
+    block = parse_size(re.split(r"[-:]", write)[-1]) if write.strip() else _BLOCK
+    if not block:
+        raise BadInput(f"'{text}' is not the size of a block.")
+    return block
 
 
 def _plain_number(text: str | None) -> int | None:
@@ -170,12 +193,12 @@ def _moved(section: Section, target: Target) -> int | None:
     count = section.value("number_ios")
     block = _block(section)
     if count is not None and block is not None:
-        return int(count) * block * _jobs(section)
+        return _whole(section, "number_ios") * block * _jobs(section)
     region = _region(section, target)
     moved = section.value("io_size", "io_limit")
     if moved is not None:
         region = _of(moved, region)
-    return None if region is None else region * max(1, int(section.value("loops") or 1)) * _jobs(section)
+    return None if region is None else region * max(1, _whole(section, "loops")) * _jobs(section)
 
 
 def _region(section: Section, target: Target) -> int | None:
@@ -186,5 +209,6 @@ def _region(section: Section, target: Target) -> int | None:
 def _of(text: str, whole: int | None) -> int | None:
     """A size, or a percentage of the target's."""
     if text.endswith("%"):
-        return None if whole is None else int(whole * float(text[:-1]) / 100)
+        part = _percent(text[:-1])
+        return None if whole is None else int(whole * part)
     return parse_size(text)

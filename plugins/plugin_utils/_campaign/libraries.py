@@ -58,7 +58,8 @@ def _missing(module: str, purpose: str, error: ImportError) -> LibraryMissing:
     package = module.partition(".")[0]
     wanted = list(dict.fromkeys([package, *(name for name in _PACKAGES if importlib.util.find_spec(name) is None)]))
     command = shlex.join([sys.executable or "python3", "-m", "pip", "install", *wanted])
-    return LibraryMissing(f"{purpose} needs the Python library {package} on the controller, and it cannot be imported ({error}): run '{command}'.", item=package)
+    message = f"{purpose} needs the Python library {package} on the controller, and it cannot be imported ({error}): run '{command}'."
+    return LibraryMissing(message, item=package)
 
 
 duckdb = Library("duckdb", "Reading and writing tables of results")

@@ -15,6 +15,7 @@ reads what else a cell can ask for, and ``plan.py`` spreads a suite over targets
 from __future__ import annotations
 
 import fnmatch
+import math
 import typing as t
 from dataclasses import dataclass
 
@@ -220,9 +221,15 @@ def _with_options(job: t.Any, options: t.Mapping[str, t.Any]) -> t.Any:
 
 def _checked_job(job: t.Any, where: str) -> Job:
     try:
-        return read_job(job, where)
+        checked = read_job(job, where)
     except BadInput as error:
         raise BadInput(error.message if error.message.startswith(where) else f"{where}: {error.message}") from None
+    for section in (job, job.get("global") or {}, *job.get("jobs", [])):
+        for option, value in section.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                # YAML can write it, and JSON cannot carry it to the host.
+                raise BadInput(f"{where}: the option {option} is {value}, which is no number for fio.")
+    return checked
 
 
 def _repeats(value: t.Any, where: str) -> int:

@@ -13,6 +13,8 @@ import typing as t
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, parse_size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.conditions import mapping
@@ -103,6 +105,7 @@ def _target(given: dict[str, t.Any], number: int, count: int, where: str, suite:
     if suite.requires == "device" and is_file:
         raise BadInput(f"{where} ({path}): the suite {suite.name} measures whole devices: give the target a 'device' instead of a 'file'.")
     told = {key: given[key] for key in _FOR_THE_HOST if key in given}
+    _check_told(told, where)
     if suite.size is not None and "size" not in told:
         told["size"] = suite.size
     region = _size(told, "size", where)
@@ -119,6 +122,20 @@ def _target(given: dict[str, t.Any], number: int, count: int, where: str, suite:
         assumed=tuple(key for key, value in rates.items() if not value),
         endurance=_endurance(given, where),
     )
+
+
+def _check_told(told: dict[str, t.Any], where: str) -> None:
+    """See that the host is told what is meant: the text ``no`` must not become a permission."""
+    for key in ("device", "file", "identity"):
+        if key in told and (isinstance(told[key], (bool, float)) or not isinstance(told[key], (str, int))):
+            raise BadInput(f"{where}: '{key}' must be a text.")
+        if key in told:
+            told[key] = str(told[key])
+    if "allow_data_loss" in told:
+        try:
+            told["allow_data_loss"] = boolean(told["allow_data_loss"])
+        except TypeError:
+            raise BadInput(f"{where}: 'allow_data_loss' must be true or false.") from None
 
 
 def _label(given: t.Mapping[str, t.Any], path: str, number: int, count: int) -> str:

@@ -200,16 +200,28 @@ class Trap:
 
         def trapped(*arguments: t.Any, **options: t.Any) -> t.Any:
             process = started(*arguments, **options)
-            inside, self.inside = self.inside, None
-            if inside and self.wish:
-                kind, name = inside
-                delay = self.wish.expected.get(name, 0.8) * self.wish.chance.uniform(0.15, 0.85)
-                clock = threading.Timer(delay, self._strike, (process.pid, kind))
-                clock.daemon = True
-                clock.start()
+            self._set_clock(process.pid)
             return process
 
         return trapped
+
+    def ask(self, asked: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
+        """A command that a process of LVM is asked for which runs already; its middle is found in the same way."""
+
+        def trapped(shell: t.Any, *arguments: t.Any) -> t.Any:
+            self._set_clock(shell.pid)
+            return asked(shell, *arguments)
+
+        return trapped
+
+    def _set_clock(self, pid: int) -> None:
+        inside, self.inside = self.inside, None
+        if inside and self.wish:
+            kind, name = inside
+            delay = self.wish.expected.get(name, 0.8) * self.wish.chance.uniform(0.15, 0.85)
+            clock = threading.Timer(delay, self._strike, (pid, kind))
+            clock.daemon = True
+            clock.start()
 
     inside: tuple[str, str] | None = None
 
@@ -272,7 +284,10 @@ def _be_the_module(module: str, caches: t.Sequence[t.Mapping[str, t.Any]], wish:
         basic, process, main = imported(module)
         trap = Trap(wish, notes)
         process.Runner.run = trap.command(process.Runner.run)
-        process._started = trap.start(process._started)
+        process.start_command = trap.start(process.start_command)
+        lvm_shell = importlib.import_module(f"{COLLECTION}.module_utils._blockcache.lvm_shell")
+        # It has the starter under a name of its own; its start is no command, what it is asked for is.
+        lvm_shell.LvmShell.ask = trap.ask(lvm_shell.LvmShell.ask)
         basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": {"caches": list(caches)}}).encode()
         basic._ANSIBLE_PROFILE = "legacy"
         sys.addaudithook(trap.audit)

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 
 import pytest
 import yaml
@@ -157,6 +158,25 @@ def test_latency_limit_searches_by_average_and_by_percentile():
     found = [(step.runs[0].name, step.as_json()["search"]["metric"], step.as_json()["search"]["limit"]) for step in plan("latency_limit").steps[1:]]
     limits = [("p99-1ms", "p99", 10**6), ("mean-1ms", "mean", 10**6), ("mean-3ms", "mean", 3 * 10**6), ("mean-100ms", "mean", 10**8)]
     assert found == [(f"{rw}-4k-{label}", metric, limit) for rw in ("randread", "randwrite") for label, metric, limit in limits]
+
+
+DOCUMENTED = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "suites.md").read_text(), re.DOTALL)]
+
+
+def test_the_suites_of_the_documentation_are_suites():
+    mine = {name: suite for example in DOCUMENTED if isinstance(example, dict) for name, suite in example["fio_benchmark_suites"].items()}
+    plans = {name: make_plan(name, {**SUITES, **mine}, [DISK]) for name in mine}
+    assert set(plans) == {"database", "cliff_at_70", "three_disks_at_once"}
+    assert len(plans["database"].runs) == 1 + 5 * (1 + 2 * 9 - 3)
+    assert [run.job["size"] for run in plans["cliff_at_70"].runs] == ["70%"] * 6
+    assert plans["three_disks_at_once"].suite.together
+
+
+def test_the_cells_of_the_documentation_are_cells():
+    cells = [cell for example in DOCUMENTED if isinstance(example, list) for cell in example]
+    search, rounds = make_plan("s", {"s": {"cells": cells[:1]}}, [DISK]).steps + make_plan("o", {"o": {"cells": cells[1:]}}, [DISK]).steps
+    assert search.as_json()["search"]["over"] == "iodepth"
+    assert rounds.as_json()["rounds"] == make_plan("o", {"o": {"cells": [{**cells[1], "rounds": {}}]}}, [DISK]).steps[0].as_json()["rounds"]
 
 
 def options():

@@ -13,10 +13,12 @@ noise. So a ramp is fitted to the stretch, and a step is kept unless the ramp is
 
 from __future__ import annotations
 
+import math
 import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.noise import block_means
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.segments import Segment, change_penalty, levels_along
 
 if t.TYPE_CHECKING:
@@ -32,6 +34,9 @@ _CLEARLY = 9.0
 
 #: Places and lengths of ramps that are tried, in each of two rounds.
 _TRIED = 24
+
+#: A longer stretch is averaged to so many values for it.
+_MOST = 400
 
 
 @dataclass(frozen=True)
@@ -58,18 +63,14 @@ def greatest_change(series: NDArray[t.Any], segments: t.Sequence[Segment], noise
     if not runs:
         return None
     run = max(runs, key=lambda found: abs(found[-1].level - found[0].level))
-    stretch = series[run[0].first : run[-1].end] / noise.long_run
-    ramp, misfit = _fitted(stretch)
-    stairs = float(np.sum((stretch - levels_along(run) / noise.long_run) ** 2))
+    ramp, misfit, stairs = _fitted(series, run, noise)
     if len(run) > 2 and stairs + change_penalty(series.size) * (len(run) - 3) < misfit:
         # Several changes with rest between them: the greatest of them.
         run = max((run[at : at + 2] for at in range(len(run) - 1)), key=lambda pair: abs(pair[1].level - pair[0].level))
-        stretch = series[run[0].first : run[-1].end] / noise.long_run
-        ramp, misfit = _fitted(stretch)
-        stairs = float(np.sum((stretch - levels_along(run) / noise.long_run) ** 2))
+        ramp, misfit, stairs = _fitted(series, run, noise)
     if len(run) == 2 and stairs - misfit < _CLEARLY:
         return Ramp(run[1].first, run[1].first, run[0].level, run[1].level)
-    return Ramp(run[0].first + ramp.begin, run[0].first + ramp.end, ramp.before * noise.long_run, ramp.after * noise.long_run)
+    return ramp
 
 
 def _monotone_runs(segments: t.Sequence[Segment]) -> list[t.Sequence[Segment]]:
@@ -84,20 +85,25 @@ def _monotone_runs(segments: t.Sequence[Segment]) -> list[t.Sequence[Segment]]:
     return runs
 
 
-def _fitted(stretch: NDArray[t.Any]) -> tuple[Ramp, float]:
-    """The ramp between two levels with the least squares, and those squares."""
+def _fitted(series: NDArray[t.Any], run: t.Sequence[Segment], noise: Noise) -> tuple[Ramp, float, float]:
+    """The ramp with the least squares in the stretch of a run of levels; its squares, and those of the levels, in squares of the noise."""
+    first, end = run[0].first, run[-1].end
+    size = -(-(end - first) // _MOST)
+    # The squares of averages of ``size`` values stand for as many.
+    scale = math.sqrt(size) / noise.long_run
+    stretch, levels = block_means(series[first:end], size), block_means(levels_along(run), size)
     starts, lengths = np.linspace(0, stretch.size, _TRIED), np.linspace(0, stretch.size, _TRIED)
+    near = 1.5 * stretch.size / _TRIED
     for _round in range(2):
-        start, length, squares, levels = _best(stretch, starts, lengths)
-        near = 1.5 * stretch.size / _TRIED
+        start, length, squares, before, after = _best(stretch * scale, starts, lengths)
         starts = np.linspace(max(start - near, 0), start + near, _TRIED)
         lengths = np.linspace(max(length - near, 0), length + near, _TRIED)
-    begin, end = start + EDGE * length, start + (1 - EDGE) * length
-    last = stretch.size - 1
-    return Ramp(min(round(begin), last), min(round(end), last), *levels), squares
+    begin, done = (min(first + round((start + share * length) * size), end - 1) for share in (EDGE, 1 - EDGE))
+    return Ramp(begin, done, before / scale, after / scale), squares, float(np.sum(((stretch - levels) * scale) ** 2))
 
 
-def _best(stretch: NDArray[t.Any], starts: NDArray[t.Any], lengths: NDArray[t.Any]) -> tuple[float, float, float, tuple[float, float]]:
+def _best(stretch: NDArray[t.Any], starts: NDArray[t.Any], lengths: NDArray[t.Any]) -> tuple[float, float, float, float, float]:
+    """Start, length, squares, level before and level after of the best of all these ramps."""
     start, length = (grid.ravel() for grid in np.meshgrid(starts, lengths))
     inside = start + length <= stretch.size
     start, length = start[inside], length[inside]
@@ -111,4 +117,4 @@ def _best(stretch: NDArray[t.Any], starts: NDArray[t.Any], lengths: NDArray[t.An
     squares = deviation @ deviation - slope**2 * weight
     best = int(np.argmin(squares))
     before = float(stretch.mean() - slope[best] * done[best].mean())
-    return float(start[best]), float(length[best]), float(squares[best]), (before, before + float(slope[best]))
+    return float(start[best]), float(length[best]), float(squares[best]), before, before + float(slope[best])

@@ -91,7 +91,7 @@ def iops_under_limit(points: t.Iterable[LoadPoint], limit: float) -> UnderLimit:
 
     :raises BadInput: without points, for values that are not positive, for a limit that is not positive.
     """
-    if not limit > 0:
+    if limit <= 0 or not math.isfinite(limit):
         raise BadInput(f"latency limit: {limit} ns is none.")
     load, iops, latency, weights = _curve(points)
     # Latencies scatter by shares, so it is their logarithms that are smoothed.

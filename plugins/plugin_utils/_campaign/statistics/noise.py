@@ -35,8 +35,8 @@ _LONGEST_MEMORY = 0.95
 #: The same for averages of five, of which neighbours touch and so look alike even where the memory is short.
 _LONGEST_MEMORY_OF_BLOCKS = 0.7
 
-#: Noise is looked at once more in averages of so many values, and only if at least so many averages come of it.
-_BLOCK, _BLOCKS = 5, 20
+#: Noise is looked at once more in averages of so many values, if at least so many averages come of it; and their memory, if that many.
+_BLOCK, _FEWEST_BLOCKS, _BLOCKS = 5, 10, 20
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ def noise_of(series: NDArray[t.Any], floor: float) -> Noise:
     sigma, rho = _of_differences(series, _LONGEST_MEMORY)
     long_run = max(sigma, floor) * inflation(rho)
     blocks = series.size // _BLOCK
-    if blocks >= _BLOCKS:
-        # Noise with a long memory below white noise shows only here.
-        block_sigma, block_rho = _of_differences(block_means(series, _BLOCK), _LONGEST_MEMORY_OF_BLOCKS)
+    if blocks >= _FEWEST_BLOCKS:
+        # Noise with a long memory below white noise shows only here. What averages share is not to be told from few of them.
+        block_sigma, block_rho = _of_differences(block_means(series, _BLOCK), _LONGEST_MEMORY_OF_BLOCKS if blocks >= _BLOCKS else 0.0)
         long_run = max(long_run, block_sigma * inflation(block_rho) * math.sqrt(_BLOCK))
     return Noise(max(sigma, floor), rho, long_run)
 

@@ -16,13 +16,16 @@ from __future__ import annotations
 
 import math
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.segments import SAME_LEVEL, Segment, levels_along
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.noise import inflation
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.segments import SAME_LEVEL, Segment, levels_along, segments_of
 
 if t.TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.noise import Noise
 
 #: Fewest whole periods in a series.
 _PERIODS = 3
@@ -42,22 +45,32 @@ _SHORTEST = 30
 
 @dataclass(frozen=True)
 class Oscillation:
-    """:param period: in values. :param high: mean of the high phases, ``low`` of the low ones. :param duty: share of the time that is high."""
+    """An oscillation.
+
+    :param period: in values.
+    :param high: mean of the high phases, ``low`` of the low ones, in the unit of the series.
+    :param duty: share of the time that is high.
+    :param segments: the levels in which it was looked for; one if it is too fast or too smooth for them.
+    """
 
     period: int
     high: float
     low: float
     duty: float
+    segments: tuple[Segment, ...] = ()
 
 
-def oscillation_of(series: NDArray[t.Any], segments: t.Sequence[Segment]) -> Oscillation | None:
+def oscillation_of(series: NDArray[t.Any], smooth: NDArray[t.Any], noise: Noise) -> Oscillation | None:
     """The oscillation of a series, if it has one.
 
     :param series: shape (n,), spikes included: a stall every half minute is one.
+    :param smooth: the same without them, in which levels are looked for.
     """
     period = _period(series)
     if period is None:
         return None
+    # Averages of five take a fast swing for noise, so it is neighbours alone that say what noise is here.
+    segments = segments_of(smooth, replace(noise, long_run=noise.sigma * inflation(noise.rho)))
     levels = [segment.level for segment in segments]
     rises = sum(one < other for one, other in zip(levels, levels[1:]))
     shapes = []
@@ -68,7 +81,7 @@ def oscillation_of(series: NDArray[t.Any], segments: t.Sequence[Segment]) -> Osc
     # Levels follow an oscillation whose period wanders, folding finds one that is fast: whichever tells high from low better.
     found = [_phases(series, shape, period) for shape in shapes]
     best = max(found, key=lambda swing: swing.high - swing.low, default=None)
-    return best if best and best.high - best.low >= SAME_LEVEL * best.high else None
+    return replace(best, segments=segments) if best and best.high - best.low >= SAME_LEVEL * best.high else None
 
 
 def _phases(series: NDArray[t.Any], shape: NDArray[t.Any], period: int) -> Oscillation:

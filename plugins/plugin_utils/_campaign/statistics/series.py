@@ -21,6 +21,7 @@ It is what an engineer reads in the plot, said the same way every time; the segm
 
 from __future__ import annotations
 
+import math
 import typing as t
 from dataclasses import dataclass, replace
 
@@ -150,7 +151,7 @@ def classify(values: ArrayLike, *, interval: float = 1.0, bandwidth: ArrayLike |
     """
     series = finite(values, "series")
     rate = None if bandwidth is None else finite(bandwidth, "bandwidth of the series")
-    if not interval > 0:
+    if interval <= 0 or not math.isfinite(interval):
         raise BadInput(f"series: an interval of {interval} s is none.")
     if rate is not None and rate.shape != series.shape:
         raise BadInput(f"series: {series.size} values and {rate.size} of the bandwidth; one for each interval is needed.")
@@ -180,9 +181,9 @@ def _named(series: NDArray[t.Any], interval: float) -> SeriesFinding:
     line = _line(smooth)
     drift = float(line[-1] - line[0]) / mean
     change = greatest_change(smooth, segments, noise)
-    kind, swing = "steady", oscillation_of(series, segments)
+    kind, swing = "steady", oscillation_of(series, smooth, noise)
     if swing is not None:
-        kind, change = "oscillating", None
+        kind, change, segments = "oscillating", None, swing.segments
     elif _is_drift(smooth, segments, line, drift, noise):
         kind, change = "drifting", None
     elif change is not None:

@@ -257,7 +257,7 @@ class Clocked(Host):
 
     def __init__(self, monkeypatch, *, ahead=2.0, before=0.3, after=0.02, plain_date=None, rc=0):
         super().__init__(monkeypatch, [status("waiting")])
-        self.ahead, self.before, self.after, self.plain_date, self.rc, self.written = ahead, before, after, plain_date, rc, []
+        self.ahead, self.before, self.after, self.plain_date, self.rc, self.written, self.answer = ahead, before, after, plain_date, rc, [], ""
 
     def _command(self, command, sudoable, executable):
         if command.startswith("exec sh -c"):
@@ -271,7 +271,7 @@ class Clocked(Host):
             ticks = int((uptime - (now - forked)) * 100)
             return {"rc": 0, "stdout": self.plain_date or f"CLOCK {uptime:.2f} {ticks}\n{now:.9f}\n", "stderr": ""}
         self.written.append((command, sudoable))
-        return {"rc": self.rc, "stdout": "", "stderr": "sh: Read-only file system\n"}
+        return {"rc": self.rc, "stdout": self.answer, "stderr": "sh: Read-only file system\n"}
 
     def release(self, **args):
         return self.run(release_runner, **{"segment": 1, "start": EPOCH + self.clock.now + 10, **args})
@@ -300,9 +300,29 @@ def test_the_release_is_a_draft_that_is_renamed(monkeypatch):
     command, root = host.written[0]
     assert root
     words = shlex.split(command)
-    assert words[:3] == ["rm", "-f", "--"]
-    assert words[-4:] == ["-f", "--", "/srv/x y/c1/.release-1.json.new", "/srv/x y/c1/release-1.json"]
+    assert words[:4] == ["if", "test", "-e", "/srv/x y/c1/release-1.json;"]
+    assert words[-6:] == ["mv", "-f", "--", "/srv/x y/c1/.release-1.json.new", "/srv/x y/c1/release-1.json;", "fi"]
     assert "umask" in words
+
+
+def test_what_is_written_by_a_real_shell_is_one_file_and_an_open_barrier_stays(monkeypatch, tmp_path):
+    import subprocess
+
+    host = Clocked(monkeypatch)
+    (tmp_path / "c1").mkdir()
+    host.release(spool=str(tmp_path))
+    command = host.written[-1][0]
+    for said in ("", "released\n"):
+        assert subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=True).stdout == said
+    assert [path.name for path in (tmp_path / "c1").iterdir()] == ["release-1.json"]
+    assert json.loads((tmp_path / "c1/release-1.json").read_text()) == host.said()
+    assert (tmp_path / "c1/release-1.json").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_barrier_that_is_open_is_no_change(monkeypatch):
+    host = Clocked(monkeypatch)
+    host.answer = "released\n"
+    assert host.release()["changed"] is False
 
 
 def test_an_instant_that_is_past_is_replaced_and_said(monkeypatch):

@@ -8,11 +8,14 @@
 from __future__ import annotations
 
 import inspect
+import json
 import pathlib
 
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.filter.fio_plan import FilterModule
 
@@ -43,6 +46,11 @@ def test_a_part_of_a_suite():
     assert fio_plan([DISK], "one", SUITES, only=["b*"])["cells"] == [{"name": "b", "repeat": 1}]
 
 
+@pytest.mark.parametrize(("said", "segments"), [("false", 0), ("true", 1), (False, 0), (1, 1)])
+def test_what_comes_from_the_command_line_is_text(said, segments):
+    assert fio_plan([DISK], "one", SUITES, runtime=5, synchronise=said)["segments"] == segments
+
+
 def test_too_much_wear_is_refused_and_a_dry_run_says_so():
     with pytest.raises(AnsibleFilterError, match="fio_benchmark_wear_budget"):
         fio_plan([DISK], "one", SUITES, wear_budget=0.05)
@@ -62,12 +70,69 @@ def test_too_much_wear_is_refused_and_a_dry_run_says_so():
         (([DISK], "one", SUITES, "soon"), "must be whole numbers"),
         (([DISK], "one", SUITES, 0, 0, True, "x"), "must be whole numbers"),
         (([DISK], "one", SUITES, 0, 0, True, float("nan")), "from 0 on"),
+        (([DISK], "one", SUITES, 0, 0, "perhaps"), "synchronise and dry_run true or false"),
         (([DISK], "one", SUITES, 0, 0, True, 2, 0, "b*"), "'only' must be a list"),
     ],
 )
 def test_errors_are_sentences(arguments, sentence):
     with pytest.raises(AnsibleFilterError, match=sentence):
         fio_plan(*arguments)
+
+
+RICH = {
+    "options": {"direct": 1},
+    "targets": "together",
+    "size": "1g",
+    "repeats": 2,
+    "pause": {"garbage_collection": "measured", "most": "1h"},
+    "cells": [
+        {"name": "a", "fill": True, "job": {"rw": "write", "loops": 2, "numjobs": 2}},
+        {"name": "b", "share": 50, "job": {"global": {"rate": "1m"}, "jobs": [{"name": "x", "rw": "randrw", "rwmixread": 70, "io_size": "1g", "bs": "4k,8k"}]}},
+        {"name": "c", "job": {"rw": "read", "runtime": 5, "time_based": 1}, "search": {"limit": "1ms", "first": 1, "last": 8, "over": "numjobs"}},
+        {"name": "d", "job": {"rw": "read", "runtime": 5, "time_based": 1}, "rounds": {"most": 7, "track": "read"}, "measures_garbage_collection": True},
+    ],
+    "matrix": {"name": "{bs}-{w}", "axes": {"bs": ["4k", "8k"], "w": {"r": {"rw": "read"}}}, "exclude": [{"bs": "8k"}], "runtime": 5},
+}
+TARGETS = [{"device": "/dev/a", "size": "10g", "write_rate": "1g", "endurance": "1TB", "name": "x"}, {"device": "/dev/b", "allow_data_loss": True}]
+STRANGE = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 10**12),
+    st.floats(),
+    st.text(max_size=6),
+    st.sampled_from(["1%", "x%", "0", "1,", ",", "1-", "%", "{", "1e9", "-1"]),
+).flatmap(lambda value: st.sampled_from([value, [value], {"name": value}, {str(value): value}, {}, []]))
+
+
+def places(value, path=()):
+    yield path
+    for key, below in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(below, (*path, key))
+
+
+def changed(value, path, new):
+    if not path:
+        return new
+    copy = value.copy()
+    copy[path[0]] = changed(value[path[0]], path[1:], new)
+    return copy
+
+
+def test_what_is_changed_below_is_good_itself():
+    assert fio_plan(TARGETS, "rich", {"rich": RICH})["patterns"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(place=st.sampled_from(sorted(filter(None, places([RICH, TARGETS])), key=str)), new=STRANGE)
+def test_whatever_is_written_wrong_is_a_sentence(place, new):
+    try:
+        suite, targets = changed([RICH, TARGETS], place, new)
+        result = fio_plan(targets, "rich", {"rich": suite}, wear_budget=1, dry_run=True)
+    except AnsibleFilterError as error:
+        assert "Traceback" not in str(error)
+    else:
+        json.dumps(result, allow_nan=False)
+        assert all(len(line) <= 120 for line in result["text"].splitlines())
 
 
 def test_the_documentation_names_the_same_options_with_the_same_defaults():

@@ -25,7 +25,8 @@ def run(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(layer_module, "LvmCacheLayer", functools.partial(layer_module.LvmCacheLayer, root=tmp_path))
 
     def run_module(lvm, caches, check_mode=False):
-        monkeypatch.setattr(layer_module, "Runner", lambda: lvm)
+        # A class, since the layer asks whether its runner is one of them.
+        monkeypatch.setattr(layer_module, "LvmRunner", type("Stand", (), {"__new__": lambda cls: lvm}))
         with patch_module_args({"caches": caches, "_ansible_check_mode": check_mode}), pytest.raises(SystemExit):
             lvm_cache.main()
         return json.loads(capsys.readouterr().out)

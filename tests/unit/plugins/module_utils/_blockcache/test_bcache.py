@@ -13,10 +13,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import BcacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_facts import read_caches
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_wanted import read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step, converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotEffective, Refused, TimedOut, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_bcache import HDD, HDD2, MIB, SSD, SSD2, Content, FakeBcache, FakeSysfs, Killed
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 ITEM = {"name": "images", "origin": HDD, "cache_devices": [SSD]}
 OTHER = {"name": "archive", "origin": HDD2, "cache_devices": [SSD]}
@@ -500,3 +501,21 @@ def test_killed_at_every_step_and_run_again(tmp_path, monkeypatch, life, udev_re
         run(bcache, *after)
         assert picture(bcache, after, power_cut=power_cut) == expected[power_cut], what
         assert not run(bcache, *after).changed, what
+
+
+def test_a_disk_of_the_network_is_registered_by_its_node(tmp_path):
+    written = []
+
+    class Sysfs:
+        def exists(self, path):
+            return True
+
+        def write(self, path, value, item):
+            written.append((path, value))
+
+    runner = ScriptedRunner({("udevadm", "settle"): Reply()})
+    layer = BcacheLayer(runner, [], tmp_path, sysfs=Sysfs())
+    layer._register(Step("bcache", "images", "x", None, None, "x", "register"), "etherd!e7.1", lambda: bool(written))
+    assert written == [("sys/fs/bcache/register", "/dev/etherd/e7.1")]
+    (tmp_path / "dev/etherd").mkdir(parents=True)
+    assert layer._kernel_name("/dev/etherd/e7.1") == "etherd!e7.1"

@@ -420,6 +420,12 @@ class TestConverged:
         assert "is not active" in refusal(Refused, lvm, mode="passthrough")
         assert "is not active" in refusal(Refused, lvm, state="absent")
 
+    def test_a_suspended_volume_is_no_inactive_one(self):
+        lvm = FakeLvm(fast="cachepool")
+        lvm.origin["attr"] = "Cwi-soC---"
+        said = refusal(Refused, lvm, mode="passthrough")
+        assert "is suspended" in said and "dmsetup resume" in said and "lvchange -ay" not in said
+
     @pytest.mark.parametrize("state", ["present", "flushed", "absent"])
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol", "writecache"])
     def test_trap_a_missing_cache_device_is_a_persons_decision(self, kind, state):

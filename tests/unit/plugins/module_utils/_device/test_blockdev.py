@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, parse_dm_table, read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name, node_of, parse_dm_table, read_devices
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
@@ -254,3 +254,13 @@ def test_the_whole_database_is_asked_where_one_device_went_away_or_only_one_was_
     devices = read_devices(runner, host.root)
     assert [device.serial for device in devices] == ["S1", "S2"]
     assert runner.calls == [("udevadm", "info", "/sys/class/block/sda", "/sys/class/block/sdb"), ("udevadm", "info", "--export-db")]
+
+
+def test_a_slash_in_a_node_is_an_exclamation_mark_in_sysfs(tmp_path):
+    (tmp_path / "dev/etherd").mkdir(parents=True)
+    (tmp_path / "dev/disk").mkdir()
+    (tmp_path / "dev/etherd/e7.1").touch()
+    (tmp_path / "dev/disk/images").symlink_to("../etherd/e7.1")
+    assert node_of("etherd!e7.1") == "/dev/etherd/e7.1"
+    assert kernel_name("/dev/etherd/e7.1", tmp_path) == kernel_name("/dev/disk/images", tmp_path) == "etherd!e7.1"
+    assert kernel_name("/dev/sdb1", tmp_path) == "sdb1"

@@ -137,6 +137,14 @@ def test_a_cache_of_large_blocks_takes_pages(host, mtu, found):
     assert all("no multiple of 4 KiB, the page" in message for message in messages)
 
 
+def test_a_cache_of_sectors_takes_every_frame_and_the_target_is_noted_all_the_same(host):
+    target(host, 9000)
+    mapped(host, "etherd!e7.1")
+    (found,) = frames(look(host, dataclasses.replace(LVM_OVER_TARGET, type="bcache", block_size=512)))
+    assert (found.severity, found.subject) == ("info", "e7.1")
+    assert "set the MTU 8700" in found.message
+
+
 def test_a_block_that_no_frame_carries_is_said(host):
     target(host, 9000)
     mapped(host, "etherd!e7.1")

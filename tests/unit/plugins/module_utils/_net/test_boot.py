@@ -89,6 +89,17 @@ def test_tools_that_are_not_installed_manage_nothing(tmp_path):
     assert _place(tmp_path, _runner(missing=("networkctl", "nmcli", "netplan", "ifup"))).provider == ""
 
 
+def test_each_tool_is_asked_once_for_all_interfaces(tmp_path):
+    _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n")
+    runner = _runner(
+        {"eth1": "/etc/systemd/network/eth1.network", "eth2": ""}, devices=f"eth2:connected:{UUID}\n", profiles=f"{UUID}:802-3-ethernet:/etc/x:x\n"
+    )
+    places = find_places(runner, LINKS, {"eth1": "auto", "eth2": "auto"}, tmp_path)
+    assert [places[name].provider for name in ("eth1", "eth2")] == ["systemd_networkd", "networkmanager"]
+    assert len(runner.calls) == len(set(runner.calls))
+    assert [words[0] for words in runner.calls].count("networkctl") == 1
+
+
 # -- systemd-networkd
 
 

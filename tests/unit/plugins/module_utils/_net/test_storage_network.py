@@ -14,11 +14,12 @@ import time
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective
 from ansible_collections.cachefleet.storage.plugins.module_utils._net import dead_man, dead_man_program, link_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.dead_man import FOLDER, DeadMan
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.link_wanted import read_wanted
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import NetworkWish, StorageNetworkLayer, Transaction
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import NetworkWish, Part, StorageNetworkLayer, Transaction
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 MAC = "52:54:00:00:00:02"
@@ -96,8 +97,8 @@ class Host:
     def switch(self):
         return DeadMan(self.runner, self.root)
 
-    def transaction(self, *entries, direction="all"):
-        wish = NetworkWish(read_wanted(entries), (), direction, ())
+    def transaction(self, *entries, direction="all", parts=()):
+        wish = NetworkWish(read_wanted(entries), parts, direction, ())
         return Transaction(StorageNetworkLayer(self.runner, wish, self.root), self.switch, 60, self.root)
 
 
@@ -121,6 +122,57 @@ def test_first_the_switch_then_the_mtus_and_at_boot_only_after_the_confirmation(
     assert not host.switch.armed()
     again = host.transaction(VLAN).run("t2")
     assert (again.steps, len(host.started)) == ((), 1)
+
+
+class Follower(Layer):
+    """What lies on eth1 and needs a step for another MTU than the one that it knows."""
+
+    name = "follower"
+
+    def __init__(self, known):
+        self.known = known
+        self.reads = 0
+
+    def read(self):
+        self.reads += 1
+        return self.known
+
+    def plan(self, present, wanted):
+        return [Step(self.name, "follower", "mtu", present, wanted, "Follow", "follow")] if present != wanted else []
+
+    def apply(self, step):
+        self.known = step.after
+
+    def facts(self, present):
+        return {}
+
+    def part(self, wanted):
+        return Part(self, wanted)
+
+
+def test_what_follows_from_another_mtu_is_foreseen_and_what_does_not_is_not(host):
+    def needs(layer):
+        transaction = host.transaction({"interface": "eth1", "mtu": 9000}, parts=(Part(layer, 9000, lambda state, mtus, untold: mtus.get("eth1", state)),))
+        return transaction.layer.directions(transaction.layer.read(), transaction.layer.wish)
+
+    class Restarted(Follower):
+        def plan(self, present, wanted):
+            return [Step(self.name, "follower", "restart", 1500, present, "Restart", "follow")] if present != 1500 else []
+
+    assert needs(Restarted(1500)) == ["raise", "other"]
+    assert needs(Follower(9000)) == ["raise"]
+
+
+def test_what_lies_on_the_interface_is_read_once_before_and_once_after_it_was_changed(host):
+    layer = Follower(1500)
+    link = {"interface": "eth1", "mtu": 9000}
+    host.transaction(link, parts=(layer.part(9000),)).run("t1")
+    assert layer.reads == 1
+    report = host.transaction(link, parts=(layer.part(9000),)).confirm("t1")
+    assert [step.attribute for step in report.steps] == ["boot_mtu", "mtu"]
+    assert layer.reads == 3, "to plan and to verify"
+    assert host.transaction(link, parts=(layer.part(9000),)).run("t2").steps == ()
+    assert layer.reads == 4, "a host that is as described is looked at once"
 
 
 def test_one_direction_alone_keeps_what_it_changed_at_boot_too(host):

@@ -44,6 +44,8 @@ def test_a_timed_job_writes_all_the_time_as_fast_as_the_target_takes_it():
         ({"rate_iops": 100, "numjobs": 4}, 0.4),
         ({"rate": "409600"}, 0.1),
         ({"bs": "64k,8k"}, 2),
+        ({"bs": ",8k"}, 2),
+        ({"bs": "64k,"}, 1),
         ({"bsrange": "1k-8k"}, 2),
         ({"numjobs": 64, "iodepth": 64}, 1),
     ],
@@ -90,7 +92,18 @@ def test_sections_at_one_time_share_the_target_and_phases_add_up():
     assert of({"global": TIMED, "jobs": [{"name": "x"}, {"name": "y", "rw": "randread"}]}).written == of(TIMED).written
 
 
-@pytest.mark.parametrize("options", [{"loops": "many", "time_based": 0}, {"numjobs": "x"}, {"rwmixread": "half", "rw": "rw"}, {"bs": "wide"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"loops": "many", "time_based": 0},
+        {"numjobs": "x"},
+        {"rwmixread": "half", "rw": "rw"},
+        {"bs": "wide"},
+        {"bs": "0"},
+        {"bs": "4k,x"},
+        {"size": "x%", "time_based": 0},
+    ],
+)
 def test_a_number_that_is_none_is_one_sentence(options):
     with pytest.raises(BadInput, match="a: how much the job writes cannot be told"):
         of({**TIMED, **options})

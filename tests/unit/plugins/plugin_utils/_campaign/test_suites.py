@@ -107,6 +107,8 @@ def test_only_some_of_the_cells():
         (job(rw="randomwrite"), "rw=randomwrite is none of"),
         (job(filename="/dev/sda"), "the option filename is refused"),
         (job(exec_prerun="reboot"), "the option exec_prerun is refused"),
+        (job(iodepth=float("inf")), "the option iodepth is inf"),
+        ({"options": {"rate": float("nan")}, "cells": [{"name": "a", "job": {"jobs": [{"name": "x", "rw": "read"}]}}]}, "the option rate is nan"),
         (job(bs=["4k"]), "bs needs a text or a number"),
         (job(bs="4k\n[other]"), "must not contain line breaks"),
         (job(**{"bs\n[x]": 1}), "is not the name of a fio option"),

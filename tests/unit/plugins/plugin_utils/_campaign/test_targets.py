@@ -50,6 +50,15 @@ def test_several_targets_are_told_apart_by_the_end_of_their_path():
     assert [target.label for target in read_targets([{"device": "/dev/vg0/scratch"}, {"file": "/srv/x y.bin"}], SUITE)] == ["scratch", "x-y-bin"]
 
 
+@pytest.mark.parametrize(("said", "told"), [("no", False), ("false", False), (0, False), ("yes", True), (True, True)])
+def test_a_permission_is_what_was_meant_and_not_any_text(said, told):
+    assert one({**DISK, "allow_data_loss": said}).given["allow_data_loss"] is told
+
+
+def test_a_serial_number_of_digits_is_a_text():
+    assert one({**DISK, "identity": 12345}).given["identity"] == "12345"
+
+
 def test_a_part_of_a_target():
     assert one({**DISK, "size": "10m"}).share(70, "a").given == {**DISK, "size": 7 * 1024**2}
     whole = one({**DISK, "capacity": "1000"}).share(70, "a")
@@ -70,6 +79,10 @@ def test_a_part_of_a_target():
         (["/dev/a"], "target 1 must be a dictionary"),
         ([{"device": "/dev/a/x"}, {"device": "/dev/b/x"}], "a 'name' of its own"),
         ([{"device": "/dev/a", "name": "a/b"}], "cannot be the name of a target"),
+        ([{"device": ["/dev/a"]}], "'device' must be a text"),
+        ([{"device": "/dev/a", "identity": {"serial": 1}}], "'identity' must be a text"),
+        ([{"device": "/dev/a", "allow_data_loss": "perhaps"}], "'allow_data_loss' must be true or false"),
+        ([{"device": "/dev/a", "allow_data_loss": []}], "'allow_data_loss' must be true or false"),
         ([{"device": "/dev/a", "size": "much"}], "size 'much' is not a size"),
         ([{"device": "/dev/a", "write_rate": "fast"}], "write_rate 'fast' is not a size"),
         ([{"device": "/dev/a", "write_iops": True}], "'write_iops' must be a number"),

@@ -56,6 +56,12 @@ def test_repeats_of_a_load_are_their_median_and_weigh_more():
     assert (found.load, found.iops, found.latency) == (2, 2000, pytest.approx(MS))
 
 
+def test_a_load_with_more_repeats_weighs_more_where_latency_falls():
+    thrice = ladder((1, 1000, 0.5), (2, 2000, 1.2), (4, 3000, 0.9), (4, 3000, 0.9), (4, 3000, 0.9))
+    # Three of 0.9 and one of 1.2 are 0.967 together; one of each would be 1.04.
+    assert iops_under_limit(thrice, 1 * MS).load == 4
+
+
 @pytest.mark.parametrize(("under", "over", "following"), [(1, 2, None), (2, 4, 3), (16, 32, 23), (100, 105, None), (1.5, 3, math.sqrt(4.5)), (1, 3, 2)])
 def test_the_next_load_halves_the_bracket(under, over, following):
     found = iops_under_limit(ladder((under, 100, 0.5), (over, 200, 2)), 1 * MS)

@@ -29,6 +29,10 @@ def test_percentiles_are_those_of_the_rule_of_fio(bins):
     assert ps.percentile_values(ps.histogram(bins), PERCENTS) == tuple(bins_of_fio.percentile(bins, percent) for percent in PERCENTS)
 
 
+def test_the_bin_that_reaches_the_share_exactly_counts():
+    assert ps.percentile_values(ps.histogram({100: 90, 200: 9, 300: 1}), (90.0, 99.0, 99.5)) == (100, 200, 300)
+
+
 @settings(deadline=None)
 @given(st.lists(BINS, max_size=6))
 def test_merging_is_adding_in_any_order(parts):

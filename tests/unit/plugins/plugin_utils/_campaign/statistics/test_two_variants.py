@@ -105,7 +105,8 @@ def test_three_repeats_claim_nothing_whatever_they_are():
         ([100, 101, 99, 100.5, 99.5], [110, 111, 109, 110.5, 112], True, "better"),
         ([100, 101, 99, 100.5, 99.5], [110, 111, 109, 110.5, 112], False, "worse"),
         ([110, 111, 109, 110.5, 112], [100, 101, 99, 100.5, 99.5], True, "worse"),
-        # Certain, and too small to matter.
+        # Certain, and too small to matter, above and below 1.
+        ([100, 101, 99, 100.5, 99.5], [98, 97, 97.5, 98.1, 97.8], True, "same"),
         ([100, 101, 99, 100.5, 99.5], [102, 103, 102.5, 101.9, 102.2], True, "same"),
         ([100, 101, 99, 100.5, 99.5], [100.1, 101.1, 99.1, 100.4, 99.6], True, "same"),
         ([100, 130, 80, 110, 95], [120, 90, 140, 105, 99], True, "undecided"),
@@ -147,7 +148,7 @@ def test_blocks_cancel_what_hosts_differ_in():
     found = tv.compare_in_blocks(blocks)
     assert found.verdict == "better"
     assert found.interval.low < 1.1 < found.interval.high
-    assert tv.compare(np.concatenate([one for one, _ in blocks]), np.concatenate([other for _, other in blocks])).verdict == "undecided"
+    assert tv.compare(*(np.concatenate(side) for side in zip(*blocks))).verdict == "undecided"
 
 
 def test_the_exact_p_of_blocks_counts_every_deal_in_each():

@@ -1,0 +1,140 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ansible_collections.cachefleet.storage.plugins.modules import fio_runner
+
+MODULE = "ansible_collections.cachefleet.storage.plugins.modules.fio_runner"
+
+
+def run(arguments, check_mode=False):
+    """The module as Ansible starts it: a process that reads its arguments and prints JSON."""
+    text = json.dumps({"ANSIBLE_MODULE_ARGS": {**arguments, "_ansible_check_mode": check_mode}})
+    completed = subprocess.run([sys.executable, "-m", MODULE], input=text, capture_output=True, text=True, check=False)
+    assert "Traceback" not in completed.stderr + completed.stdout, completed.stderr
+    return json.loads(completed.stdout)
+
+
+def arguments(tmp_path, **cell):
+    cells = [{"cells": [{"name": "c", "target": {"device": "/dev/nvme9n9"}, "job": {"rw": "randwrite"}, **cell}]}] if cell else []
+    return {"campaign": "c1", "host": "node1", "spool": str(tmp_path / "spool"), "steps": cells}
+
+
+def test_an_empty_list_is_a_no_op(tmp_path):
+    result = run(arguments(tmp_path))
+    assert (result["changed"], result["attached"], result["runner"]) == (False, False, {})
+    assert not (tmp_path / "spool").exists()
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ({"job": {"rw": "randwrite", "exec_prerun": "rm"}}, "option exec_prerun is refused"),
+        ({"name": "../c"}, "cannot be the name of a cell"),
+        ({"target": {"file": "/srv/f", "size": "much"}}, "'much' is not a size"),
+        ({"target": {}}, "a target has either device"),
+        ({"repeat": "often"}, "repeat of the cell c is a whole number"),
+        ({"job": "rw=read x"}, "the job must be a dictionary"),
+        ({"job": None}, "the job must be a dictionary"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path, cell, words):
+    result = run(arguments(tmp_path, **cell), check_mode="job" in cell)
+    assert result["failed"] and words in result["msg"]
+    assert not (tmp_path / "spool").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"host": "a/b"}, "cannot be the name of a host"),
+        ({"campaign": "a b"}, "cannot be the name of a campaign"),
+        ({"host": ""}, "cannot be the name of a host"),
+    ],
+)
+def test_names_that_are_no_folders(tmp_path, change, words):
+    assert words in run({**arguments(tmp_path, repeat=1), **change})["msg"]
+
+
+def test_nothing_to_pack_and_nobody_to_stop(tmp_path):
+    for state in ("packed", "stopped"):
+        result = run({"campaign": "c1", "spool": str(tmp_path / "spool"), "state": state})
+        assert (result["changed"], result["cells"], result["archive"], result["runner"]) == (False, [], {}, {})
+    assert not (tmp_path / "spool").exists()
+
+
+def _compare(spec, documented):
+    assert set(spec) == set(documented)
+    for name, option in documented.items():
+        said = {key: option.get(key) for key in ("type", "default", "elements", "choices")}
+        assert {key: spec[name].get(key) for key in said} == said, name
+        assert bool(spec[name].get("required")) == bool(option.get("required")), name
+        if option.get("suboptions"):
+            _compare(spec[name]["options"], option["suboptions"])
+
+
+def test_the_documentation_says_what_the_module_takes():
+    _compare(fio_runner.ARGUMENTS, yaml.safe_load(fio_runner.DOCUMENTATION)["options"])
+    assert yaml.safe_load(fio_runner.RETURN)["cells"]["contains"]["state"]
+    assert all("cachefleet.storage.fio_runner" in task for task in yaml.safe_load(fio_runner.EXAMPLES))
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
+def test_a_real_fio_goes_on_after_ansible_has_gone(tmp_path, monkeypatch):
+    """Through Ansible: what it sent to the host is gone when the second cell begins."""
+    monkeypatch.setenv("ANSIBLE_LOCAL_TEMP", str(tmp_path / "local"))
+    monkeypatch.setenv("ANSIBLE_REMOTE_TEMP", str(tmp_path / "remote"))
+    spool = tmp_path / "spool"
+    job = {"rw": "randrw", "bs": "4k", "time_based": True, "runtime": 1, "thread": True, "numjobs": 2, "group_reporting": True}
+    target = {"file": str(tmp_path / "data"), "size": "8M"}
+    steps = [{"cells": [{"name": name, "target": target, "job": job}]} for name in ("a", "b")]
+    play = [
+        {
+            "hosts": "localhost",
+            "gather_facts": False,
+            "connection": "local",
+            "vars": {"ansible_python_interpreter": sys.executable},
+            "tasks": [{"cachefleet.storage.fio_runner": {**arguments(tmp_path), "steps": steps}}],
+        }
+    ]
+    (tmp_path / "play.yml").write_text(yaml.safe_dump(play))
+    ansible = Path(sys.executable).with_name("ansible-playbook")
+    completed = subprocess.run([str(ansible), "-i", "localhost,", str(tmp_path / "play.yml")], capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    status = _await_end(spool / "c1")
+    assert (status["state"], status["done"], status["message"]) == ("finished", 2, "")
+    rows = run({"campaign": "c1", "spool": str(spool), "state": "packed"})["cells"]
+    assert [(row["name"], row["state"]) for row in rows] == [("a", "ok"), ("b", "ok")]
+    assert all(row["summary"][way]["iops"] > 0 for row in rows for way in ("read", "write"))
+    meta = json.loads((spool / "c1/as_found/b/1/meta.json").read_text())
+    assert meta["started"] <= meta["io_start"] < meta["io_end"] <= meta["finished"] + 1
+    assert {name for name in meta["files"] if name.startswith("series_")} >= {"series_bw.1.log.gz", "series_lat.2.log.gz"}
+
+
+def _await_end(home):
+    ends = time.monotonic() + 120
+    while time.monotonic() < ends:
+        status = json.loads((home / "runner.json").read_text())
+        if status["state"] in ("finished", "stopped", "failed"):
+            return status
+        time.sleep(0.1)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(status["pid"], signal.SIGTERM)
+    raise AssertionError(f"it did not end: {status}")

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A stand-in for fio that takes as long as it is told and touches no device. It is a program: tests put it on PATH as ``fio``.
+
+Its behaviour is in the JSON file that ``FAKE_FIO`` names, read anew by each run: ``version``; ``seconds`` instead of the job's runtime;
+``deaf``: SIGTERM is ignored; ``rates``: IOPS of one run after the other; ``latency_per_depth``: ns for each I/O in flight; ``fails``: names
+of jobs that end with an error. Each run leaves a line in ``<FAKE_FIO>.runs``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+
+
+def main() -> int:
+    words = sys.argv[1:]
+    behaviour = _behaviour()
+    if "--version" in words:
+        print(behaviour.get("version", "fio-3.33"))
+        return 0
+    if any(word.startswith(("--enghelp=", "--cmdhelp=", "--parse-only")) for word in words):
+        print(words[0])
+        return 0
+    return _run(words, behaviour)
+
+
+def _behaviour() -> dict:
+    try:
+        with open(os.environ["FAKE_FIO"]) as file:
+            return json.load(file)
+    except (KeyError, OSError, ValueError):
+        return {}
+
+
+def _run(words: list[str], behaviour: dict) -> int:
+    report = next(word.split("=", 1)[1] for word in words if word.startswith("--output="))
+    with open(words[-1]) as file:
+        text = file.read()
+    options = dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
+    name = re.findall(r"^\[(.*)\]$", text, re.MULTILINE)[-1]
+    number = _remember(name, text)
+    told: list[int] = []
+    signal.signal(signal.SIGTERM, signal.SIG_IGN if behaviour.get("deaf") else lambda signum, frame: told.append(signum))
+    began = time.time()
+    seconds = float(behaviour.get("seconds", options.get("runtime", 1)))
+    while time.time() - began < seconds and not told:
+        time.sleep(0.01)
+    rates = behaviour.get("rates") or [1000]
+    depth = int(options.get("iodepth", 1))
+    took = min(time.time() - began, seconds)
+    figures = {
+        "rate": rates[min(number, len(rates)) - 1],
+        "latency": int(behaviour.get("latency_per_depth", 100_000)) * depth,
+        "milliseconds": int(1000 * float(options.get("runtime", 1)) * took / seconds) if seconds else 0,
+    }
+    error = 5 if name in behaviour.get("fails", ()) else 0
+    job = {"jobname": name, "groupid": 0, "error": error, "elapsed": 1 + int(took), "usr_cpu": 10.0, "sys_cpu": 20.0}
+    if not error:
+        job["write" if "write" in options.get("rw", "") else "read"] = _direction(figures)
+    with open(report, "w") as file:
+        json.dump({"fio version": "fio-3.33", "timestamp_ms": int(time.time() * 1000), "jobs": [job]}, file)
+    if told:
+        print("fio: terminating on signal 15", file=sys.stderr)
+        return 128
+    return 1 if error else 0
+
+
+def _remember(name: str, text: str) -> int:
+    """Which run this is, from 1."""
+    path = os.environ.get("FAKE_FIO", os.devnull) + ".runs"
+    with open(path, "a") as file:
+        file.write(json.dumps({"name": name, "time": time.time(), "pid": os.getpid(), "job": text}) + "\n")
+    with open(path) as file:
+        return len(file.readlines())
+
+
+def _direction(figures: dict) -> dict:
+    count = max(1, figures["rate"] * figures["milliseconds"] // 1000)
+    latency = figures["latency"]
+    clat = {"min": latency, "max": latency, "mean": float(latency), "stddev": 0.0, "N": count, "percentile": {"99.000000": latency}}
+    return {
+        "io_bytes": count * 4096,
+        "bw_bytes": figures["rate"] * 4096,
+        "iops": float(figures["rate"]),
+        "runtime": figures["milliseconds"],
+        "total_ios": count,
+        "clat_ns": {**clat, "bins": {str(latency): count}},
+        "lat_ns": {key: value for key, value in clat.items() if key != "percentile"},
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A host of files with two empty disks and a fake fio on PATH, on which real runners are started, killed and asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import sys
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import control
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Host
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.order import read_order
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.status import is_alive, read_status
+
+from . import fake_fio
+
+#: Long enough for the slowest machine; nothing waits for it unless something is wrong.
+_LIMIT = 60.0
+
+JOB = {"rw": "randwrite", "bs": "4k", "direct": 1, "time_based": True, "runtime": 0.1}
+
+
+class Stack:
+    """The layers of a device, with one setting that a test may change."""
+
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+
+    def describe(self, name: str) -> dict[str, t.Any]:
+        return {"name": name, "layers": [{"kind": "disk", "caches": [{"layer": "drive", "drive": self.mode, "dirty": time.time()}]}]}
+
+
+class RunnerRig:
+    def __init__(self, root: Path, monkeypatch: t.Any) -> None:
+        self.root = root
+        self.behaviour = root / "fake_fio.json"
+        self.mode = "writeback"
+        self.spool = Spool(root / "spool", "c1")
+        self.disks = [
+            BlockDevice(name=f"sd{letter}", path=f"/dev/sd{letter}", number=f"8:{16 * number}", size=2**30, serial=f"S-{letter}")
+            for number, letter in enumerate("bc", start=1)
+        ]
+        for disk in self.disks:
+            node = root / disk.path.lstrip("/")
+            node.parent.mkdir(exist_ok=True)
+            node.write_bytes(b"\0" * 4096)
+        _program(root / "bin/fio", f"#!{sys.executable} -I\n" + Path(fake_fio.__file__).read_text())
+        _program(root / "bin/wipefs", "#!/bin/sh\necho '{\"signatures\": []}'\n")
+        monkeypatch.setenv("PATH", f"{root / 'bin'}:{os.environ['PATH']}")
+        monkeypatch.setenv("FAKE_FIO", str(self.behaviour))
+        self.behave()
+
+    @property
+    def host(self) -> Host:
+        return Host(Runner(), lambda: Stack(self.mode), self.root, lambda runner, root: Devices(self.disks, root))
+
+    def behave(self, **how: t.Any) -> None:
+        """What the fake fio does from its next run on."""
+        self.behaviour.write_text(json.dumps(how))
+
+    def order(self, *steps: t.Mapping[str, t.Any], **settings: t.Any) -> t.Any:
+        return read_order({"campaign": "c1", "variant": "v", "host": "node1", "sample_interval": 0.5, "steps": list(steps), **settings})
+
+    def start(self, *steps: t.Mapping[str, t.Any], check_mode: bool = False, **settings: t.Any) -> dict[str, t.Any]:
+        return control.start(self.order(*steps, **settings), self.spool, self.host, check_mode=check_mode)
+
+    def finish(self, *steps: t.Mapping[str, t.Any], **settings: t.Any) -> list[dict[str, t.Any]]:
+        """Start and wait for the end; the outcomes."""
+        self.start(*steps, **settings)
+        self.await_end()
+        return self.packed()["cells"]
+
+    def packed(self) -> dict[str, t.Any]:
+        return control.pack(self.spool, check_mode=False)
+
+    @property
+    def status(self) -> dict[str, t.Any]:
+        return read_status(self.spool.home)
+
+    def await_status(self, wanted: t.Callable[[dict[str, t.Any]], bool]) -> dict[str, t.Any]:
+        return _await(lambda: self.status, wanted)
+
+    def await_end(self) -> dict[str, t.Any]:
+        return self.await_status(lambda status: bool(status) and not is_alive(status))
+
+    def await_run(self, number: int) -> dict[str, t.Any]:
+        """Until the fake fio runs for the so many-th time."""
+        return _await(lambda: self.runs, lambda runs: len(runs) >= number)[number - 1]
+
+    @property
+    def runs(self) -> list[dict[str, t.Any]]:
+        try:
+            return [json.loads(line) for line in Path(f"{self.behaviour}.runs").read_text().splitlines()]
+        except (OSError, ValueError):
+            return []
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        os.kill(self.status["pid"], number)
+
+    def meta(self, cell: str = "w", repeat: int = 1) -> dict[str, t.Any]:
+        found = self.spool.read_meta(CellKey("v", cell, repeat))
+        assert found is not None, f"nothing whole is stored of {cell}/{repeat}"
+        return found
+
+    def end(self) -> None:
+        """Nothing may outlive a test."""
+        if is_alive(self.status):
+            self.kill()
+        for run in self.runs:
+            if _carries(run["pid"], str(self.root)):
+                os.kill(run["pid"], signal.SIGKILL)
+
+
+def step(name: str = "w", device: str = "/dev/sdb", **values: t.Any) -> dict[str, t.Any]:
+    """A step with one cell; what belongs to the cell goes there."""
+    own = {key: values.pop(key) for key in ("repeat", "job", "done_as", "measures_garbage_collection") if key in values}
+    return {"cells": [{"name": name, "target": {"device": device}, "job": JOB, **own}], **values}
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def await_gone(pid: int) -> None:
+    _await(lambda: is_running(pid), lambda running: not running)
+
+
+def _carries(pid: int, text: str) -> bool:
+    try:
+        return text in Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return False
+
+
+def _program(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def _await(look: t.Callable[[], t.Any], wanted: t.Callable[[t.Any], bool]) -> t.Any:
+    ends = time.monotonic() + _LIMIT
+    while True:
+        found = look()
+        if wanted(found):
+            return found
+        assert time.monotonic() < ends, f"it did not come to that: {found}"
+        time.sleep(0.02)

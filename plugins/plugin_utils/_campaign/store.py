@@ -262,17 +262,34 @@ def load_campaign(path: Path) -> Campaign:
             problems.append(error.message)
     created: dict[str, str] = {}
     records: list[CellRecord] = []
-    for host in _folders(path, problems):
-        for variant in _folders(host, problems):
-            planned = _planned(variant, created, problems)
-            found = {key: folder for folder in _repeats(variant, problems) for key in [CellKey(variant.name, folder.parent.name, int(folder.name))]}
-            records += [_load_cell(host.name, key, folder) for key, folder in found.items()]
-            records += [CellRecord(host.name, key, "missing", "no result came from this host") for key in planned - set(found)]
+    for host in host_folders(path, problems):
+        records += load_host(host, created, problems)
     if not records and not (path / CAMPAIGN_FILE).exists():
         raise ResultsError(f"{path} is not the folder of a campaign: it holds neither {CAMPAIGN_FILE} nor results.")
     variants = sorted({record.key.variant for record in records}, key=lambda variant: (created.get(variant, "~"), variant))
     records.sort(key=lambda record: (record.host, variants.index(record.key.variant), record.key.cell, record.key.repeat))
     return Campaign(name, path, tuple(variants), tuple(records), tuple(problems))
+
+
+def host_folders(campaign: Path, problems: list[str]) -> list[Path]:
+    """The folders of the hosts of a campaign; what is beside them and is none is added to ``problems``."""
+    return _folders(campaign, problems)
+
+
+def load_host(host: Path, created: dict[str, str], problems: list[str]) -> list[CellRecord]:
+    """What one host has in a campaign: what is there, what is damaged, and what was planned and never came.
+
+    :param host: its folder.
+    :param created: when each variant was planned first, by its name; added to.
+    :param problems: added to.
+    """
+    records = []
+    for variant in _folders(host, problems):
+        planned = _planned(variant, created, problems)
+        found = {key: folder for folder in _repeats(variant, problems) for key in [CellKey(variant.name, folder.parent.name, int(folder.name))]}
+        records += [_load_cell(host.name, key, folder) for key, folder in found.items()]
+        records += [CellRecord(host.name, key, "missing", "no result came from this host") for key in sorted(planned - set(found))]
+    return records
 
 
 def _folders(parent: Path, problems: list[str]) -> list[Path]:

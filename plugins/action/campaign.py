@@ -16,8 +16,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.modules.campaign import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import CellKey, component, results_folder
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan import mark_done
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.probes import Pattern
 
 
 class ActionModule(ActionBase):
@@ -38,16 +40,28 @@ class ActionModule(ActionBase):
     def _open(self, options: dict[str, t.Any], host: str) -> dict[str, t.Any]:
         now = datetime.datetime.now(datetime.timezone.utc)
         dry_run = bool(self._task.check_mode)
-        cells = {_key(cell, options["variant"], host): cell for cell in options["cells"]}
+        variant = options["variant"]
+        cells = {_key(cell, variant, host): cell for cell in options["cells"]}
+        if options["group"]:
+            component(options["group"], "group")
+        patterns = [Pattern.from_json(row) for row in options["patterns"]]
         folder, changed = store.open_campaign(results_folder(options["results"]), options["name"], options["label"], now=now, dry_run=dry_run)
         done: set[CellKey] = set()
+        steps: list[dict[str, t.Any]] = options["steps"]
         if cells:
+            # Of a cell with a job of its own it is known here whether it is done; of steps the runner on the host knows it.
+            jobs = {key: _asked(cell, key.cell) for key, cell in cells.items() if cell.get("job") is not None}
             if not options["replace"]:
-                done = store.finished(folder, host, {key: _asked(cell, key.cell) for key, cell in cells.items()})
-            changed |= store.write_plan(folder, host, options["variant"], [(key.cell, key.repeat) for key in cells], now=now, dry_run=dry_run)
+                done = store.finished(folder, host, jobs)
+                steps = mark_done(steps, store.measured_as(folder, host, variant)) if steps else steps
+            wanted = [(key.cell, key.repeat) for key in cells]
+            changed |= store.write_plan(folder, host, variant, wanted, patterns=patterns, now=now, dry_run=dry_run)
+            if not dry_run:
+                changed |= aggregate.note_group(folder, host, variant, options["group"])
         if done:
             self._display.display(f"{host}: {len(done)} of {len(cells)} cells are ok in {folder} already.")
-        return {"changed": changed, "name": folder.name, "path": str(folder), "due": [cell for key, cell in cells.items() if key not in done]}
+        due = [cell for key, cell in cells.items() if key not in done]
+        return {"changed": changed, "name": folder.name, "path": str(folder), "due": due, "steps": steps}
 
 
 def _key(cell: t.Mapping[str, t.Any], variant: str, host: str) -> CellKey:

@@ -15,7 +15,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.report import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import compare, store, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, compare, store, table
 
 
 class ActionModule(ActionBase):
@@ -30,7 +30,7 @@ class ActionModule(ActionBase):
         path = Path(options["path"]).absolute()
         if self._task.check_mode and not path.exists():
             self._display.display("Nothing is measured in check mode, so there is nothing to report.")
-            return {"changed": False, "path": str(path), "text": "", "rows": [], "ratios": [], "states": {}, "not_ok": [], "problems": []}
+            return {"changed": False, "path": str(path), "text": "", "rows": [], "ratios": [], "together": [], "states": {}, "not_ok": [], "problems": []}
         try:
             return self._report(path, options["baseline"], {str(host): str(note) for host, note in options["problems"].items()})
         except StorageError as error:
@@ -42,7 +42,9 @@ class ActionModule(ActionBase):
             raise BadInput(f"There is no variant '{baseline}' in {path}: give one of {', '.join(campaign.variants)} as the baseline.")
         rows = compare.rows_of(campaign)
         ratios = compare.ratios_of(campaign, rows, baseline)
-        text = table.render(campaign, rows, ratios, notes)
+        moments = aggregate.together(campaign)
+        rows += aggregate.rows_of(moments)
+        text = table.render(campaign, rows, ratios, notes, aggregate.notes_of(moments))
         self._display.display("\n" + text + "\n")
         return {
             "changed": False,
@@ -50,6 +52,7 @@ class ActionModule(ActionBase):
             "text": text,
             "rows": [row.as_result() for row in rows],
             "ratios": [ratio.as_result() for ratio in ratios],
+            "together": [moment.as_result() for moment in moments],
             "states": dict(Counter(record.state for record in campaign.cells)),
             "not_ok": table.troubles(campaign, notes),
             "problems": list(campaign.problems),

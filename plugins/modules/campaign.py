@@ -51,11 +51,27 @@ options:
     default: ""
   cells:
     description:
-      - What the current host shall measure, as the filter P(cachefleet.storage.fio_cells#filter) gives it. C(name),
-        C(repeat), C(target) and C(job) of each entry are used.
+      - What the current host shall measure, as the filter P(cachefleet.storage.fio_plan#filter) gives it in its steps.
+        C(name), C(repeat), C(target) and C(job) of each entry are used.
     type: list
     elements: dict
     default: []
+  steps:
+    description:
+      - What the runner on the current host shall do, as the filter P(cachefleet.storage.fio_plan#filter) gives it. It comes back as
+        RV(steps).
+    type: list
+    elements: dict
+    default: []
+  patterns:
+    description: Which further cells searches and rounds may bring, as the same filter gives it.
+    type: list
+    elements: dict
+    default: []
+  group:
+    description: The array that the current host shares with others, so that what they do together is added up.
+    type: str
+    default: ""
   replace:
     description: Measure cells again that have a result in the state V(ok).
     type: bool
@@ -91,6 +107,13 @@ due:
   type: list
   elements: dict
   returned: success
+steps:
+  description:
+    - O(steps), with the hash of each V(ok) result that is there already. The runner compares it with the measurement that it would
+      be now, and measures only what is another one.
+  type: list
+  elements: dict
+  returned: success
 """
 
 import typing as t
@@ -106,6 +129,9 @@ def argument_spec() -> dict[str, t.Any]:
         "label": {"type": "str", "default": ""},
         "variant": {"type": "str", "default": ""},
         "cells": {"type": "list", "elements": "dict", "default": []},
+        "steps": {"type": "list", "elements": "dict", "default": []},
+        "patterns": {"type": "list", "elements": "dict", "default": []},
+        "group": {"type": "str", "default": ""},
         "replace": {"type": "bool", "default": False},
     }
 

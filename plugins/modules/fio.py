@@ -35,7 +35,7 @@ attributes:
     support: full
     details: A cell that is V(ok) in the spool is not measured again until it was collected. See O(replace).
 requirements:
-  - fio 3.1 or newer
+  - fio 2.1 or newer; percentiles of several jobs or hosts together need 2.2.12, all of the collection 3.1
   - wipefs or blkid, for jobs that write
 options:
   campaign:

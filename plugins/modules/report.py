@@ -17,6 +17,8 @@ description:
     latency percentiles, repeats and their spread, the state, and the verdict on the stack that was measured.
   - Where there are two or more variants, the ratio of the medians against the first one follows, or the reason why the two are
     not comparable.
+  - Hosts that measured at the same time are added up over the seconds in which all of them were measuring, and so are groups of
+    hosts that share an array. Percentiles of several hosts come from their added histograms.
   - What was not measured is shown as C(-), never as 0. Percentiles with too few I/Os behind them are not shown.
   - Every file is compared with its hash. A damaged cell is in the state V(failed).
   - Works on the controller only and needs no connection to a host.
@@ -65,12 +67,23 @@ text:
   type: str
   returned: success
 rows:
-  description: One entry per host, variant, cell and direction. Latencies are ns, bandwidth is bytes per second.
+  description:
+    - One entry per host, variant, cell and direction. Latencies are ns, bandwidth is bytes per second.
+    - Those of several hosts together follow; their host is C(all N hosts) or C(group NAME).
   type: list
   elements: dict
   returned: success
 ratios:
   description: One entry per row of a variant other than the baseline.
+  type: list
+  elements: dict
+  returned: success
+together:
+  description:
+    - One entry for each measurement and direction that several hosts made at the same time.
+    - C(window) has the common window, with C(start) and C(end) in the time of the controller, its C(seconds), the C(skew) of the
+      starts and how wrong that may be, C(skew_error), and the C(tail), all in seconds. C(iops_overall) is over the time from the
+      first start to the last end. Of the hosts in C(pro_rata) the average of the whole run was taken.
   type: list
   elements: dict
   returned: success

@@ -21,26 +21,11 @@ import re
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import TargetFacts
-
-#: The oldest version whose results are worth having: nanoseconds and correct bins begin with 3.0.
-MINIMUM = Version(3, 1)
-
-#: Options that came, or became right, after :data:`MINIMUM`.
-SINCE: t.Mapping[str, Version] = {
-    "slat_percentiles": Version(3, 18),
-    "latency_run": Version(3, 20),
-    "log_alternate_epoch": Version(3, 30),
-    "ss_interval": Version(3, 35),
-    "steadystate_check_interval": Version(3, 35),
-    "log_window_value": Version(3, 37),
-    "log_issue_time": Version(3, 38),
-    "end_syncfs": Version(3, 42),
-}
 
 #: Options without a value (``FIO_OPT_STR_SET``). ``true`` for any other option is written as 1, ``false`` as 0.
 FLAGS = frozenset(
@@ -124,6 +109,9 @@ _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f;#$]")
 _TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|d)?$")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
+#: With more threads than this all write into the same series.
+_OWN_LOGS = 16
+
 _TIMES = ("runtime", "timeout", "ramp_time", "startdelay", "start_delay")
 
 
@@ -202,6 +190,30 @@ class Job:
         return sum(phases)
 
     @property
+    def block_size(self) -> int | None:
+        """Bytes of every I/O; ``None`` if they are not all of one size. fio before 2.1.14 does not count its I/Os."""
+        found = set()
+        for section in self.sections:
+            if any(name in section.options for name in ("bssplit", "bsrange", "blocksize_range")):
+                return None
+            found.add(section.value("bs", "blocksize") or "4k")
+        try:
+            return parse_size(found.pop()) if len(found) == 1 else None
+        except BadInput:
+            return None
+
+    @property
+    def is_buffered(self) -> bool:
+        """Whether any section may be served from the page cache."""
+        return any(section.value("direct") in (None, "0") and section.value("buffered") != "0" for section in self.sections)
+
+    @property
+    def threads(self) -> int:
+        """How many processes or threads measure."""
+        counts = [section.value("numjobs") or "1" for section in self.sections]
+        return sum(int(count) if count.isdigit() else 1 for count in counts)
+
+    @property
     def engines(self) -> tuple[str, ...]:
         return tuple(sorted({section.value("ioengine") or "psync" for section in self.sections}))
 
@@ -244,10 +256,11 @@ def read_job(job: t.Any, name: str) -> Job:
     return checked
 
 
-def render(job: Job, facts: TargetFacts, *, series: str | None = None) -> str:
+def render(job: Job, facts: TargetFacts, *, series: str | None = None, without: t.Container[str] = ()) -> str:
     """The job file for a target that the guard has examined.
 
     :param series: the prefix of the log files of one-second averages, when they are wanted.
+    :param without: options that the fio of the host lacks and that are left out.
     :raises BadInput: if the job sizes a target whose size the cell gives.
     """
     target = facts.target
@@ -262,6 +275,9 @@ def render(job: Job, facts: TargetFacts, *, series: str | None = None) -> str:
         own.append("percentile_list=50:90:95:99:99.9:99.99")
     if series is not None:
         own += ["log_avg_msec=1000", "log_unix_epoch=1", f"write_bw_log={series}", f"write_iops_log={series}", f"write_lat_log={series}"]
+        # Five files for every thread would be hundreds: threads share them, and the rows of one second belong together.
+        own += ["per_job_logs=0"] if job.threads > _OWN_LOGS else []
+    own = [line for line in own if line.split("=", 1)[0] not in without]
     lines = ["[global]", *job.global_lines, "; added by cachefleet.storage", *own]
     for title, section in job.section_lines:
         lines += ["", f"[{title}]", *section]
@@ -281,28 +297,6 @@ def check_target(job: Job, kind: str, size: int | None, name: str) -> None:
                 raise BadInput(f"{name}: {option} of a plain file is not set in the job: give its target a size.", item=name)
             if option == "size" and size is not None:
                 raise BadInput(f"{name}: both the job and its target have a size; keep one of them.", item=name)
-
-
-def check_version(version: Version, jobs: t.Iterable[Job]) -> None:
-    """:raises StorageError: if fio on the host is too old for the collection or for an option of a job."""
-    if version < MINIMUM:
-        raise TooOld(
-            f"fio {version} on this host is too old: {MINIMUM} or newer is needed, because earlier versions measure in microseconds and "
-            "write histograms that cannot be added up. Install a newer package fio."
-        )
-    for job in jobs:
-        for section in job.sections:
-            for option, since in SINCE.items():
-                if option in section.options and version < since:
-                    raise TooOld(f"fio {version} on this host is too old for the option {option} of the job {section.name}: {since} or newer is needed.")
-            if section.value("unified_rw_reporting") == "both" and version < Version(3, 27):
-                raise TooOld(f"fio {version} on this host is too old for unified_rw_reporting=both of the job {section.name}: 3.27 or newer is needed.")
-
-
-class TooOld(StorageError):
-    """The fio of the host lacks something that is needed."""
-
-    kind = "too_old"
 
 
 def parse_time(text: str) -> float:

@@ -138,6 +138,7 @@ class Output:
     objects: int
     truncated: bool
     timestamp: int | None = None
+    timestamp_ms: int | None = None
     disk_util: tuple[t.Mapping[str, t.Any], ...] = ()
     client_mode: bool = False
 
@@ -191,6 +192,7 @@ def parse(text: str, *, block_size: int | None = None) -> Output:
         objects=len(objects),
         truncated=truncated,
         timestamp=last.get("timestamp"),
+        timestamp_ms=last.get("timestamp_ms"),
         disk_util=tuple(last.get("disk_util") or ()),
         client_mode=client_mode,
     )

@@ -35,7 +35,7 @@ LONG_RUN = 300.0
 _STATUS_INTERVAL = 60
 
 #: How long fio may take to finish its I/O after it was asked to stop. In seconds.
-_PATIENCE = 60.0
+PATIENCE = 60.0
 
 #: A run that is shorter than this part of what was asked for was stopped by something.
 _ENOUGH = 0.9
@@ -132,7 +132,17 @@ def check_job_file(runner: Runner, text: str, name: str) -> None:
         raise BadInput(f"{name}: fio on this host does not accept the job: {'; '.join(lines[:3]) or 'it does not say why'}.", item=name)
 
 
-def run_fio(runner: Runner, job_file: Path, folder: Path, *, limit: float, long: bool, read_only: bool, clock: t.Callable[[], float] = time.time) -> Run:
+def run_fio(
+    runner: Runner,
+    job_file: Path,
+    folder: Path,
+    *,
+    limit: float,
+    long: bool,
+    read_only: bool,
+    clock: t.Callable[[], float] = time.time,
+    output_format: str = "json+",
+) -> Run:
     """Run fio on a job file and wait for its end.
 
     :param folder: where it writes ``fio.json`` and whatever else it writes.
@@ -141,13 +151,11 @@ def run_fio(runner: Runner, job_file: Path, folder: Path, *, limit: float, long:
     :param read_only: forbid fio itself to write, beside the guard.
     """
     report = folder / "fio.json"
-    argv = [*_ended_with_its_parent(runner), "fio", "--eta=never", "--output-format=json+", f"--output={report}"]
-    argv += [f"--status-interval={_STATUS_INTERVAL}"] if long else []
-    argv += ["--readonly"] if read_only else []
+    argv = [*ended_with_its_parent(runner), *arguments(report, long=long, read_only=read_only, output_format=output_format)]
     started = clock()
     stopped_after = None
     try:
-        completed = runner.run([*argv, str(job_file)], ok=None, timeout=limit, patience=_PATIENCE, cwd=str(folder))
+        completed = runner.run([*argv, str(job_file)], ok=None, timeout=limit, patience=PATIENCE, cwd=str(folder))
     except TimedOut as error:
         if error.completed is None:
             raise
@@ -158,20 +166,34 @@ def run_fio(runner: Runner, job_file: Path, folder: Path, *, limit: float, long:
     return Run(completed, report.read_bytes() if report.exists() else b"", started, clock(), stopped_after)
 
 
-def end_leftovers(argument: str, patience: float = 10.0) -> None:
+def arguments(report: Path, *, long: bool, read_only: bool, output_format: str) -> list[str]:
+    """The command of one run without its job file: see :func:`run_fio`."""
+    argv = ["fio", "--eta=never", f"--output-format={output_format}", f"--output={report}"]
+    argv += [f"--status-interval={_STATUS_INTERVAL}"] if long else []
+    return [*argv, "--readonly"] if read_only else argv
+
+
+def end_leftovers(argument: str, patience: float = 10.0, *, beginning: bool = False) -> None:
     """Kill processes that carry an argument which only one run has, and wait until they are gone.
+
+    :param beginning: the argument may go on: one that several runs have.
 
     fio gives each of its jobs a session of its own, so a signal to the group of a fio that was killed does not reach them.
     """
     deadline = time.monotonic() + patience
     while True:
-        found = [int(process.name) for process in Path("/proc").glob("[0-9]*") if argument in _arguments(process)]
+        found = [int(process.name) for process in Path("/proc").glob("[0-9]*") if _carries(process, argument, beginning)]
         if not found or time.monotonic() > deadline:
             return
         for number in found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
         time.sleep(0.1)
+
+
+def _carries(process: Path, argument: str, beginning: bool) -> bool:
+    words = _arguments(process)
+    return any(word.startswith(argument) for word in words) if beginning else argument in words
 
 
 def _arguments(process: Path) -> list[str]:
@@ -181,7 +203,7 @@ def _arguments(process: Path) -> list[str]:
         return []
 
 
-def _ended_with_its_parent(runner: Runner) -> list[str]:
+def ended_with_its_parent(runner: Runner) -> list[str]:
     """Words before a command that end it when this process dies, as a task in the background does at its time limit.
 
     Source: setpriv(1) and PR_SET_PDEATHSIG of prctl(2); the option exists since util-linux 2.33.
@@ -190,10 +212,13 @@ def _ended_with_its_parent(runner: Runner) -> list[str]:
     return words if runner.has("setpriv") and runner.run([*words, "true"], ok=None).rc == 0 else []
 
 
-def read_output(run: Run) -> Output | None:
-    """The report of a run; ``None`` if it holds JSON that is not fio's."""
+def read_output(run: Run, block_size: int | None = None) -> Output | None:
+    """The report of a run; ``None`` if it holds JSON that is not fio's.
+
+    :param block_size: bytes of every I/O, for a fio that does not count them.
+    """
     try:
-        return fio_output.parse(run.text)
+        return fio_output.parse(run.text, block_size=block_size)
     except (NotUnderstood, AttributeError, TypeError, ValueError):
         return None
 
@@ -243,7 +268,9 @@ def _decide_by_figures(job: Job, output: Output) -> Decision:
 
 def _did_io(entry: fio_output.Job, direction: str) -> bool:
     found = entry.directions.get(direction)
-    return found is not None and bool(found.total_ios)
+    if found is None:
+        return False
+    return bool(found.io_bytes if found.total_ios is None else found.total_ios)
 
 
 def _shortfall(section: Section, entry: fio_output.Job) -> str | None:

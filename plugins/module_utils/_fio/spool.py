@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import sync_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 
 #: The version of meta.json.
@@ -42,6 +43,14 @@ MINIMUM_FREE = 16 * MIB
 
 META = "meta.json"
 _COMPONENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
+
+
+#: How often cells are packed anew when one was replaced meanwhile.
+_ATTEMPTS = 5
+
+
+class _Moved(Exception):
+    """A cell was replaced by a newer one while it was being packed."""
 
 
 class SpoolError(StorageError):
@@ -88,6 +97,11 @@ class Spool:
         """The folder of a finished cell."""
         return self.home / component(key.variant, "variant") / component(key.cell, "cell") / str(key.repeat)
 
+    def make(self) -> None:
+        """Make the campaign's folder, readable for the user that fetches: see :meth:`opened`."""
+        with self._explained():
+            _make_folders(self.home)
+
     @contextlib.contextmanager
     def opened(self) -> t.Iterator[None]:
         """Make the campaign's folder, readable for the user that fetches, and see that there is space and nobody else.
@@ -98,8 +112,8 @@ class Spool:
             measuring on this host.
         """
         with contextlib.ExitStack() as held:
+            self.make()
             with self._explained():
-                _make_folders(self.home)
                 lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
                 held.callback(os.close, lock)
             try:
@@ -112,6 +126,20 @@ class Spool:
                     shutil.rmtree(leftover)
             self.require_space()
             yield
+
+    def is_free(self) -> bool:
+        """Whether nobody measures with this spool now."""
+        try:
+            lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return True
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        finally:
+            os.close(lock)
+        return True
 
     def require_space(self) -> None:
         """:raises SpoolError: if as good as nothing is free."""
@@ -126,9 +154,12 @@ class Spool:
             )
 
     @contextlib.contextmanager
-    def workplace(self) -> t.Iterator[Path]:
-        """A new folder on the spool's file system in which a cell is measured; gone afterwards."""
-        folder = self.home / ".cell.work"
+    def workplace(self, number: int = 0) -> t.Iterator[Path]:
+        """A new folder on the spool's file system in which a cell is measured; gone afterwards.
+
+        :param number: of the cell among those that run at once.
+        """
+        folder = self.home / (f".cell.work-{number}" if number else ".cell.work")
         with self._explained():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
@@ -155,6 +186,7 @@ class Spool:
                 packed[META] = _json({**meta, "files": hashes})
                 for name, content in packed.items():
                     _write(new / name, content)
+                sync_folder(new)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 if place.exists():
                     old = self.home / ".cell.old"
@@ -164,6 +196,9 @@ class Spool:
                     shutil.rmtree(old)
                 else:
                     new.rename(place)
+                # The names of the cell, its repeat and its variant are entries of the folders above them.
+                for folder in (place.parent, place.parent.parent, self.home):
+                    sync_folder(folder)
             finally:
                 shutil.rmtree(new, ignore_errors=True)
         return place
@@ -191,9 +226,19 @@ class Spool:
     def pack(self) -> dict[str, t.Any]:
         """All finished cells of the campaign in one tar of ``<variant>/<cell>/<repeat>/<file>``.
 
+        A runner may put further cells in place meanwhile.
+
         :returns: ``{path, sha256, size}``; empty if there is no cell.
         :raises SpoolError: if it cannot be written.
         """
+        for _attempt in range(_ATTEMPTS):
+            try:
+                return self._pack()
+            except _Moved:
+                continue
+        raise SpoolError(f"The results of {self.campaign} in {self.folder} on this host change faster than they can be packed: try again.", item=str(self.home))
+
+    def _pack(self) -> dict[str, t.Any]:
         cells = sorted(path.parent for path in self.home.glob(f"[!.]*/*/*/{META}"))
         if not cells:
             return {}
@@ -204,14 +249,26 @@ class Spool:
                 with contextlib.suppress(FileNotFoundError):
                     draft.unlink()
                 with open(draft, "xb") as new, tarfile.open(fileobj=new, mode="w", format=tarfile.PAX_FORMAT) as tar:
-                    for file in (file for cell in cells for file in sorted(cell.iterdir())):
-                        _add(tar, file, str(file.relative_to(self.home)))
+                    for cell in cells:
+                        self._add_cell(tar, cell)
                     os.fchmod(new.fileno(), 0o644)
                 draft.rename(self.archive)
             finally:
                 with contextlib.suppress(FileNotFoundError):
                     draft.unlink()
             return {"path": str(self.archive), "sha256": _sha256_of(self.archive), "size": self.archive.stat().st_size}
+
+    def _add_cell(self, tar: tarfile.TarFile, cell: Path) -> None:
+        """:raises _Moved: if another folder took its place meanwhile: its files would not belong together."""
+        try:
+            before = cell.stat().st_ino
+            for file in sorted(cell.iterdir()):
+                _add(tar, file, str(file.relative_to(self.home)))
+            after = cell.stat().st_ino
+        except FileNotFoundError:
+            raise _Moved from None
+        if before != after:
+            raise _Moved
 
     @contextlib.contextmanager
     def _explained(self) -> t.Iterator[None]:
@@ -282,6 +339,19 @@ def _require_owner(folder: Path) -> None:
 
 def _json(content: t.Any) -> bytes:
     return (json.dumps(content, indent=1, sort_keys=False, allow_nan=False) + "\n").encode()
+
+
+def write_draft(path: Path, text: str, *, durable: bool = False) -> None:
+    """Put a small file in its place, whole or not at all.
+
+    :param durable: it must survive a power cut.
+    :raises OSError: if it cannot be written.
+    """
+    draft = path.parent / f".{path.name}.new"
+    _write(draft, text.encode(), durable=durable)
+    draft.rename(path)
+    if durable:
+        sync_folder(path.parent)
 
 
 def _write(path: Path, content: bytes, *, durable: bool = True) -> None:

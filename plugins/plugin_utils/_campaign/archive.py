@@ -29,6 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
     LARGEST_JSON,
     explained,
     file_problems,
+    is_sha256,
     read_json,
     require_space,
     stored_state,
@@ -80,8 +81,9 @@ def receive(
 ) -> Received:
     """Unpack what a host packed, check all of it, then put its cells in place.
 
-    A cell that is there already and equal stays. One that is there and differs is replaced when it was not ``ok``, else only
-    with ``replace``: a result is never overwritten in silence. Nothing is put in place when anything in the archive is wrong.
+    A cell that is there already and equal stays. One that is there and differs is replaced when it was not ``ok``, when the host
+    was told of just that result and measured again because it is of another job, stack, device or fio now (``replaces``), else
+    only with ``replace``: a result is never overwritten in silence. Nothing is put in place when anything in the archive is wrong.
 
     :param archive: an uncompressed tar of ``<variant>/<cell>/<repeat>/<file>``.
     :param host: the name in the inventory; the archive must say the same.
@@ -220,7 +222,7 @@ def _place(metas: t.Mapping[CellKey, t.Mapping[str, t.Any]], incoming: Path, hos
             stored.append(key)
         elif state is not None and state != "damaged" and _same(new / META_FILE, old / META_FILE):
             unchanged.append(key)
-        elif state == "ok" and not replace:
+        elif state == "ok" and not replace and not _replaces(metas[key], old):
             refused.append(key)
         else:
             _exchange(new, old, incoming / f"old-{len(replaced)}")
@@ -231,6 +233,12 @@ def _place(metas: t.Mapping[CellKey, t.Mapping[str, t.Any]], incoming: Path, hos
     for meta in metas.values():
         states[str(meta["state"])] = states.get(str(meta["state"]), 0) + 1
     return Received(tuple(stored), tuple(replaced), tuple(unchanged), tuple(refused), states)
+
+
+def _replaces(meta: t.Mapping[str, t.Any], old: Path) -> bool:
+    """Whether a new result names the stored one as what it is measured instead of."""
+    named = meta.get("replaces")
+    return is_sha256(named) and read_json(old / META_FILE).get("measurement_sha256") == named
 
 
 def _exchange(new: Path, old: Path, aside: Path) -> None:

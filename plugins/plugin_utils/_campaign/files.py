@@ -15,6 +15,7 @@ import getpass
 import hashlib
 import json
 import os
+import re
 import tempfile
 import typing as t
 from pathlib import Path
@@ -25,9 +26,16 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layou
 #: The largest JSON file that is read, in bytes.
 LARGEST_JSON = 4 * MIB
 
+_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Single files
+
+
+def is_sha256(text: t.Any) -> bool:
+    """Whether it is a SHA-256 as JSON carries it: 64 hexadecimal digits."""
+    return isinstance(text, str) and bool(_SHA256.match(text))
 
 
 def file_sha256(path: Path) -> str:

@@ -62,10 +62,11 @@ def _missing(module: str, purpose: str, error: ImportError) -> LibraryMissing:
     return LibraryMissing(message, item=package)
 
 
+duckdb = Library("duckdb", "Reading and writing tables of results")
 numpy = Library("numpy", "Statistics of results")
 scipy_optimize = Library("scipy.optimize", "Statistics of results")
 scipy_stats = Library("scipy.stats", "Statistics of results")
 ruptures = Library("ruptures", "Finding changes in a series")
 
 #: All that is missing of these is installed with one command.
-_PACKAGES = ("numpy", "scipy", "ruptures")
+_PACKAGES = ("duckdb", "numpy", "scipy", "ruptures")

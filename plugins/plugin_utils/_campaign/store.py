@@ -22,6 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import (
     explained,
     file_problems,
+    is_sha256,
     look_writable,
     read_json,
     require_space,
@@ -44,6 +45,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layou
     plain,
     repeat_number,
 )
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.probes import Expected, Pattern
 
 #: Bytes that must be free before a campaign begins: less than the smallest archive would soon fill it.
 MINIMUM_FREE = 16 * MIB
@@ -169,11 +171,42 @@ def finished(campaign: Path, host: str, wanted: t.Mapping[CellKey, Asked]) -> se
     return done
 
 
-def write_plan(campaign: Path, host: str, variant: str, cells: t.Iterable[tuple[str, int]], *, now: datetime.datetime, dry_run: bool = False) -> bool:
+def measured_as(campaign: Path, host: str, variant: str) -> dict[tuple[str, int], str]:
+    """What stands for each whole ``ok`` result of a host, by cell and repeat: its ``measurement_sha256``.
+
+    The runner on the host knows which measurement that would be now, and measures again what is another one. Results that say
+    nothing of the kind, of earlier versions of the collection, are left out.
+    """
+    folder = campaign / component(host, "host")
+    place = folder / component(variant, "variant")
+    if not place.is_dir():
+        return {}
+    found = {}
+    for path in _repeats(place, []):
+        key = CellKey(variant, path.parent.name, int(path.name))
+        if stored_state(folder, key) != "ok":
+            continue
+        sha256 = read_json(path / META_FILE).get("measurement_sha256")
+        if is_sha256(sha256):
+            found[key.cell, key.repeat] = sha256
+    return found
+
+
+def write_plan(
+    campaign: Path,
+    host: str,
+    variant: str,
+    cells: t.Iterable[tuple[str, int]],
+    *,
+    patterns: t.Iterable[Pattern] = (),
+    now: datetime.datetime,
+    dry_run: bool = False,
+) -> bool:
     """Write down what one host shall measure, so that what does not arrive is known to be missing.
 
     A plan that exists is added to, never shortened: what was once promised stays visible.
 
+    :param patterns: of the cells that searches and rounds may bring beside their answers; none of them can be missing.
     :param dry_run: look only.
     :returns: whether the plan changes.
     """
@@ -181,7 +214,8 @@ def write_plan(campaign: Path, host: str, variant: str, cells: t.Iterable[tuple[
     wanted = {CellKey.checked(variant, cell, repeat) for cell, repeat in cells}
     path = campaign / host / variant / PLAN_FILE
     present = _plan_cells(path, variant)
-    if wanted <= present:
+    probes, known_probes = set(patterns), _plan_patterns(path)
+    if wanted <= present and probes <= known_probes:
         return False
     if dry_run:
         return True
@@ -192,16 +226,20 @@ def write_plan(campaign: Path, host: str, variant: str, cells: t.Iterable[tuple[
     for key in sorted(wanted | present):
         repeats.setdefault(key.cell, []).append(key.repeat)
     plan = {"schema": SCHEMA, "campaign": campaign.name, "host": host, "variant": variant, "created": created or _stamp(now), "cells": repeats}
+    if probes | known_probes:
+        plan["patterns"] = [pattern.as_json() for pattern in sorted(probes | known_probes, key=str)]
     write_json(path, plan)
     return True
 
 
-def expected_cells(campaign: Path, host: str) -> set[CellKey]:
+def expected_cells(campaign: Path, host: str) -> Expected:
     """Every cell that was ever planned for a host in this campaign, whatever the variant."""
     folder = campaign / component(host, "host")
-    if not folder.is_dir():
-        return set()
-    return {key for variant in _folders(folder, []) for key in _plan_cells(variant / PLAN_FILE, variant.name)}
+    variants = _folders(folder, []) if folder.is_dir() else []
+    return Expected(
+        frozenset(key for variant in variants for key in _plan_cells(variant / PLAN_FILE, variant.name)),
+        frozenset((variant.name, pattern) for variant in variants for pattern in _plan_patterns(variant / PLAN_FILE)),
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -224,17 +262,34 @@ def load_campaign(path: Path) -> Campaign:
             problems.append(error.message)
     created: dict[str, str] = {}
     records: list[CellRecord] = []
-    for host in _folders(path, problems):
-        for variant in _folders(host, problems):
-            planned = _planned(variant, created, problems)
-            found = {key: folder for folder in _repeats(variant, problems) for key in [CellKey(variant.name, folder.parent.name, int(folder.name))]}
-            records += [_load_cell(host.name, key, folder) for key, folder in found.items()]
-            records += [CellRecord(host.name, key, "missing", "no result came from this host") for key in planned - set(found)]
+    for host in host_folders(path, problems):
+        records += load_host(host, created, problems)
     if not records and not (path / CAMPAIGN_FILE).exists():
         raise ResultsError(f"{path} is not the folder of a campaign: it holds neither {CAMPAIGN_FILE} nor results.")
     variants = sorted({record.key.variant for record in records}, key=lambda variant: (created.get(variant, "~"), variant))
     records.sort(key=lambda record: (record.host, variants.index(record.key.variant), record.key.cell, record.key.repeat))
     return Campaign(name, path, tuple(variants), tuple(records), tuple(problems))
+
+
+def host_folders(campaign: Path, problems: list[str]) -> list[Path]:
+    """The folders of the hosts of a campaign; what is beside them and is none is added to ``problems``."""
+    return _folders(campaign, problems)
+
+
+def load_host(host: Path, created: dict[str, str], problems: list[str]) -> list[CellRecord]:
+    """What one host has in a campaign: what is there, what is damaged, and what was planned and never came.
+
+    :param host: its folder.
+    :param created: when each variant was planned first, by its name; added to.
+    :param problems: added to.
+    """
+    records = []
+    for variant in _folders(host, problems):
+        planned = _planned(variant, created, problems)
+        found = {key: folder for folder in _repeats(variant, problems) for key in [CellKey(variant.name, folder.parent.name, int(folder.name))]}
+        records += [_load_cell(host.name, key, folder) for key, folder in found.items()]
+        records += [CellRecord(host.name, key, "missing", "no result came from this host") for key in sorted(planned - set(found))]
+    return records
 
 
 def _folders(parent: Path, problems: list[str]) -> list[Path]:
@@ -288,6 +343,18 @@ def _plan_cells(path: Path, variant: str) -> set[CellKey]:
     if not isinstance(cells, dict) or not all(isinstance(repeats, list) for repeats in cells.values()):
         raise ResultsError(f"{path} does not say which cells were planned: take it away, or copy the campaign again.")
     return {CellKey.checked(variant, cell, repeat) for cell, repeats in cells.items() for repeat in repeats}
+
+
+def _plan_patterns(path: Path) -> set[Pattern]:
+    if not path.is_file():
+        return set()
+    rows = read_json(path).get("patterns", [])
+    try:
+        if not isinstance(rows, list):
+            raise BadInput("they are no list.")
+        return {Pattern.from_json(row) for row in rows}
+    except BadInput as error:
+        raise ResultsError(f"{path} does not say which searches and rounds were planned ({error.message}): take it away, or copy the campaign again.") from None
 
 
 def _load_cell(host: str, key: CellKey, folder: Path) -> CellRecord:

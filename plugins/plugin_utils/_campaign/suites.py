@@ -5,199 +5,233 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""Suites: lists of fio measurements as data, checked and spread over targets and repeats. Pure.
+"""Suites: lists of fio measurements as data, read and checked. Pure.
 
 What a job may be is decided in one place, ``module_utils/_fio/job.py``: a suite is refused here, before any host is touched,
-for what the fio module would refuse there.
+for what would be refused there. ``docs/suites.md`` describes the schema, ``matrix.py`` makes cells of a matrix, ``conditions.py``
+reads what else a cell can ask for, and ``plan.py`` spreads a suite over targets and repeats.
 """
 
 from __future__ import annotations
 
-import re
+import fnmatch
 import typing as t
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, read_job
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.conditions import (
+    Pause,
+    Rounds,
+    Search,
+    listed,
+    mapping,
+    read_pause,
+    read_rounds,
+    read_search,
+)
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import component
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.matrix import CELL_KEYS_OF_A_MATRIX, matrix_rows
 
-_SUITE_KEYS = {"description", "cells"}
-_CELL_KEYS = {"name", "job", "repeats", "description", "fill"}
-_TARGET_KEYS = {"name", "device", "file", "allow_data_loss", "identity", "size"}
-#: Seconds that a job without a time limit may take: what the fio module allows it.
-UNLIMITED = 21600
+_SUITE_KEYS = {"description", "extends", "options", "targets", "requires", "size", "repeats", "pause", "cells", "matrix"}
+_CELL_KEYS = {"name", "job", "fill"} | CELL_KEYS_OF_A_MATRIX
 
-#: Seconds that the controller grants a host beside what the jobs ask for: at all, and for each cell.
-GRACE, GRACE_OF_A_CELL = 300, 30
-
-#: Bytes per second at which a plain file is surely laid out before it is measured.
-_LAYOUT_RATE = 10 * MIB
+#: How the targets of a host take turns.
+TOGETHER, ONE_AFTER_ANOTHER = "together", "one_after_another"
 
 
 @dataclass(frozen=True)
-class Expansion:
-    """What one host shall measure.
+class Cell:
+    """One measurement of a suite, on whatever target.
 
-    :param cells: the entries for the ``cells`` option of the fio module, in the order in which they run.
-    :param seconds: what the jobs ask for together, ramps included.
-    :param limit: seconds after which something must be wrong.
+    :param job: the fio options as a user writes them, with those that are common to the suite.
+    :param fill: it goes over its target once, before the others.
+    :param share: percent of the target that it uses.
+    :param pause: before it; ``None`` for none.
     """
 
-    cells: list[dict[str, t.Any]]
-    seconds: int
-    limit: int
+    name: str
+    job: t.Mapping[str, t.Any]
+    repeats: int = 1
+    fill: bool = False
+    share: int = 100
+    pause: Pause | None = None
+    search: Search | None = None
+    rounds: Rounds | None = None
+    measures_garbage_collection: bool = False
+
+    def checked_job(self) -> Job:
+        return read_job(dict(self.job), self.name)
 
 
-def check_suite(name: str, suite: t.Any) -> None:
-    """Whether a suite is one.
+@dataclass(frozen=True)
+class Suite:
+    """A checked suite.
 
+    :param together: several targets of a host at once, and not one after another.
+    :param requires: ``file`` or ``device`` if every target must be one.
+    :param size: bytes of a target that are used where the target does not say.
+    """
+
+    name: str
+    description: str
+    cells: tuple[Cell, ...]
+    together: bool = False
+    requires: str | None = None
+    size: int | None = None
+
+
+def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] = ()) -> Suite:
+    """A suite by its name.
+
+    :param only: patterns as of a shell; cells that match none are left out.
     :raises BadInput: one sentence that names the suite, the cell and what is wrong.
     """
-    where = f"fio_benchmark_suites: suite {name}"
-    _mapping(suite, where, _SUITE_KEYS)
+    if name not in suites:
+        raise BadInput(f"There is no suite named '{name}': set fio_benchmark_suite to one of {listed(suites)}, or describe it in fio_benchmark_suites.")
     component(name, "suite")
-    cells = suite.get("cells")
-    if not isinstance(cells, list) or not cells:
-        raise BadInput(f"{where}: 'cells' must be a list with at least one cell.")
-    seen: set[str] = set()
-    for number, cell in enumerate(cells, start=1):
-        place = f"{where}, cell {number}"
-        _mapping(cell, place, _CELL_KEYS)
-        if not cell.get("name"):
-            raise BadInput(f"{place}: 'name' is missing.")
-        try:
-            label = component(cell["name"], "cell")
-        except BadInput as error:
-            raise BadInput(f"{place}: {error.message}") from None
-        if label in seen:
-            raise BadInput(f"{where}: two cells are named {label}; each needs a name of its own.")
-        seen.add(label)
-        _check_job(cell.get("job"), f"{where}, cell {label}")
-        _repeats(cell.get("repeats", 1), f"{where}, cell {label}")
-        if not isinstance(cell.get("fill", False), bool):
-            raise BadInput(f"{where}, cell {label}: 'fill' must be true or false.")
+    where = f"fio_benchmark_suites: suite {name}"
+    given = _extended(name, suites, ())
+    targets = given.get("targets", ONE_AFTER_ANOTHER)
+    if targets not in (TOGETHER, ONE_AFTER_ANOTHER):
+        raise BadInput(f"{where}: 'targets' must be {TOGETHER} or {ONE_AFTER_ANOTHER}.")
+    if given.get("requires") not in (None, "file", "device"):
+        raise BadInput(f"{where}: 'requires' must be file or device.")
+    size = given.get("size")
+    cells = _cells(given, where)
+    if not any(cell.measures_garbage_collection for cell in cells) and any(cell.pause and cell.pause.measured for cell in cells):
+        raise BadInput(
+            f"{where}: a pause waits for a garbage collection that no cell measures: mark one with 'measures_garbage_collection: true', "
+            "or give the pause a rate in bytes per second, for example 640m."
+        )
+    if only:
+        cells = [cell for cell in cells if any(fnmatch.fnmatchcase(cell.name, str(pattern)) for pattern in only)]
+        if not cells:
+            raise BadInput(f"{where}: none of its cells is called {listed(only)}.")
+    return Suite(
+        name=name,
+        description=str(given.get("description") or ""),
+        cells=tuple(cells),
+        together=targets == TOGETHER,
+        requires=given.get("requires"),
+        size=None if size is None else parse_size(size, item=where, option="size"),
+    )
 
 
-def expand(
-    suite_name: str,
-    suites: t.Mapping[str, t.Any],
-    targets: t.Sequence[t.Mapping[str, t.Any]],
-    *,
-    runtime: int = 0,
-    repeats: int = 0,
-) -> Expansion:
-    """Every measurement of one host: the cells of a suite on each target, each as often as it shall be repeated.
+def check_suite(name: str, suite: t.Any, suites: t.Mapping[str, t.Any] | None = None) -> None:
+    """Whether a suite is one.
 
-    Repeats are interleaved and every second pass runs backwards (A B B A): a drift of the host then falls on all cells alike.
-
-    :param runtime: seconds for every cell instead of the suite's; 0 keeps the suite's.
-    :param repeats: repeats of every cell instead of the suite's; 0 keeps the suite's.
-    :raises BadInput: if the suite, a target or a number is not usable.
+    :param suites: those that it may extend.
+    :raises BadInput: see :func:`read_suite`.
     """
-    if suite_name not in suites:
-        raise BadInput(f"There is no suite named '{suite_name}': set fio_benchmark_suite to one of {_listed(suites)}, or describe it in fio_benchmark_suites.")
-    suite = suites[suite_name]
-    check_suite(suite_name, suite)
-    if runtime < 0 or repeats < 0:
-        raise BadInput("fio_benchmark_runtime and fio_benchmark_repeats are numbers from 0 on; 0 keeps what the suite says.")
-    points = [
-        (_cell_name(cell["name"], label), _target(target), *_job_and_repeats(cell, runtime, repeats))
-        for label, target in _labelled(targets)
-        for cell in suite["cells"]
-    ]
-    cells = []
-    for number in range(1, max((count for *_ignored, count in points), default=0) + 1):
-        due = [{"name": name, "repeat": number, "target": target, "job": job} for name, target, job, count in points if number <= count]
-        cells += due if number % 2 else due[::-1]
-    seconds = sum(_seconds(cell) or 0.0 for cell in cells)
-    return Expansion(cells, round(seconds), _limit(cells) if cells else 0)
+    read_suite(name, {**(suites or {}), name: suite})
 
 
-def _mapping(value: t.Any, where: str, keys: set[str]) -> None:
-    if not isinstance(value, t.Mapping):
-        raise BadInput(f"{where} must be a dictionary with {_listed(keys)}.")
-    unknown = sorted(str(key) for key in value if key not in keys)
-    if unknown:
-        raise BadInput(f"{where}: '{unknown[0]}' is not known there; there can be {_listed(keys)}.")
+def _extended(name: str, suites: t.Mapping[str, t.Any], seen: tuple[str, ...]) -> dict[str, t.Any]:
+    """A suite with what it takes over from the one that it extends. Its own keys win; options, matrix and axes are joined."""
+    where = f"fio_benchmark_suites: suite {name}"
+    suite = suites[name]
+    mapping(suite, where, _SUITE_KEYS)
+    parent = suite.get("extends")
+    own = {key: value for key, value in suite.items() if key != "extends"}
+    if parent is None:
+        return own
+    if not isinstance(parent, str) or parent not in suites:
+        raise BadInput(f"{where}: it extends '{parent}', and there is no such suite; there are {listed(suites)}.")
+    if parent in (*seen, name):
+        raise BadInput(f"{where}: it extends itself, by way of {listed((*seen, name))}.")
+    return _joined(_extended(parent, suites, (*seen, name)), own, depth=3)
 
 
-def _listed(keys: t.Iterable[str]) -> str:
-    return ", ".join(sorted(keys))
+def _joined(base: t.Mapping[str, t.Any], own: t.Mapping[str, t.Any], depth: int) -> dict[str, t.Any]:
+    joined = dict(base)
+    for key, value in own.items():
+        both = isinstance(value, t.Mapping) and isinstance(joined.get(key), t.Mapping)
+        deeper = both and depth > 1 and key in ("options", "matrix", "axes")
+        joined[key] = _joined(joined[key], value, depth - 1) if deeper else value
+    return joined
 
 
-def _check_job(job: t.Any, where: str) -> None:
+def _cells(suite: t.Mapping[str, t.Any], where: str) -> list[Cell]:
+    """Those that are written out, then those of the matrix or the matrices."""
+    written = suite.get("cells", [])
+    if not isinstance(written, list):
+        raise BadInput(f"{where}: 'cells' must be a list.")
+    options = suite.get("options", {})
+    if not isinstance(options, t.Mapping):
+        raise BadInput(f"{where}: 'options' must be a dictionary of fio options.")
+    rows = [(f"{where}, cell {number}", row, _CELL_KEYS) for number, row in enumerate(written, start=1)]
+    matrices = suite.get("matrix", [])
+    for number, matrix in enumerate(matrices if isinstance(matrices, list) else [matrices], start=1):
+        place = f"{where}, matrix {number}" if isinstance(matrices, list) else f"{where}, matrix"
+        rows += [(place, row, _CELL_KEYS) for row in matrix_rows(matrix, place)]
+    if not rows:
+        raise BadInput(f"{where}: it needs at least one cell, in 'cells' or by a 'matrix'.")
+    cells: dict[str, Cell] = {}
+    for place, row, keys in rows:
+        mapping(row, place, keys)
+        cell = _cell(row, place, where, suite, options)
+        if cell.name in cells:
+            raise BadInput(f"{where}: two cells are named {cell.name}; each needs a name of its own.")
+        cells[cell.name] = cell
+    return list(cells.values())
+
+
+def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -> Cell:
+    if not row.get("name"):
+        raise BadInput(f"{place}: 'name' is missing.")
     try:
-        read_job(job, where)
+        name = component(row["name"], "cell")
+    except BadInput as error:
+        raise BadInput(f"{place}: {error.message}") from None
+    where = f"{suite_place}, cell {name}"
+    for key in ("fill", "measures_garbage_collection"):
+        if not isinstance(row.get(key, False), bool):
+            raise BadInput(f"{where}: '{key}' must be true or false.")
+    job = _with_options(row.get("job"), options)
+    checked = _checked_job(job, where)
+    if row.get("search") is not None and row.get("rounds") is not None:
+        raise BadInput(f"{where}: it has both 'search' and 'rounds'; a cell does one of them.")
+    if row.get("fill") and (row.get("search") is not None or row.get("rounds") is not None):
+        raise BadInput(f"{where}: a cell with 'fill' has neither 'search' nor 'rounds'.")
+    return Cell(
+        name=name,
+        job=job,
+        repeats=_repeats(row.get("repeats", suite.get("repeats", 1)), where),
+        fill=row.get("fill", False),
+        share=_share(row.get("share", 100), where),
+        pause=read_pause(row["pause"] if "pause" in row else suite.get("pause"), where),
+        search=None if row.get("search") is None else read_search(row["search"], checked, where),
+        rounds=None if row.get("rounds") is None else read_rounds(row["rounds"], checked, where),
+        measures_garbage_collection=row.get("measures_garbage_collection", False),
+    )
+
+
+def _with_options(job: t.Any, options: t.Mapping[str, t.Any]) -> t.Any:
+    """A job with the options of its suite; what the job says itself wins."""
+    if not isinstance(job, t.Mapping) or not job or not options:
+        return job
+    if "jobs" in job or "global" in job:
+        common = job.get("global") or {}
+        return {**job, "global": {**options, **common} if isinstance(common, t.Mapping) else common}
+    return {**options, **job}
+
+
+def _checked_job(job: t.Any, where: str) -> Job:
+    try:
+        return read_job(job, where)
     except BadInput as error:
         raise BadInput(error.message if error.message.startswith(where) else f"{where}: {error.message}") from None
 
 
-def _repeats(value: t.Any, where: str) -> None:
+def _repeats(value: t.Any, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 9999:
         raise BadInput(f"{where}: 'repeats' must be a whole number from 1 to 9999.")
+    return value
 
 
-def _job_and_repeats(cell: t.Mapping[str, t.Any], runtime: int, repeats: int) -> tuple[dict[str, t.Any], int]:
-    """What a cell of the suite runs and how often. A fill goes over its target once, at the beginning, and takes the time it takes."""
-    if cell.get("fill"):
-        return dict(cell["job"]), 1
-    return _job(cell["job"], runtime), repeats or int(cell.get("repeats", 1))
-
-
-def _job(job: t.Mapping[str, t.Any], runtime: int) -> dict[str, t.Any]:
-    """The job, with another runtime if one is asked for."""
-    if not runtime:
-        return dict(job)
-    # Without time_based a short job ends when its size is done, however long it was asked to run.
-    timed = {"runtime": runtime, "time_based": 1}
-    if "jobs" in job:
-        return {**job, "jobs": [{**section, **timed} for section in job["jobs"]]}
-    return {**job, **timed}
-
-
-def _seconds(cell: t.Mapping[str, t.Any]) -> float | None:
-    """What a job asks for, ramps included; ``None`` if nothing limits it."""
-    return read_job(cell["job"], cell["name"]).longest
-
-
-def _limit(cells: t.Sequence[t.Mapping[str, t.Any]]) -> int:
-    """Seconds after which a host is surely lost, and not merely slow."""
-    limit = float(GRACE)
-    for cell in cells:
-        seconds = _seconds(cell)
-        limit += GRACE_OF_A_CELL + (UNLIMITED if seconds is None else 1.5 * seconds)
-    files = {cell["target"]["file"]: parse_size(cell["target"].get("size", 0)) for cell in cells if "file" in cell["target"]}
-    return round(limit + sum(files.values()) / _LAYOUT_RATE)
-
-
-def _target(target: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """What the module needs of a target; its name is for cells only."""
-    return {key: value for key, value in target.items() if key != "name" and value is not None}
-
-
-def _labelled(targets: t.Sequence[t.Mapping[str, t.Any]]) -> list[tuple[str, t.Mapping[str, t.Any]]]:
-    """Each target with the name that its cells carry: empty when there is only one and it has no name."""
-    labelled: list[tuple[str, t.Mapping[str, t.Any]]] = []
-    for number, target in enumerate(targets, start=1):
-        where = f"fio_benchmark_targets: target {number}"
-        _mapping(target, where, _TARGET_KEYS)
-        place = target.get("device") or target.get("file")
-        if not place or (target.get("device") and target.get("file")):
-            raise BadInput(f"{where} must have exactly one of 'device' and 'file'.")
-        if target.get("name"):
-            label = component(target["name"], "target")
-        elif len(targets) == 1:
-            label = ""
-        else:
-            label = re.sub(r"[^A-Za-z0-9_-]+", "-", PurePosixPath(str(place)).name).strip("-_") or str(number)
-        if any(label == other for other, _ignored in labelled):
-            raise BadInput(f"{where} ({place}) would carry the name '{label}' of another target: give it a 'name' of its own.")
-        labelled.append((label, target))
-    return labelled
-
-
-def _cell_name(cell: str, label: str) -> str:
-    # '@' is not allowed in the names of folders that hosts can choose, so the target follows a dot.
-    return component(f"{cell}.{label}" if label else cell, "cell")
+def _share(value: t.Any, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 100:
+        raise BadInput(f"{where}: 'share' is the percentage of the target that is used, a whole number from 1 to 100.")
+    return value

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The role fio_benchmark as data: its suites are suites, and what it documents is what it does."""
+"""The role fio_benchmark as data: its suites are suites and repeat their cases, and what it documents is what it does."""
 
 from __future__ import annotations
 
@@ -12,21 +12,49 @@ import pathlib
 import pytest
 import yaml
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.suites import check_suite, expand
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan import make_plan
 
-ROLE = pathlib.Path(__file__).resolve().parents[3] / "roles" / "fio_benchmark"
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+ROLE = ROOT / "roles" / "fio_benchmark"
 SUITES = {name: suite for path in (ROLE / "files" / "suites").glob("*.yml") for name, suite in yaml.safe_load(path.read_text()).items()}
 DISK = {"device": "/dev/vg0/scratch", "allow_data_loss": True, "identity": "vg0/scratch"}
+FILE = {"file": "/srv/data/fio.bin"}
+#: What case E set for all its jobs.
+CASE_E = {"thread": 0, "direct": 1, "group_reporting": 1, "norandommap": 1, "time_based": 1, "randrepeat": 0, "ramp_time": 10}
+
+
+def plan(name, *targets, **options):
+    return make_plan(name, SUITES, targets or [FILE if name == "mixed_file" else DISK], **options)
+
+
+def jobs(name, **options):
+    return {run.name: run.job for run in plan(name, **options).runs}
+
+
+def has(job, **options):
+    return {**job, **options} == job
 
 
 def test_the_role_brings_these_suites():
-    assert set(SUITES) == {"quick", "transactional_write"}
+    assert set(SUITES) == {
+        "array_matrix",
+        "array_pair",
+        "latency_limit",
+        "mixed_file",
+        "precondition",
+        "quick",
+        "thread_sweep",
+        "transactional_write",
+        "transactional_write_together",
+        "write_cliff",
+    }
 
 
 @pytest.mark.parametrize("name", sorted(SUITES))
-def test_every_suite_is_one(name):
-    check_suite(name, SUITES[name])
+def test_every_suite_is_one_and_is_described(name):
+    assert plan(name).steps
     assert SUITES[name]["description"]
+    assert f"`{name}`" in (ROOT / "docs" / "suites.md").read_text()
 
 
 @pytest.mark.parametrize("name", sorted(SUITES))
@@ -34,24 +62,101 @@ def test_every_file_has_the_name_of_its_suite(name):
     assert set(yaml.safe_load((ROLE / "files" / "suites" / f"{name}.yml").read_text())) == {name}
 
 
+@pytest.mark.parametrize("name", sorted(SUITES))
+def test_one_variable_shortens_a_suite(name):
+    for run in plan(name, runtime=8).runs:
+        if not run.cell.fill:
+            assert run.estimate.known
+            assert has(run.job.get("jobs", [run.job])[0], runtime=8, time_based=1)
+
+
 def test_quick_takes_about_a_minute():
-    assert 45 <= expand("quick", SUITES, [DISK]).seconds <= 75
+    assert 45 <= plan("quick").seconds <= 75
 
 
 def test_quick_reads_and_writes_small_and_large():
-    assert {cell["job"]["rw"] for cell in SUITES["quick"]["cells"]} == {"randread", "randwrite", "read", "write"}
+    assert {job["rw"] for job in jobs("quick").values()} == {"randread", "randwrite", "read", "write"}
 
 
 def test_transactional_write_is_case_a_and_its_bound():
-    fill, durable, bound = (cell["job"] for cell in SUITES["transactional_write"]["cells"])
-    assert (fill["rw"], fill["bs"]) == ("write", "1m")
-    wanted = {"rw": "randwrite", "bs": "4k", "ioengine": "libaio", "iodepth": 16, "direct": 1, "invalidate": 1}
-    assert {**durable, **wanted, "fdatasync": 1} == durable
+    fill, durable, bound = jobs("transactional_write").values()
+    assert has(fill, rw="write", bs="1m")
+    assert has(durable, rw="randwrite", bs="4k", ioengine="libaio", iodepth=16, direct=1, invalidate=1, io_size="10g", fdatasync=1)
     assert {option: value for option, value in durable.items() if option != "fdatasync"} == bound
+    assert all(run.estimate.written == 10 * 1024**3 for run in plan("transactional_write", {**DISK, "size": "10g"}).runs)
 
 
-def test_one_variable_shortens_a_suite():
-    assert [cell["job"].get("time_based") and cell["job"]["runtime"] for cell in expand("transactional_write", SUITES, [DISK], runtime=8).cells] == [None, 8, 8]
+def test_three_disks_of_case_a_are_written_at_once():
+    targets = [{"device": f"/dev/disk/by-id/ata-{letter}"} for letter in "ABC"]
+    assert [len(step.runs) for step in plan("transactional_write_together", *targets).steps] == [3, 3, 3]
+    assert jobs("transactional_write_together") == jobs("transactional_write")
+
+
+def test_thread_sweep_is_case_b():
+    found = [(run.job["rw"], run.job["numjobs"]) for run in plan("thread_sweep").runs if not run.cell.fill]
+    assert found == [(rw, count) for rw in ("read", "write", "randread", "randwrite") for count in (1, 2, 4, 8, 16, 32, 64)]
+
+
+def test_mixed_file_is_case_d():
+    both, mixed = plan("mixed_file").runs
+    assert [section["rw"] for section in both.job["jobs"]] == ["randread", "randwrite"]
+    assert has(both.job["global"], iodepth=32, direct=1)
+    assert has(mixed.job, rw="randrw", iodepth=32)
+    assert both.target.given == {**FILE, "size": 32 * 1024**3}
+
+
+def test_write_cliff_is_group_1_of_case_e():
+    cliff, *sizes = (step for step in plan("write_cliff").steps)
+    assert has(cliff.runs[0].job, **CASE_E, rw="randwrite", bs="4k", numjobs=64, iodepth=64, runtime="18h")
+    assert [(step.runs[0].job["bs"], step.runs[0].job.get("size")) for step in sizes] == [
+        (block, share) for share in (None, "70%") for block in ("4k", "8k", "16k", "32k", "64k", "1024k")
+    ]
+    assert all(step.pause == {"seconds": 7200.0} and step.seconds == 3610 for step in sizes)
+    assert all(run.cell.measures_garbage_collection for run in plan("write_cliff").runs)
+
+
+def test_array_matrix_is_group_2_of_case_e():
+    measured, *cells = plan("array_matrix").runs
+    assert measured.cell.measures_garbage_collection
+    found = {(run.job["rw"], run.job["bs"], run.job["ioengine"], run.job["numjobs"], run.job["iodepth"]) for run in cells}
+    blocks, counts = ("1k", "8k", "16k", "32k", "64k", "1m"), (1, 2, 4, 8, 16, 32, 64, 128)
+    assert found == {
+        (rw, block, engine, count, depth)
+        for rw in ("randwrite", "randrw", "randread")
+        for block in blocks
+        for engine, depths in (("sync", (1,)), ("libaio", (32, 64)))
+        for depth in depths
+        for count in counts
+    }
+    assert len(cells) == 432
+    assert all(has(run.job, **CASE_E, runtime="3m") for run in cells)
+    assert {run.job.get("rwmixread") for run in cells} == {None, 70}
+
+
+def test_array_matrix_waits_for_garbage_collection_after_every_cell_that_wrote():
+    steps = plan("array_matrix").steps
+    for last, step in zip(steps, steps[1:], strict=False):
+        wrote = last.runs[0].job["rw"] != "randread"
+        assert step.pause == ({"garbage_collection": "measured", "most": 3600.0} if wrote else None)
+
+
+def test_array_pair_is_group_3_of_case_e():
+    assert jobs("array_pair") == jobs("array_matrix")
+
+
+def test_precondition_is_what_snia_asks_for():
+    sequential, rounds = plan("precondition", {**DISK, "capacity": "1g"}).steps
+    assert has(sequential.runs[0].job, rw="write", bs="128k", loops=2)
+    assert (sequential.runs[0].estimate.written, sequential.runs[0].estimate.exact) == (2 * 1024**3, True)
+    assert rounds.as_json()["rounds"] == {"most": 25, "window": 5, "range": 0.2, "slope": 0.1, "track": "write", "what": "iops"}
+    assert has(rounds.runs[0].job, rw="randwrite", bs="4k", runtime=60)
+    assert rounds.barrier
+
+
+def test_latency_limit_searches_by_average_and_by_percentile():
+    found = [(step.runs[0].name, step.as_json()["search"]["metric"], step.as_json()["search"]["limit"]) for step in plan("latency_limit").steps[1:]]
+    limits = [("p99-1ms", "p99", 10**6), ("mean-1ms", "mean", 10**6), ("mean-3ms", "mean", 3 * 10**6), ("mean-100ms", "mean", 10**8)]
+    assert found == [(f"{rw}-4k-{label}", metric, limit) for rw in ("randread", "randwrite") for label, metric, limit in limits]
 
 
 def options():
@@ -71,6 +176,9 @@ def test_every_variable_carries_the_name_of_the_role():
 
 
 def test_targets_have_the_options_that_the_filter_knows():
-    every = {**dict.fromkeys(options()["fio_benchmark_targets"]["options"], "x"), "allow_data_loss": True}
-    every.pop("file")
-    assert expand("quick", SUITES, [every]).cells[0]["target"] == {name: value for name, value in every.items() if name != "name"}
+    for_the_host = {"device": "/dev/x", "allow_data_loss": True, "identity": "x", "size": "1g"}
+    for_the_plan = {"name": "x", "capacity": "1g", "write_rate": "1g", "write_iops": 1000, "endurance": "150TB"}
+    documented = set(options()["fio_benchmark_targets"]["options"])
+    assert documented <= {*for_the_host, *for_the_plan, "file"}
+    every = {name: value for name, value in {**for_the_host, **for_the_plan}.items() if name in documented}
+    assert plan("quick", every).runs[0].target.given == for_the_host

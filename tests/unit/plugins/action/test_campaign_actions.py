@@ -19,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.action import collect as col
 from ansible_collections.cachefleet.storage.plugins.action import report as report_action
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import files, store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.archive import receive
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, cell, pack, said_of
 
 SPOOL = "/var/lib/cachefleet/spool"
@@ -72,7 +73,7 @@ class Host:
 def folder(tmp_path, monkeypatch):
     host = Host(campaign_action, monkeypatch)
     result = host.run(results=str(tmp_path / "results"), name=CAMPAIGN, variant="before", cells=[WANTED])
-    assert result == {"changed": True, "name": CAMPAIGN, "path": str(tmp_path / "results" / CAMPAIGN), "due": [WANTED]}
+    assert result == {"changed": True, "name": CAMPAIGN, "path": str(tmp_path / "results" / CAMPAIGN), "due": [WANTED], "steps": []}
     return tmp_path / "results" / CAMPAIGN
 
 
@@ -271,3 +272,43 @@ def test_a_report_of_nothing_is_one_sentence(tmp_path, monkeypatch):
 def test_an_unknown_baseline_names_the_known_ones(folder, monkeypatch):
     result = Host(report_action, monkeypatch).run(path=str(folder), baseline="x")
     assert "give one of before as the baseline" in result["msg"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Steps, for a runner
+
+
+STEP = {"number": 0, "kind": "cells", "barrier": True, "offset": 0.0, "pause": None, "cells": [{**WANTED, "done_as": None}]}
+SEARCH = {"number": 1, "kind": "search", "cell": {**WANTED, "name": "most"}, "search": {"over": "iodepth", "first": 1, "last": 64}, "done": {}}
+PATTERN = {"cell": "most", "repeats": [1], "over": "iodepth", "first": 1, "last": 64}
+
+
+def opened(host, tmp_path, **more):
+    cells = [{"name": "randwrite-4k", "repeat": 1}, {"name": "most", "repeat": 1}]
+    return host.run(results=str(tmp_path / "results"), name=CAMPAIGN, variant="before", cells=cells, steps=[STEP, SEARCH], patterns=[PATTERN], **more)
+
+
+def test_steps_come_back_with_what_is_there_already(tmp_path, monkeypatch):
+    host = Host(campaign_action, monkeypatch)
+    first = opened(host, tmp_path)
+    assert [step.get("done", step.get("cells")) for step in first["steps"]] == [STEP["cells"], {}]
+    measured = "a" * 64
+    kept = tmp_path / "kept.tar"
+    pack(kept, cell(measurement_sha256=measured), cell("most.iodepth-8", measurement_sha256="b" * 64))
+    campaign = tmp_path / "results" / CAMPAIGN
+    receive(kept, campaign, "node1", store.expected_cells(campaign, "node1"))
+    again = opened(host, tmp_path)
+    assert again["steps"][0]["cells"][0]["done_as"] == measured
+    assert again["steps"][1]["done"] == {"most.iodepth-8": "b" * 64}
+    replaced = opened(host, tmp_path, replace=True)
+    assert replaced["steps"] == [STEP, SEARCH]
+
+
+def test_the_group_of_a_host_is_written_into_its_plan(tmp_path, monkeypatch):
+    host = Host(campaign_action, monkeypatch)
+    assert opened(host, tmp_path, group="array1")["changed"]
+    plan = files.read_json(tmp_path / "results" / CAMPAIGN / "node1/before/plan.json")
+    assert (plan["group"], plan["patterns"]) == ("array1", [PATTERN])
+    assert not opened(host, tmp_path, group="array1")["changed"]
+    assert "cannot be the name of a group" in opened(host, tmp_path, group="a b")["msg"]
+    assert len(opened(host, tmp_path, check_mode=True)["steps"]) == 2

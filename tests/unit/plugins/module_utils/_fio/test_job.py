@@ -10,7 +10,6 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import Target, TargetFacts
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
 
 DEVICE = TargetFacts(target=Target("/dev/vg0/scratch"), path="/dev/dm-3", size=10**9)
 
@@ -176,16 +175,6 @@ def test_sizes_are_said_once():
         fio_job.check_target(read({"rw": "read", "size": "1G"}), "device", 4096, "cell")
     with pytest.raises(BadInput, match="give its target a size"):
         fio_job.check_target(read({"rw": "read", "size": "1G"}), "file", None, "cell")
-
-
-def test_a_fio_that_is_too_old():
-    with pytest.raises(fio_job.TooOld, match=r"fio 2\.1\.4 on this host is too old: 3\.1 or newer is needed"):
-        fio_job.check_version(Version(2, 1, 4), [])
-    with pytest.raises(fio_job.TooOld, match=r"too old for the option latency_run .* 3\.20 or newer"):
-        fio_job.check_version(Version(3, 19), [read({"rw": "read", "latency_run": 1})])
-    with pytest.raises(fio_job.TooOld, match=r"3\.27 or newer"):
-        fio_job.check_version(Version(3, 26), [read({"rw": "rw", "unified_rw_reporting": "both"})])
-    fio_job.check_version(Version(3, 33), [read({"rw": "read", "latency_run": 1})])
 
 
 def test_a_workload_is_the_same_wherever_it_runs():

@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import archive as archive_module
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import CellKey, DamagedArchive, ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.probes import Pattern
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, JOB, add, cell, pack
 from ansible_collections.cachefleet.storage.tests.unit.support.campaigns import KEY, NOW, everything, leftovers, take_in
 
@@ -54,6 +55,38 @@ def test_an_ok_cell_is_kept_unless_replacing_was_asked_for(campaign, tmp_path):
     assert (campaign / "node1/before/randwrite-4k/1/fio.json.gz").read_bytes() == b"first"
     assert take_in(second, campaign, replace=True).replaced == (KEY,)
     assert (campaign / "node1/before/randwrite-4k/1/fio.json.gz").read_bytes() == b"second"
+
+
+@pytest.mark.parametrize("state", ["ok", "interrupted"])
+def test_an_ok_cell_is_replaced_by_the_one_that_names_it(campaign, tmp_path, state):
+    take_in(pack(tmp_path / "a.tar", cell(measurement_sha256="a" * 64)), campaign)
+    new = pack(tmp_path / "b.tar", cell(content=b"second", state=state, measurement_sha256="b" * 64, replaces="a" * 64))
+    assert take_in(new, campaign).replaced == (KEY,)
+    assert take_in(new, campaign).unchanged == (KEY,)
+
+
+@pytest.mark.parametrize("named", ["b" * 64, "", None, True, ["a" * 64], "a"])
+def test_an_ok_cell_is_not_replaced_by_one_that_names_another(campaign, tmp_path, named):
+    stored = "a" if named == "a" else "a" * 64
+    take_in(pack(tmp_path / "a.tar", cell(measurement_sha256=stored)), campaign)
+    assert take_in(pack(tmp_path / "b.tar", cell(content=b"second", replaces=named)), campaign).refused == (KEY,)
+
+
+def test_an_ok_cell_that_does_not_say_what_it_measured_is_not_replaced_either(campaign, tmp_path):
+    take_in(pack(tmp_path / "a.tar", cell()), campaign)
+    assert take_in(pack(tmp_path / "b.tar", cell(content=b"second", replaces=None)), campaign).refused == (KEY,)
+
+
+def test_the_probes_of_a_search_and_its_answer_without_an_output_are_taken_in(campaign, tmp_path):
+    store.write_plan(campaign, "node1", "before", [], patterns=[Pattern("randwrite-4k", (1,), "iodepth", 1, 64)], now=NOW)
+    answer = {name: data for name, data in cell(files={}, search={"answer": "found"}).items() if name.endswith("meta.json")}
+    received = take_in(pack(tmp_path / "a.tar", answer, cell("randwrite-4k.iodepth-8")), campaign)
+    assert received.stored == (KEY, CellKey("before", "randwrite-4k.iodepth-8", 1))
+
+
+def test_a_probe_that_nobody_asked_for_is_refused(campaign, tmp_path):
+    with pytest.raises(DamagedArchive, match="nobody asked this host"):
+        take_in(pack(tmp_path / "a.tar", cell("randwrite-4k.iodepth-8")), campaign)
 
 
 def test_a_damaged_stored_cell_is_replaced_by_a_whole_one(campaign, tmp_path):

@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.archive import receive
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import CellKey, ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.probes import Pattern
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, cell, pack
 from ansible_collections.cachefleet.storage.tests.unit.support.campaigns import KEY, NOW, everything, take_in
 
@@ -79,7 +80,39 @@ def test_a_campaign_cannot_be_anywhere_else(tmp_path, name):
 def test_a_plan_is_added_to_and_never_shortened(campaign):
     assert store.write_plan(campaign, "node1", "before", [("other", 1)], now=NOW)
     assert not store.write_plan(campaign, "node1", "before", [("other", 1)], now=NOW)
-    assert store.expected_cells(campaign, "node1") == {KEY, CellKey("before", "randwrite-4k", 2), CellKey("before", "other", 1)}
+    assert store.expected_cells(campaign, "node1").keys == {KEY, CellKey("before", "randwrite-4k", 2), CellKey("before", "other", 1)}
+
+
+SEARCH = Pattern("randwrite-4k", (1,), "iodepth", 1, 64)
+PROBE = CellKey("before", "randwrite-4k.iodepth-16", 1)
+
+
+def test_probes_of_a_planned_search_may_come_and_cannot_be_missing(campaign):
+    assert PROBE not in store.expected_cells(campaign, "node1")
+    assert store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], patterns=[SEARCH], now=NOW)
+    assert not store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], patterns=[SEARCH], now=NOW)
+    assert not store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], now=NOW)
+    assert PROBE in store.expected_cells(campaign, "node1")
+    assert CellKey("before", "randwrite-4k.iodepth-65", 1) not in store.expected_cells(campaign, "node1")
+    assert {record.key.cell for record in store.load_campaign(campaign).cells} == {"randwrite-4k"}
+
+
+@pytest.mark.parametrize("patterns", ["x", {}, [1], [{"cell": "../x", "repeats": [1], "over": "", "first": 1, "last": 2}]])
+def test_a_plan_whose_searches_cannot_be_read_is_one_sentence(campaign, patterns):
+    path = campaign / "node1/before/plan.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "patterns": patterns}))
+    with pytest.raises(ResultsError, match="does not say which searches and rounds were planned"):
+        store.expected_cells(campaign, "node1")
+
+
+def test_what_is_there_is_told_by_its_measurement(campaign, tmp_path):
+    store.write_plan(campaign, "node1", "before", [("c", 1), ("d", 1)], patterns=[SEARCH], now=NOW)
+    cells = [cell(measurement_sha256="a" * 64), cell(repeat=2, measurement_sha256="b" * 64, state="failed"), cell("c", measurement_sha256="x"), cell("d")]
+    take_in(pack(tmp_path / "a.tar", *cells, cell(PROBE.cell, measurement_sha256="c" * 64)), campaign)
+    assert store.measured_as(campaign, "node1", "before") == {("randwrite-4k", 1): "a" * 64, (PROBE.cell, 1): "c" * 64}
+    assert store.measured_as(campaign, "node1", "after") == store.measured_as(campaign, "node2", "before") == {}
+    (campaign / "node1/before/randwrite-4k/1/fio.json.gz").write_bytes(b"cut")
+    assert store.measured_as(campaign, "node1", "before") == {(PROBE.cell, 1): "c" * 64}
 
 
 def test_a_dry_run_of_a_plan_says_what_would_change_and_writes_nothing(campaign):

@@ -3,84 +3,81 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+"""What a suite may say, and what is said of one that is none."""
+
 from __future__ import annotations
 
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import suites
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.conditions import Pause
 
-SUITES = {
-    "two": {
-        "description": "two cells",
-        "cells": [
-            {"name": "a", "job": {"rw": "read", "runtime": 10, "ramp_time": "2s"}, "repeats": 2},
-            {"name": "b", "job": {"rw": "randwrite", "runtime": "1m"}, "repeats": 3},
-        ],
-    }
-}
-DISK = {"device": "/dev/disk/by-id/ata-A"}
+TIMED = {"rw": "randread", "runtime": 10, "time_based": 1}
 
 
-def names(expansion):
-    return [(cell["name"], cell["repeat"]) for cell in expansion.cells]
+def read(suite, **others):
+    return suites.read_suite("mine", {"mine": suite, **others})
 
 
-def test_repeats_are_interleaved_and_every_second_pass_runs_backwards():
-    assert names(suites.expand("two", SUITES, [DISK])) == [("a", 1), ("b", 1), ("b", 2), ("a", 2), ("b", 3)]
-
-
-def test_the_target_travels_with_the_cell_and_its_name_does_not():
-    target = {**DISK, "name": "fast", "allow_data_loss": True, "identity": "S1", "size": None}
-    cells = suites.expand("two", SUITES, [target], repeats=1).cells
-    assert [cell["name"] for cell in cells] == ["a.fast", "b.fast"]
-    assert cells[0]["target"] == {"device": DISK["device"], "allow_data_loss": True, "identity": "S1"}
-
-
-def test_several_targets_are_told_apart_by_the_end_of_their_path():
-    expansion = suites.expand("two", SUITES, [{"device": "/dev/vg0/scratch"}, {"file": "/srv/x y.bin"}], repeats=1)
-    assert names(expansion) == [("a.scratch", 1), ("b.scratch", 1), ("a.x-y-bin", 1), ("b.x-y-bin", 1)]
-
-
-def test_the_time_is_what_the_jobs_ask_for():
-    assert suites.expand("two", SUITES, [DISK]).seconds == 2 * 12 + 3 * 60
-    assert suites.expand("two", SUITES, [DISK, {**DISK, "name": "x"}], runtime=5, repeats=1).seconds == 2 * (7 + 5)
-    assert suites.expand("two", SUITES, [DISK], runtime=5).limit > suites.expand("two", SUITES, [DISK], runtime=5).seconds
-
-
-def test_another_runtime_makes_the_job_time_based():
-    job = suites.expand("two", SUITES, [DISK], runtime=5, repeats=1).cells[0]["job"]
-    assert (job["runtime"], job["time_based"], job["rw"]) == (5, 1, "read")
-    assert SUITES["two"]["cells"][0]["job"] == {"rw": "read", "runtime": 10, "ramp_time": "2s"}
-
-
-def test_a_fill_runs_once_before_everything_and_takes_the_time_it_takes():
-    fill = {"name": "fill", "fill": True, "job": {"rw": "write", "bs": "1m", "runtime": 3600}}
-    expansion = suites.expand("f", {"f": {"cells": [fill, *SUITES["two"]["cells"]]}}, [DISK], runtime=5, repeats=2)
-    assert names(expansion) == [("fill", 1), ("a", 1), ("b", 1), ("b", 2), ("a", 2)]
-    assert expansion.cells[0]["job"] == fill["job"]
-    with pytest.raises(BadInput, match="cell fill: 'fill' must be true or false"):
-        suites.check_suite("f", {"cells": [{**fill, "fill": "yes"}]})
-
-
-def test_no_target_is_nothing_to_do():
-    assert suites.expand("two", SUITES, []) == suites.Expansion([], 0, 0)
-
-
-def test_sections_that_run_together_count_once_and_a_job_without_a_runtime_counts_long():
-    nested = {"global": {"rw": "read", "runtime": 10}, "jobs": [{"name": "a"}, {"name": "b", "runtime": 20}]}
-    assert suites.expand("n", {"n": {"cells": [{"name": "a", "job": nested}]}}, [DISK]).seconds == 20
-    assert suites.expand("n", {"n": {"cells": [{"name": "a", "job": nested}]}}, [DISK], runtime=5).seconds == 5
-    assert suites.expand("n", {"n": {"cells": [{"name": "a", "job": {"rw": "read"}}]}}, [DISK]).limit > suites.UNLIMITED
-
-
-def test_a_file_that_must_be_made_first_has_more_time():
-    disk, file = (suites.expand("two", SUITES, [target]).limit for target in (DISK, {"file": "/x", "size": "10g"}))
-    assert file == disk + 1024
+def cell(**keys):
+    return {"cells": [{"name": "a", "job": TIMED, **keys}]}
 
 
 def job(**options):
     return {"cells": [{"name": "a", "job": {"rw": "read", **options}}]}
+
+
+def test_options_of_the_suite_go_into_every_job_and_the_job_wins():
+    suite = read({"options": {"direct": 1, "bs": "4k"}, "cells": [{"name": "a", "job": {"rw": "read", "bs": "1m"}}]})
+    assert dict(suite.cells[0].job) == {"direct": 1, "bs": "1m", "rw": "read"}
+
+
+def test_options_of_the_suite_are_global_options_of_a_job_with_sections():
+    nested = {"global": {"bs": "8k"}, "jobs": [{"name": "x", "rw": "read"}]}
+    assert read({"options": {"direct": 1, "bs": "4k"}, "cells": [{"name": "a", "job": nested}]}).cells[0].job == {
+        "global": {"direct": 1, "bs": "8k"},
+        "jobs": [{"name": "x", "rw": "read"}],
+    }
+
+
+def test_cells_that_are_written_out_come_before_those_of_the_matrices():
+    matrices = [{"name": "m{bs}", "axes": {"bs": ["4k"]}}, {"name": "n{bs}", "axes": {"bs": ["8k"]}}]
+    assert [one.name for one in read({"matrix": matrices, "cells": [{"name": "z", "job": {"rw": "read"}}]}).cells] == ["z", "m4k", "n8k"]
+
+
+def test_a_cell_that_says_nothing_takes_what_the_suite_says():
+    suite = {"repeats": 4, "pause": 30, "cells": [{"name": "a", "job": TIMED}, {"name": "b", "job": TIMED, "repeats": 1, "pause": None}]}
+    first, second = read(suite).cells
+    assert (first.repeats, first.pause, second.repeats, second.pause) == (4, Pause(seconds=30.0), 1, None)
+
+
+def test_a_suite_that_extends_another_takes_over_what_it_does_not_say_itself():
+    base = {
+        "description": "b",
+        "options": {"direct": 1},
+        "repeats": 3,
+        "matrix": {"axes": {"bs": ["4k", "8k"], "rw": ["read"]}, "runtime": 60, "name": "{rw}-{bs}"},
+    }
+    suite = read({"extends": "base", "targets": "together", "options": {"thread": 1}, "matrix": {"axes": {"bs": ["1m"]}, "runtime": 5}}, base=base)
+    assert suite.together
+    assert [(one.name, one.repeats, dict(one.job)) for one in suite.cells] == [
+        ("read-1m", 3, {"direct": 1, "thread": 1, "time_based": 1, "runtime": 5, "bs": "1m", "rw": "read"})
+    ]
+    assert base["matrix"]["axes"]["bs"] == ["4k", "8k"]
+
+
+def test_a_suite_that_extends_one_that_extends_another():
+    base = {"cells": [{"name": "a", "job": TIMED}]}
+    suite = suites.read_suite("c", {"a": base, "b": {"extends": "a", "repeats": 2}, "c": {"extends": "b", "size": "1g"}})
+    assert (suite.size, suite.cells[0].repeats) == (1 << 30, 2)
+
+
+def test_only_some_of_the_cells():
+    suite = {"cells": [{"name": name, "job": TIMED} for name in ("read-4k", "read-1m", "write-4k")]}
+    assert [one.name for one in suites.read_suite("mine", {"mine": suite}, only=["*-4k", "x"]).cells] == ["read-4k", "write-4k"]
+    with pytest.raises(BadInput, match=r"none of its cells is called x\*, y\."):
+        suites.read_suite("mine", {"mine": suite}, only=["y", "x*"])
 
 
 @pytest.mark.parametrize(
@@ -88,13 +85,25 @@ def job(**options):
     [
         ([], "must be a dictionary"),
         ({"cells": []}, "at least one cell"),
-        ({"cells": "a"}, "at least one cell"),
+        ({"description": "x"}, "at least one cell"),
+        ({"cells": "a"}, "'cells' must be a list"),
         ({"cell": []}, "'cell' is not known"),
         ({"cells": ["a"]}, "cell 1 must be a dictionary"),
         ({"cells": [{"job": {"rw": "read"}}]}, "cell 1: 'name' is missing"),
         ({"cells": [{"name": "../a", "job": {"rw": "read"}}]}, "cannot be the name of a cell"),
         ({"cells": [{"name": "a", "job": {"rw": "read"}}] * 2}, "two cells are named a"),
         ({"cells": [{"name": "a"}]}, "the job must be a dictionary of fio options"),
+        ({"options": [], **job()}, "'options' must be a dictionary"),
+        ({"options": {"filename": "/dev/sda"}, **job()}, "the option filename is refused"),
+        ({"targets": "both", **job()}, "'targets' must be together or one_after_another"),
+        ({"requires": "tape", **job()}, "'requires' must be file or device"),
+        ({"size": "much", **job()}, "'much' is not a size"),
+        ({"extends": "other", **job()}, "it extends 'other', and there is no such suite"),
+        ({"extends": "mine", **job()}, "it extends itself"),
+        ({"extends": ["mine"]}, "there is no such suite"),
+        ({"repeats": 0, **job()}, "'repeats' must be a whole number"),
+        ({"matrix": "x"}, "matrix must be a dictionary"),
+        ({"matrix": [{}]}, "matrix 1: 'axes' must be a dictionary"),
         (job(rw="randomwrite"), "rw=randomwrite is none of"),
         (job(filename="/dev/sda"), "the option filename is refused"),
         (job(exec_prerun="reboot"), "the option exec_prerun is refused"),
@@ -102,40 +111,30 @@ def job(**options):
         (job(bs="4k\n[other]"), "must not contain line breaks"),
         (job(**{"bs\n[x]": 1}), "is not the name of a fio option"),
         (job(runtime="soon"), "'soon' is not a time"),
-        ({"cells": [{"name": "a", "job": {"rw": "read"}, "repeats": 0}]}, "'repeats' must be a whole number"),
-        ({"cells": [{"name": "a", "job": {"rw": "read"}, "repeats": True}]}, "'repeats' must be a whole number"),
-        ({"cells": [{"name": "a", "job": {"rw": "read"}, "repeat": 2}]}, "'repeat' is not known"),
+        (cell(repeats=0), "'repeats' must be a whole number"),
+        (cell(repeats=True), "'repeats' must be a whole number"),
+        (cell(repeat=2), "'repeat' is not known"),
+        (cell(fill="yes"), "'fill' must be true or false"),
+        (cell(measures_garbage_collection=1), "'measures_garbage_collection' must be true or false"),
+        (cell(share=0), "'share' is the percentage"),
+        (cell(share="70%"), "'share' is the percentage"),
+        (cell(search={"limit": "1ms"}, rounds={}), "both 'search' and 'rounds'"),
+        (cell(fill=True, rounds={}), "neither 'search' nor 'rounds'"),
+        (cell(pause={"garbage_collection": "measured"}), "a garbage collection that no cell measures"),
     ],
 )
 def test_a_bad_suite_is_one_sentence_that_names_the_place(suite, sentence):
     with pytest.raises(BadInput, match="suite mine") as caught:
-        suites.expand("mine", {"mine": suite}, [DISK])
+        suites.check_suite("mine", suite)
     assert sentence in caught.value.message
     assert caught.value.message.endswith(".")
 
 
+def test_suites_that_extend_one_another_are_one_sentence():
+    with pytest.raises(BadInput, match="it extends itself, by way of a, b"):
+        suites.read_suite("a", {"a": {"extends": "b"}, "b": {"extends": "a"}})
+
+
 def test_an_unknown_suite_names_the_known_ones():
     with pytest.raises(BadInput, match=r"no suite named 'three'.*one of two"):
-        suites.expand("three", SUITES, [DISK])
-
-
-@pytest.mark.parametrize(
-    ("targets", "sentence"),
-    [
-        ([{}], "exactly one of 'device' and 'file'"),
-        ([{"device": "/dev/a", "file": "/b"}], "exactly one of 'device' and 'file'"),
-        ([{"device": "/dev/a", "serial": "x"}], "'serial' is not known"),
-        (["/dev/a"], "target 1 must be a dictionary"),
-        ([{"device": "/dev/a/x"}, {"device": "/dev/b/x"}], "a 'name' of its own"),
-        ([{"device": "/dev/a", "name": "a/b"}], "cannot be the name of a target"),
-    ],
-)
-def test_a_bad_target_is_one_sentence(targets, sentence):
-    with pytest.raises(BadInput, match=sentence):
-        suites.expand("two", SUITES, targets)
-
-
-@pytest.mark.parametrize("numbers", [{"runtime": -1}, {"repeats": -1}])
-def test_negative_numbers_are_refused(numbers):
-    with pytest.raises(BadInput, match="from 0 on"):
-        suites.expand("two", SUITES, [DISK], **numbers)
+        suites.read_suite("three", {"two": job()})

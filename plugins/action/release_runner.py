@@ -1,0 +1,111 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Tell the runner of a host the instant at which it goes on, in the time of its own clock."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import time
+import typing as t
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.modules.release_runner import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.clocks import Bounds, Clock, decide, question, read_answer, together
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import component, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell import RawShell
+
+Results = t.Dict[str, t.Any]
+
+#: Seconds from now at which a runner starts whose instant is past already, so that it sees its release before.
+_AT_ONCE = 3.0
+
+
+class ClockUnknown(StorageError):
+    """A host does not say what time it has."""
+
+    kind = "clock_unknown"
+
+
+class NotReleased(StorageError):
+    """The release could not be written."""
+
+    kind = "not_released"
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.release_runner``."""
+
+    TRANSFERS_FILES = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Results:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+        host = plain(str((task_vars or {}).get("inventory_hostname", "")))
+        try:
+            component(options["campaign"], "campaign")
+            if options["segment"] < 0 or not math.isfinite(options["start"]) or not 1e9 < options["start"] < 1e11:
+                raise BadInput("'segment' is a number from 0 on, and 'start' a time in seconds since 1970 by the clock of the controller.")
+            if options["exchanges"] < 1:
+                raise BadInput("'exchanges' is a number from 1 on.")
+            if self._task.check_mode:
+                return {"changed": True, "segment": options["segment"], "start": None, "clock": None, "late": None}
+            return self._release(options, RawShell(self), host)
+        except StorageError as error:
+            return {"failed": True, "changed": False, **error.as_result()}
+
+    def _release(self, options: t.Mapping[str, t.Any], shell: RawShell, host: str) -> Results:
+        clock = self._clock(options, shell, host)
+        asked = float(options["start"])
+        start = max(asked, time.time() + _AT_ONCE)
+        release = {
+            "schema": 1,
+            "segment": options["segment"],
+            "start": round(start + clock.offset, 6),
+            "asked": round(asked + clock.offset, 6),
+            "late": round(start - asked, 3),
+            "clock": clock.as_result(),
+        }
+        folder = f"{options['spool'].rstrip('/')}/{options['campaign']}"
+        place, draft = (shlex.quote(f"{folder}/{name}") for name in (f"release-{options['segment']}.json", f".release-{options['segment']}.json.new"))
+        # Away with what may lie there first: nothing is written through a link.
+        answer = shell.do(f"rm -f -- {draft} && umask 022 && printf '%s\\n' {shlex.quote(json.dumps(release))} > {draft} && mv -f -- {draft} {place}")
+        if answer.rc != 0:
+            raise NotReleased(
+                f"The runner of {host} could not be told when to start, for {folder} cannot be written on it: {plain(answer.stderr or answer.stdout)}."
+                " It goes on by itself when the time is up for which it waits.",
+                item=host,
+            )
+        late = start - asked
+        if late > 0:
+            self._display.display(f"{host}: starts {late:.1f} s after the others, for it could not be told in time")
+        return {"changed": True, "segment": options["segment"], "start": release["start"], "clock": release["clock"], "late": round(late, 3)}
+
+    def _clock(self, options: t.Mapping[str, t.Any], shell: RawShell, host: str) -> Clock:
+        """How far its clock is from this one.
+
+        :raises ClockUnknown: if it does not say.
+        """
+        exchanges: list[Bounds] = []
+        said = ""
+        for _turn in range(options["exchanges"]):
+            asked = time.time()
+            answer = shell.ask_plainly(question())
+            bounds = read_answer(answer.stdout, asked, time.time())
+            if bounds is not None:
+                exchanges.append(bounds)
+            said = answer.stdout or answer.stderr
+        bounds = together(exchanges)
+        if bounds is None:
+            raise ClockUnknown(
+                f"{host} does not say what time it has: date +%s.%N answers '{plain(said, 80)}'. Set fio_benchmark_synchronise to false.", item=host
+            )
+        return decide(bounds, synchronised=options["synchronised"])

@@ -1,0 +1,243 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""One line for each host that measures, while the play waits for them."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: progress
+type: aggregate
+short_description: Show what every host is measuring
+version_added: 0.4.0
+author:
+  - the cachefleet.storage authors (@cachefleet)
+description:
+  - While a play waits for benchmarks, shows for each host which cell it is measuring and how many there are, its IOPS and latency
+    at the moment, and the time left. On a terminal the lines stay in place. Elsewhere a line is printed when a host begins another
+    cell, at most every 30 seconds for each host.
+  - With more hosts than lines, those are shown that need attention or take longest, and a sum of all.
+  - Hosts are not asked for it. It shows what M(cachefleet.storage.await_runner) saw last.
+options:
+  mode:
+    description:
+      - V(auto) draws on a terminal and prints lines elsewhere, V(plain) always prints lines, V(quiet) shows nothing.
+    type: str
+    choices: [auto, plain, quiet]
+    default: auto
+    env:
+      - name: CACHEFLEET_PROGRESS
+    ini:
+      - section: callback_progress
+        key: mode
+requirements:
+  - enabling it, with C(callbacks_enabled = cachefleet.storage.progress) in the section C(defaults) of ansible.cfg
+  - rich (Python library) on the controller, to draw on a terminal
+seealso:
+  - module: cachefleet.storage.await_runner
+"""
+
+import atexit
+import contextlib
+import shutil
+import sys
+import threading
+import time
+import typing as t
+from pathlib import Path
+
+from ansible.plugins.callback import CallbackBase
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner_status import Watched, watched_hosts
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.watch import HEADER, columns_of, line_of, mark_of, ordered, sum_of
+
+#: Seconds between two drawings, and the least between two lines of one host.
+_REDRAW = 2.0
+_LEAST = 30.0
+
+_AWAIT = ("cachefleet.storage.await_runner", "await_runner")
+_CAMPAIGN = ("cachefleet.storage.campaign", "campaign")
+_WITHOUT_RICH = (
+    "The callback cachefleet.storage.progress draws with the Python library rich, which is not here: pip install rich. It prints plain lines instead."
+)
+
+
+class CallbackModule(CallbackBase):
+    """See the documentation of ``cachefleet.storage.progress``."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "cachefleet.storage.progress"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self, *args: t.Any, **words: t.Any) -> None:
+        super().__init__(*args, **words)
+        # What lies there from an earlier run says nothing of this one.
+        self._since = time.time()
+        self._campaign: Path | None = None
+        self._view: _View | None = None
+        self._printed: dict[str, tuple[float, tuple[t.Any, ...]]] = {}
+        atexit.register(self._stop)
+
+    def v2_runner_on_ok(self, result: t.Any) -> None:
+        with contextlib.suppress(Exception):
+            if str(_task_of(result).action) in _CAMPAIGN:
+                path = _values_of(result).get("path")
+                if isinstance(path, str) and path:
+                    self._campaign = Path(path)
+
+    def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:  # noqa: ARG002 Ansible gives them by name
+        try:
+            if str(getattr(task, "action", "")) not in _AWAIT:
+                self._stop()
+            elif self._view is None and self._campaign is not None and self._mode() != "quiet":
+                self._view = self._new_view(self._campaign)
+                self._view.begin()
+        except Exception as error:  # noqa: BLE001 a picture must never stop a play
+            self._give_up(error)
+
+    def v2_playbook_on_play_start(self, play: t.Any) -> None:  # noqa: ARG002
+        self._stop()
+
+    def v2_playbook_on_stats(self, stats: t.Any) -> None:  # noqa: ARG002
+        self._stop()
+
+    def _mode(self) -> str:
+        try:
+            return str(self.get_option("mode"))
+        except Exception:  # noqa: BLE001 without options, as in tests of others
+            return "auto"
+
+    def _new_view(self, campaign: Path) -> _View:
+        if self._mode() == "plain" or not sys.stdout.isatty():
+            return _Lines(campaign, self._since, self._display, self._printed)
+        try:
+            return _Drawing(campaign, self._since, self._display)
+        except ImportError:
+            self._display.warning(_WITHOUT_RICH)
+            return _Lines(campaign, self._since, self._display, self._printed)
+
+    def _stop(self) -> None:
+        view, self._view = self._view, None
+        if view is not None:
+            try:
+                view.end()
+            except Exception as error:  # noqa: BLE001
+                self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        self._view = None
+        with contextlib.suppress(Exception):
+            self._display.vv(f"The callback cachefleet.storage.progress shows nothing more: {error}")
+
+
+def _task_of(result: t.Any) -> t.Any:
+    # The public name came with ansible-core 2.19, where the other one is deprecated.
+    return result.task if hasattr(result, "task") else result._task
+
+
+def _values_of(result: t.Any) -> t.Mapping[str, t.Any]:
+    values = result.result if hasattr(result, "result") else result._result
+    return values if isinstance(values, dict) else {}
+
+
+class _View:
+    """Looks at the notes of a campaign in a thread of its own, as long as the play waits."""
+
+    def __init__(self, campaign: Path, since: float, display: t.Any) -> None:
+        self.campaign = campaign
+        self.since = since
+        self.display = display
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._work, name="cachefleet-progress", daemon=True)
+
+    def begin(self) -> None:
+        self.thread.start()
+
+    def end(self) -> None:
+        self.over.set()
+        # It may be writing; a play is not kept for it.
+        self.thread.join(timeout=5)
+
+    def _work(self) -> None:
+        with contextlib.suppress(Exception):
+            while not self.over.wait(_REDRAW):
+                hosts = [one for one in watched_hosts(self.campaign) if one.seen >= self.since]
+                if hosts and not self.over.is_set():
+                    self.show(hosts, time.time())
+
+    def show(self, hosts: t.Sequence[Watched], now: float) -> None:
+        raise NotImplementedError
+
+
+class _Lines(_View):
+    """A line when something has changed.
+
+    :param printed: when a line of a host was printed last, and of what.
+    """
+
+    def __init__(self, campaign: Path, since: float, display: t.Any, printed: dict[str, tuple[float, tuple[t.Any, ...]]]) -> None:
+        super().__init__(campaign, since, display)
+        self.printed = printed
+
+    def show(self, hosts: t.Sequence[Watched], now: float) -> None:
+        for one in hosts:
+            last, mark = self.printed.get(one.host, (0.0, ()))
+            if mark_of(one) != mark and now - last >= _LEAST:
+                self.printed[one.host] = now, mark_of(one)
+                self.display.display(line_of(one, now))
+
+
+class _Drawing(_View):
+    """A table that stays in place; what the play prints meanwhile appears above it.
+
+    :raises ImportError: without rich.
+    """
+
+    def __init__(self, campaign: Path, since: float, display: t.Any) -> None:
+        super().__init__(campaign, since, display)
+        from rich.console import Console
+        from rich.live import Live
+
+        self.console = Console(file=sys.stdout, highlight=False)
+        # Its own thread for refreshing would hold locks when Ansible forks.
+        self.live = Live(console=self.console, auto_refresh=False, transient=True, redirect_stdout=True, redirect_stderr=True)
+        # Ansible prints, and forks, under this lock: whoever takes the console's lock must hold this one before.
+        self.lock = getattr(display, "_lock", None) or contextlib.nullcontext()
+
+    def begin(self) -> None:
+        with self.lock:
+            self.live.start()
+        super().begin()
+
+    def end(self) -> None:
+        super().end()
+        with self.lock:
+            self.live.stop()
+
+    def show(self, hosts: t.Sequence[Watched], now: float) -> None:
+        room = max(shutil.get_terminal_size().lines - 6, 3)
+        with self.lock:
+            if not self.over.is_set():
+                self.live.update(table_of(hosts, now, room), refresh=True)
+
+
+def table_of(hosts: t.Sequence[Watched], now: float, room: int) -> t.Any:
+    """A table for rich: as many hosts as there is room for, and the sum of all."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for place, title in enumerate(HEADER):
+        table.add_column(title, justify="right" if 3 <= place <= 5 else "left", no_wrap=True, overflow="ellipsis")
+    shown = ordered(hosts, now)[:room]
+    for one in shown:
+        # Text, for in a plain string rich would look for its own markup.
+        table.add_row(*(Text(column) for column in columns_of(one, now)))
+    rest = len(hosts) - len(shown)
+    return Group(table, Text((f"and {rest} more. " if rest else "") + sum_of(hosts, now), style="bold", no_wrap=True, overflow="ellipsis"))

@@ -1,0 +1,77 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filter that makes of a suite and targets what one host measures, in steps."""
+
+from __future__ import annotations
+
+import textwrap
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.dry_run import WIDTH, describe_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan import make_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.wear import check_wear, wear_of
+
+
+def fio_plan(
+    targets: t.Any,
+    suite: t.Any,
+    suites: t.Any,
+    runtime: int = 0,
+    repeats: int = 0,
+    synchronise: bool = True,
+    gap: float = 2.0,
+    wear_budget: float = 0.0,
+    only: t.Any = (),
+    host: str = "",
+    dry_run: bool = False,
+) -> dict[str, t.Any]:
+    """See ``fio_plan.yml``."""
+    if isinstance(targets, (str, bytes)) or not isinstance(targets, t.Sequence):
+        raise AnsibleFilterError("fio_plan: the targets must be a list of dictionaries.")
+    if not isinstance(suites, t.Mapping):
+        raise AnsibleFilterError("fio_plan: the suites must be a dictionary of suites by name.")
+    if isinstance(only, (str, bytes)) or not isinstance(only, t.Sequence):
+        raise AnsibleFilterError("fio_plan: 'only' must be a list of patterns.")
+    try:
+        numbers = {"runtime": int(runtime), "repeats": int(repeats), "gap": float(gap)}
+        budget = float(wear_budget)
+    except (TypeError, ValueError) as error:
+        raise AnsibleFilterError(f"fio_plan: runtime and repeats must be whole numbers, gap and wear_budget numbers ({error}).") from error
+    try:
+        plan = make_plan(str(suite), suites, targets, synchronise=bool(synchronise), only=only, **numbers)
+        wears = wear_of(plan)
+        text = describe_plan(plan, str(host))
+    except StorageError as error:
+        raise AnsibleFilterError(error.message) from error
+    try:
+        check_wear(wears, budget)
+    except Refused as error:
+        if not dry_run:
+            raise AnsibleFilterError(error.message) from error
+        text = "\n".join([text, *textwrap.wrap(f"A real run would be refused. {error.message}", WIDTH)])
+    return {
+        "steps": [step.as_json() for step in plan.steps],
+        "cells": [{"name": run.name, "repeat": run.repeat} for run in plan.runs],
+        "patterns": [pattern.as_json() for pattern in plan.patterns],
+        "seconds": plan.seconds,
+        "limit": plan.limit,
+        "timeout": plan.timeout,
+        "barrier_timeout": plan.barrier_timeout,
+        "segments": plan.segments,
+        "bytes_written": sum(wear.written for wear in wears),
+        "wear": [wear.as_json() for wear in wears],
+        "text": text,
+    }
+
+
+class FilterModule:
+    """Filters of this collection."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {"fio_plan": fio_plan}

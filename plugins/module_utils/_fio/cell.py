@@ -1,0 +1,204 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""One measurement: what is asked for, what it needs of the host, and how it is described in its ``meta.json``."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import Target, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision, Run
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import COLLECTION_VERSION, SCHEMA, CellKey, component
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+
+#: Bytes per second at which fio is expected at least to lay out a new file; the watchdog allows for it.
+_LAYOUT_RATE = 4 * 1024**2
+
+StackReader = t.Callable[[], t.Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measurement that is asked for."""
+
+    key: CellKey
+    target: Target
+    job: Job
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a measurement needs of the host; tests put something else in its place.
+
+    :param read_stack: gives an object whose ``describe(kernel name)`` is plain data: the layers with their effective state.
+    """
+
+    runner: Runner
+    read_stack: StackReader
+    root: Path = Path("/")
+    read_devices: t.Callable[..., Devices] = read_devices
+    clock: t.Callable[[], float] = time.time
+
+    def devices(self) -> Devices:
+        return self.read_devices(self.runner, self.root)
+
+
+def read_cell(variant: str, row: t.Mapping[str, t.Any]) -> Cell:
+    """Check one cell that a user asked for.
+
+    :raises BadInput: naming the cell and what is wrong with it.
+    """
+    key = CellKey(component(variant, "variant"), component(str(row["name"]), "cell"), row.get("repeat") or 1)
+    if not 1 <= key.repeat <= 9999:
+        raise BadInput(f"{key.cell}: repeat is a number from 1 to 9999, not {key.repeat}.", item=key.cell)
+    cell = Cell(key, read_target(row["target"], key.cell), fio_job.read_job(row["job"], key.cell))
+    fio_job.check_target(cell.job, cell.target.kind, cell.target.size, key.cell)
+    return cell
+
+
+def read_cells(variant: str, rows: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[Cell, ...]:
+    """Check what a user asked for.
+
+    :raises BadInput: naming the cell and what is wrong with it.
+    """
+    component(variant, "variant")
+    cells: dict[CellKey, Cell] = {}
+    for row in rows:
+        cell = read_cell(variant, row)
+        if cell.key in cells:
+            raise BadInput(f"The cell {cell.key.cell}, repeat {cell.key.repeat}, is asked for twice.", item=cell.key.cell)
+        cells[cell.key] = cell
+    return tuple(cells.values())
+
+
+def read_target(row: t.Mapping[str, t.Any], cell: str) -> Target:
+    """Where a cell shall run; ``size`` is in bytes.
+
+    :raises BadInput: if it is both a device and a file, or neither.
+    """
+    if bool(row.get("device")) == bool(row.get("file")):
+        raise BadInput(f"{cell}: a target has either device (a block device) or file (a plain file).", item=cell)
+    return Target(
+        path=row.get("device") or row["file"],
+        kind="device" if row.get("device") else "file",
+        allow_data_loss=bool(row.get("allow_data_loss")),
+        identity=row.get("identity") or None,
+        size=row.get("size"),
+    )
+
+
+def is_read_only(cell: Cell, facts: TargetFacts) -> bool:
+    """Whether fio itself shall be forbidden to write."""
+    # A plain file that is not there yet must be written before it can be read.
+    return not cell.job.writes and (facts.target.kind == "device" or facts.exists)
+
+
+def time_limit(job: Job, facts: TargetFacts, timeout: float, slack: float) -> float:
+    """Seconds after which the watchdog stops a cell.
+
+    :param timeout: of a job without a limit of its own.
+    """
+    layout = (facts.target.size or 0) / _LAYOUT_RATE if facts.target.kind == "file" else 0.0
+    return (job.longest if job.longest is not None else timeout) + layout + slack
+
+
+def describe_cell(
+    campaign: str, host_name: str, version: Version, cell: Cell, facts: TargetFacts | None, decision: Decision, started: float, finished: float
+) -> dict[str, t.Any]:
+    """What every ``meta.json`` says. Times are seconds since the epoch."""
+    return {
+        "schema": SCHEMA,
+        "state": decision.state,
+        "reason": decision.reason,
+        "campaign": campaign,
+        "host": host_name,
+        "variant": cell.key.variant,
+        "cell": cell.key.cell,
+        "repeat": cell.key.repeat,
+        "target": describe_target(cell.target, facts),
+        "fio_version": version.text,
+        "behaviour_class": fio_output.behaviour_class(version),
+        "engines": list(cell.job.engines),
+        "kernel": platform.release(),
+        "started": started,
+        "finished": finished,
+        "elapsed": round(finished - started, 3),
+        "asked_runtime": max((section.asked_runtime or 0 for section in cell.job.sections), default=0) or None,
+        "summary": None,
+        "job_sha256": None,
+        "workload_sha256": cell.job.workload_sha256,
+        "collection_version": COLLECTION_VERSION,
+    }
+
+
+def describe_target(target: Target, facts: TargetFacts | None) -> dict[str, t.Any]:
+    device = facts.device if facts else None
+    return {
+        "kind": target.kind,
+        "path": target.path,
+        "kernel_path": facts.path if facts else None,
+        "kernel_name": device.name if device else None,
+        "stable_path": device.stable_path if device else None,
+        "identity": facts.identity if facts else None,
+        "serial": device.serial if device else None,
+        "wwn": device.wwn if device else None,
+        "model": device.model if device else None,
+        "firmware": device.firmware if device else None,
+        "size": facts.size if facts else None,
+        "used_size": target.size,
+    }
+
+
+def what_was_measured(target: t.Mapping[str, t.Any]) -> tuple[t.Any, ...]:
+    """What of a described target makes its figures those of another one: see :func:`describe_target`."""
+    identity, used = target.get("identity"), target.get("used_size")
+    # A file is laid out by fio as large as asked for, so what it had before says nothing.
+    size = None if target.get("kind") == "file" and used is not None else target.get("size")
+    return (target.get("kind"), identity, target.get("path") if identity is None else None, used, size)
+
+
+def devices_below(devices: Devices, facts: TargetFacts, root: Path) -> list[BlockDevice]:
+    """The target's device and everything under it, the target's first; for a file, those of its file system."""
+    device = facts.device
+    if device is None:
+        folder = (root / facts.path.lstrip("/")).parent
+        number = os.stat(folder).st_dev
+        device = next((one for one in devices if one.number == f"{os.major(number)}:{os.minor(number)}"), None)
+    return [] if device is None else [device, *devices.parents(device)]
+
+
+def files_of(run: Run, text: str, folder: Path) -> dict[str, bytes]:
+    """What a run leaves behind, by the names of the spool. An empty output leaves no file."""
+    files = {"job.fio": text.encode()}
+    if run.report:
+        files["fio.json.gz"] = run.report
+    if run.other_output.strip():
+        files["fio.stderr.gz"] = run.other_output.encode()
+    for pattern in ("series_*.log", "*_series.log"):
+        for log in sorted(folder.glob(pattern)):
+            files[f"{log.name}.gz"] = log.read_bytes()
+    return files
+
+
+def as_json(content: t.Any) -> bytes:
+    """Plain data as a file of a cell."""
+    return (json.dumps(content, indent=1) + "\n").encode()

@@ -1,0 +1,105 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Pauses before a step: fixed, until block caches are clean, or as long as a drive needs to collect its garbage. Pure."""
+
+from __future__ import annotations
+
+import csv
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+
+#: Seconds that a pause without a limit of its own may last.
+MOST = 7200.0
+
+FIXED, CLEAN, GARBAGE = "fixed", "clean", "garbage_collection"
+
+
+@dataclass(frozen=True)
+class Pause:
+    """What is waited for.
+
+    :param kind: :data:`FIXED`, :data:`CLEAN` or :data:`GARBAGE`.
+    :param seconds: of a fixed one.
+    :param rate: bytes per second that the drive can make free; ``None``: what a cell of this order measured.
+    :param most: seconds after which it ends whatever became of it.
+    """
+
+    kind: str
+    seconds: float = 0.0
+    rate: float | None = None
+    most: float = MOST
+
+
+def read_pause(row: t.Any, step: int) -> Pause | None:
+    """Check what a user asked for.
+
+    :raises BadInput: naming the step and what is wrong.
+    """
+    if row is None:
+        return None
+    where = f"Step {step}"
+    kinds = [key for key in ("seconds", "until", "garbage_collection") if isinstance(row, dict) and row.get(key) is not None]
+    if not isinstance(row, dict) or len(kinds) != 1 or set(row) - {"seconds", "until", "garbage_collection", "most"}:
+        raise BadInput(f"{where}: a pause has one of seconds, until (clean) and garbage_collection (bytes per second, or measured), and may have most.")
+    most = _number(row.get("most", MOST) if row.get("most") is not None else MOST, f"{where}: most of a pause")
+    if kinds == ["seconds"]:
+        seconds = _number(row["seconds"], f"{where}: seconds of a pause")
+        return Pause(FIXED, seconds=seconds, most=max(seconds, most))
+    if kinds == ["until"]:
+        if row["until"] != "clean":
+            raise BadInput(f"{where}: a pause lasts until: clean, not '{row['until']}'.")
+        return Pause(CLEAN, most=most)
+    if row["garbage_collection"] == "measured":
+        return Pause(GARBAGE, most=most)
+    rate = _number(row["garbage_collection"], f"{where}: garbage_collection of a pause")
+    if rate <= 0:
+        raise BadInput(f"{where}: garbage_collection of a pause is a rate above 0 in bytes per second, or measured.")
+    return Pause(GARBAGE, rate=rate, most=most)
+
+
+def _number(value: t.Any, what: str) -> float:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        raise BadInput(f"{what} is a number, not {value!r}.") from None
+    if isinstance(value, bool) or not 0 <= found < 1e15:
+        raise BadInput(f"{what} is a number from 0 on, not {value!r}.")
+    return found
+
+
+def length_of(pause: Pause, written: float, measured_rate: float | None) -> tuple[float, str]:
+    """Seconds that a pause lasts if nothing ends it earlier, and what is to be said about it, if anything.
+
+    :param written: bytes that the cells since the last such pause wrote.
+    :param measured_rate: bytes per second that a cell measured; ``None`` if none did.
+    """
+    if pause.kind == FIXED:
+        return pause.seconds, ""
+    if pause.kind == CLEAN:
+        return pause.most, ""
+    rate = pause.rate or measured_rate
+    if not written:
+        return 0.0, ""
+    if not rate:
+        return pause.most, f"No cell has measured how fast garbage is collected, so the pause took the most that it may: {pause.most:g} seconds."
+    seconds = written / rate
+    if seconds > pause.most:
+        return pause.most, f"Garbage collection would have needed {seconds:.0f} seconds and the pause may take {pause.most:g}."
+    return seconds, ""
+
+
+def rate_at_the_end(series: str, device: str, began: float, ended: float) -> float | None:
+    """Bytes per second that a device took in the last tenth of a cell, from its device series; ``None`` without a row.
+
+    :param series: CSV as the sampler writes it.
+    """
+    rows = [row for row in csv.DictReader(series.splitlines()) if row.get("device") == device]
+    late = [row for row in rows if float(row["epoch_s"]) >= ended - 0.1 * (ended - began)] or rows[-1:]
+    return sum(float(row["wkb_s"]) for row in late) * 1024 / len(late) if late else None

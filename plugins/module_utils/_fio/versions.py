@@ -1,0 +1,129 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What the fio of a host can do: which release has which option, and which of the collection's own additions it lacks.
+
+Sources: fio's ``HOWTO`` and ``options.c`` of the releases. fio has no list of changes, so the table holds only what a campaign is likely
+to ask for; everything else is asked of the fio of the host itself, which reads every job file before anything runs.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
+
+#: The oldest version whose JSON is understood and that dumps its state while it runs.
+MINIMUM = Version(2, 1)
+
+#: From here on nothing that the collection adds is missing: fio need not be asked.
+COMPLETE = Version(3, 1)
+
+#: Since when ``--output-format=json+`` has bins, without which percentiles of several jobs or hosts cannot be put together.
+BINS = Version(2, 2, 12)
+
+#: Options that came, or became right, in a release that hosts may not have yet.
+SINCE: t.Mapping[str, Version] = {
+    **dict.fromkeys(("latency_target", "latency_window", "latency_percentile"), Version(2, 1, 5)),
+    **dict.fromkeys(("log_hist_msec", "log_hist_coarseness", "log_unix_epoch"), Version(2, 14)),
+    **dict.fromkeys(("steadystate", "ss", "steadystate_duration", "ss_dur", "steadystate_ramp_time", "ss_ramp"), Version(2, 16)),
+    "slat_percentiles": Version(3, 18),
+    "latency_run": Version(3, 20),
+    "log_alternate_epoch": Version(3, 30),
+    "ss_interval": Version(3, 35),
+    "steadystate_check_interval": Version(3, 35),
+    "log_window_value": Version(3, 37),
+    "log_issue_time": Version(3, 38),
+    "end_syncfs": Version(3, 42),
+}
+
+#: Values that came later than their option.
+_VALUES: tuple[tuple[tuple[str, ...], tuple[str, ...], Version], ...] = (
+    (("unified_rw_reporting",), ("both", "2"), Version(3, 27)),
+    (("steadystate", "ss"), ("lat", "lat_slope"), Version(3, 42)),
+    (("ioengine",), ("io_uring",), Version(3, 13)),
+)
+
+#: What the collection adds to a job file by itself; a fio that lacks one goes without.
+ADDED = ("allow_file_create", "exitall_on_error", "percentile_list", "log_avg_msec", "log_unix_epoch", "per_job_logs")
+
+
+class TooOld(StorageError):
+    """The fio of the host lacks something that is needed."""
+
+    kind = "too_old"
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What of the collection's own additions the fio of a host takes.
+
+    :param bins: whether it writes histograms.
+    :param without: names of :data:`ADDED` that it lacks.
+    """
+
+    bins: bool = True
+    without: frozenset[str] = frozenset()
+
+    @property
+    def output_format(self) -> str:
+        return "json+" if self.bins else "json"
+
+
+def read_abilities(runner: Runner, version: Version) -> Abilities:
+    """Ask an old fio what it knows; a newer one need not be asked."""
+    if version >= COMPLETE:
+        return Abilities()
+    return Abilities(version >= BINS, frozenset(option for option in ADDED if not has_option(runner, option)))
+
+
+def has_option(runner: Runner, option: str) -> bool:
+    """Whether fio knows an option: ``--cmdhelp`` ends with 0 for one that it does not know, too."""
+    completed = runner.run(["fio", f"--cmdhelp={option}"], ok=None, item=option)
+    said = completed.stdout + completed.stderr
+    return completed.rc == 0 and option in said and "No such command" not in said
+
+
+def check_version(version: Version, jobs: t.Iterable[Job]) -> None:
+    """:raises StorageError: if fio on the host is too old for the collection or for an option of a job."""
+    if version < MINIMUM:
+        raise TooOld(
+            f"fio {version} on this host is too old: {MINIMUM} or newer is needed, because earlier versions write no JSON that can be relied on. "
+            "Install a newer package fio."
+        )
+    for job in jobs:
+        for section in job.sections:
+            _check_section(version, section)
+
+
+def _check_section(version: Version, section: Section) -> None:
+    for option, since in SINCE.items():
+        if option in section.options and version < since:
+            raise TooOld(f"fio {version} on this host is too old for the option {option} of the job {section.name}: {since} or newer is needed.")
+    for options, values, since in _VALUES:
+        value = (section.value(*options) or "").split(":")[0]
+        if value in values and version < since:
+            raise TooOld(f"fio {version} on this host is too old for {options[0]}={value} of the job {section.name}: {since} or newer is needed.")
+
+
+def notes_on(version: Version, abilities: Abilities) -> tuple[str, ...]:
+    """What the age of fio means for what it measures, as sentences for the notes of each cell."""
+    found = []
+    if not abilities.bins:
+        found.append(
+            f"fio {version} writes no histograms: the percentiles of this cell are fio's own and cannot be put together with those of other jobs or hosts; "
+            f"{BINS} or newer writes them."
+        )
+    if "log_unix_epoch" in abilities.without:
+        found.append(f"fio {version} cannot write the time of day into its series: their times count from the start of the job.")
+    return tuple(found)

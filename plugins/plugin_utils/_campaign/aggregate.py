@@ -1,0 +1,354 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What hosts did together: rates over the seconds in which all of them were measuring, and percentiles of all their I/Os.
+
+Only rates of one and the same time may be added. What the hosts did before the last of them began and after the first had ended is
+shown apart, and percentiles come from added histograms, never from averages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import statistics
+import typing as t
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.compare import ENOUGH, Row, number, numbers_of, worst
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import read_json, write_json
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import MEASURED, PLAN_FILE, component, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.window import Common, Series, Span, common, read_series
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.store import Campaign, CellRecord
+
+#: Bytes of one file, unpacked, that are looked at: nobody logs more in earnest.
+_LARGEST = 256 * MIB
+
+_DIRECTION_NUMBERS = {"read": (0,), "write": (1,), "trim": (2,), "mixed": (0, 1, 2)}
+_PERCENTS = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
+
+
+@dataclass(frozen=True)
+class Together:
+    """One measurement of several hosts at once, in one direction.
+
+    :param group: the hosts that were declared to share an array; empty for all hosts.
+    :param hosts: those that have numbers; ``planned``: those that should.
+    :param iops: the sum over the common window, per second; ``None`` where they did not run together.
+    :param bandwidth: likewise, bytes per second.
+    :param latency: ns by name of the percentile, of the I/Os of all hosts over their whole runs.
+    :param common: the window and what is beside it.
+    :param iops_overall: all I/Os, divided by the time from the first start to the last end.
+    :param pro_rata: hosts without series, whose average was taken for their rate in the window.
+    """
+
+    group: str
+    variant: str
+    cell: str
+    repeat: int
+    direction: str
+    hosts: tuple[str, ...]
+    planned: int
+    iops: float | None
+    bandwidth: float | None
+    latency: t.Mapping[str, float | None]
+    synced: bool
+    common: Common
+    iops_overall: float | None
+    pro_rata: tuple[str, ...]
+    state: str
+
+    @property
+    def label(self) -> str:
+        """What stands where a row has its host. No host has a blank in its name."""
+        return f"group {self.group}" if self.group else f"all {self.planned} hosts"
+
+    def as_result(self) -> dict[str, t.Any]:
+        """Plain data for the result of a task."""
+        window = {name: round(getattr(self.common, name), 6) for name in ("start", "end", "seconds", "skew", "skew_error", "tail")}
+        values = {name: value for name, value in vars(self).items() if name not in ("common", "latency")}
+        return {**values, "hosts": list(self.hosts), "pro_rata": list(self.pro_rata), "latency_ns": dict(self.latency), "window": window}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Groups
+
+
+def note_group(campaign: Path, host: str, variant: str, group: str) -> bool:
+    """Write down in the plan of a host which array it shares with others.
+
+    :returns: whether that is new.
+    """
+    path = campaign / component(host, "host") / component(variant, "variant") / PLAN_FILE
+    plan = read_json(path)
+    if str(plan.get("group") or "") == group:
+        return False
+    write_json(path, {**plan, "group": component(group, "group") if group else ""})
+    return True
+
+
+def _groups(campaign: Campaign) -> dict[tuple[str, str], str]:
+    """The declared groups by host and variant."""
+    found = {}
+    for host, variant in {(record.host, record.key.variant) for record in campaign.cells}:
+        with contextlib.suppress(StorageError):
+            path = campaign.path / host / variant / PLAN_FILE
+            group = plain(read_json(path).get("group") or "", 60) if path.is_file() else ""
+            if group:
+                found[host, variant] = group
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sums
+
+
+def together(campaign: Campaign) -> list[Together]:
+    """Every cell that several hosts measured at once, over all of them and over each declared group."""
+    groups = _groups(campaign)
+    moments: dict[tuple[str, str, int], list[CellRecord]] = {}
+    for record in campaign.cells:
+        moments.setdefault((record.key.variant, record.key.cell, record.key.repeat), []).append(record)
+    found: list[Together] = []
+    for records in moments.values():
+        # One moment after the other: the series of a fleet do not fit into memory.
+        measured = {record.host: one for record in records if len(records) > 1 and (one := _measured(record)) is not None}
+        names = {record.host: groups.get((record.host, record.key.variant), "") for record in records}
+        # Where all hosts are one group, the line of all hosts has its name.
+        sets = {"" if len(set(names.values())) > 1 else names[records[0].host]: records}
+        for name in sorted(filter(None, set(names.values()))):
+            sets.setdefault(name, [record for record in records if names[record.host] == name])
+        for name, members in sets.items():
+            active = [measured[record.host] for record in members if record.host in measured]
+            if len(active) > 1:
+                found += _together(name, members, active)
+    return found
+
+
+class _Measured:
+    """What one host did in one measurement, as far as the sums need it."""
+
+    def __init__(self, record: CellRecord, span: Span, offset: float) -> None:
+        self.record = record
+        self.span = span
+        self.offset = offset
+        self.numbers = numbers_of(record)
+        self.iops = self._series("iops")
+        self.bandwidth = self._series("bw")
+        self.bins = _bins_of(record)
+
+    def _series(self, what: str) -> dict[int, Series]:
+        folder = t.cast("Path", self.record.path)
+        texts = [text for path in sorted(folder.glob(f"series_{what}*.log.gz")) if (text := _unpacked(path)) is not None]
+        return read_series(texts, self.span.start + self.offset)
+
+    def rate(self, series: t.Mapping[int, Series], direction: str, window: Common) -> float | None:
+        """The rate in the window from its log, in the log's unit; ``None`` without one."""
+        own = (self.span.start + self.offset, self.span.end + self.offset)
+        rates = [series[number].rate(window.start + self.offset, window.end + self.offset, own) for number in _DIRECTION_NUMBERS[direction] if number in series]
+        return None if not rates or None in rates else sum(t.cast("list[float]", rates))
+
+
+def _measured(record: CellRecord) -> _Measured | None:
+    """``None`` for a measurement without numbers, or of which it is not known when it was."""
+    start, end = number(record.meta.get("io_start")), number(record.meta.get("io_end"))
+    if record.state not in MEASURED or record.path is None or start is None or end is None or end <= start or not numbers_of(record):
+        return None
+    clock = record.meta.get("clock")
+    clock = clock if isinstance(clock, dict) else {}
+    offset = clock.get("offset")
+    offset = float(offset) if isinstance(offset, (int, float)) and not isinstance(offset, bool) and abs(offset) < 1e11 else 0.0
+    return _Measured(record, Span(start - offset, end - offset, number(clock.get("error")) or 0.0), offset)
+
+
+def _together(group: str, records: t.Sequence[CellRecord], measured: t.Sequence[_Measured]) -> list[Together]:
+    window = common([one.span for one in measured])
+    if not window.overlaps and not any(record.meta.get("synchronised") is True for record in records):
+        # Nobody wanted them together.
+        return []
+    directions = dict.fromkeys(direction for one in measured for direction in one.numbers)
+    found = []
+    for direction in directions:
+        active = [one for one in measured if direction in one.numbers]
+        iops, bandwidth, pro_rata = _rates(active, direction, window)
+        latency, synced = _percentiles(active, direction)
+        total = _added([_ios(one.record, direction) for one in active])
+        seconds = window.last_end - window.first_start
+        key = records[0].key
+        found.append(
+            Together(
+                group=group,
+                variant=key.variant,
+                cell=key.cell,
+                repeat=key.repeat,
+                direction=direction,
+                hosts=tuple(one.record.host for one in active),
+                planned=len(records),
+                iops=iops,
+                bandwidth=bandwidth,
+                latency=latency,
+                synced=synced,
+                common=window,
+                iops_overall=None if total is None or seconds <= 0 else total / seconds,
+                pro_rata=pro_rata,
+                state=worst(record.state for record in records),
+            )
+        )
+    return found
+
+
+def _rates(active: t.Sequence[_Measured], direction: str, window: Common) -> tuple[float | None, float | None, tuple[str, ...]]:
+    """IOPS, bytes per second, and the hosts whose average had to do."""
+    if not window.overlaps:
+        return None, None, ()
+    pro_rata = []
+    iops: list[float | None] = []
+    bandwidth: list[float | None] = []
+    for one in active:
+        said = one.numbers[direction]
+        rates = one.rate(one.iops, direction, window), one.rate(one.bandwidth, direction, window)
+        if rates[0] is None:
+            pro_rata.append(one.record.host)
+        iops.append(said.iops if rates[0] is None else rates[0])
+        # fio logs KiB per second.
+        bandwidth.append(said.bandwidth if rates[1] is None else rates[1] * KIB)
+    return _added(iops), _added(bandwidth), tuple(pro_rata)
+
+
+def _added(values: t.Sequence[float | None]) -> float | None:
+    """The sum; a sum of which a part is not known is not known."""
+    return None if not values or None in values else sum(t.cast("t.Sequence[float]", values))
+
+
+def _ios(record: CellRecord, direction: str) -> float | None:
+    summary = record.meta.get("summary")
+    said = summary.get(direction) if isinstance(summary, dict) else None
+    return number(said.get("total_ios")) if isinstance(said, dict) else None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Percentiles
+
+_Bins = t.Mapping[t.Tuple[str, str], t.Mapping[int, int]]
+
+
+def _bins_of(record: CellRecord) -> _Bins:
+    """The histograms of a measurement: by direction and kind of latency, and of syncs under (``sync``, ``lat``)."""
+    text = _unpacked(t.cast("Path", record.path) / "fio.json.gz")
+    if text is None:
+        return {}
+    try:
+        output = fio_output.parse(text)
+    except (StorageError, AttributeError, TypeError, ValueError, KeyError):
+        return {}
+    parts: dict[tuple[str, str], list[t.Mapping[int, int]]] = {}
+    for job in output.jobs:
+        for direction, values in job.directions.items():
+            for kind in ("lat", "clat"):
+                parts.setdefault((direction, kind), []).append(getattr(values, kind).bins)
+        if job.sync is not None:
+            parts.setdefault(("sync", "lat"), []).append(job.sync.bins)
+    # A thread without a histogram would be missing in the sum.
+    return {key: histogram.merge(found) for key, found in parts.items() if all(found)}
+
+
+def _percentiles(active: t.Sequence[_Measured], direction: str) -> tuple[dict[str, float | None], bool]:
+    """Percentiles of all I/Os of all hosts, and whether they are those of syncs."""
+    nothing: dict[str, float | None] = dict.fromkeys(ENOUGH)
+    synced = any(one.numbers[direction].synced for one in active)
+    for key in [("sync", "lat")] if synced else [(direction, "lat"), (direction, "clat")]:
+        if all(one.bins.get(key) for one in active):
+            bins = histogram.merge(one.bins[key] for one in active)
+            count = histogram.total(bins)
+            return {name: histogram.percentile(bins, _PERCENTS[name]) if count >= least else None for name, least in ENOUGH.items()}, synced
+    return nothing, synced
+
+
+def _unpacked(path: Path) -> str | None:
+    """The text of a packed file that a host sent; ``None`` if it cannot be read or is larger than can be meant."""
+    try:
+        with gzip.open(path, "rb") as file:
+            content = file.read(_LARGEST + 1)
+    except (OSError, EOFError, zlib.error):
+        return None
+    return None if len(content) > _LARGEST else content.decode(errors="replace")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# For the report
+
+
+def rows_of(moments: t.Sequence[Together]) -> list[Row]:
+    """One row for each cell, direction and set of hosts, over its repeats, beside the rows of single hosts."""
+    points: dict[tuple[str, str, str, str], list[Together]] = {}
+    for one in moments:
+        points.setdefault((one.label, one.variant, one.cell, one.direction), []).append(one)
+    rows = []
+    for (label, variant, cell, direction), runs in points.items():
+        iops = [one.iops for one in runs if one.iops is not None]
+        middle = statistics.median(iops) if iops else None
+        bandwidth = [one.bandwidth for one in runs if one.bandwidth is not None]
+        rows.append(
+            Row(
+                host=label,
+                variant=variant,
+                cell=cell,
+                direction=direction,
+                iops=middle,
+                bandwidth=statistics.median(bandwidth) if bandwidth else None,
+                latency={name: _middle([one.latency[name] for one in runs]) for name in ENOUGH},
+                synced=any(one.synced for one in runs),
+                spread=(max(iops) - min(iops)) / middle if middle and len(iops) > 1 else None,
+                runs=len(iops),
+                planned=len(runs),
+                state=worst(one.state for one in runs),
+                verdict=None,
+                iops_of_runs=tuple(iops),
+            )
+        )
+    return rows
+
+
+def _middle(values: t.Sequence[float | None]) -> float | None:
+    return None if not values or None in values else statistics.median(t.cast("t.Sequence[float]", values))
+
+
+def notes_of(moments: t.Sequence[Together]) -> list[str]:
+    """What has to be known of the sums: how far apart hosts were, and which could not be added."""
+    running = [one for one in moments if one.common.overlaps]
+    notes = []
+    if running:
+        skew = max(running, key=lambda one: one.common.skew)
+        tail = max(running, key=lambda one: one.common.tail)
+        notes.append(
+            f"Sums are over the seconds in which every host measured. The starts were at most {skew.common.skew * 1000:.0f} ms apart"
+            f" (known to {skew.common.skew_error * 1000:.0f} ms), the ends {tail.common.tail:.1f} s."
+        )
+    estimated = sorted({host for one in running for host in one.pro_rata})
+    if estimated:
+        notes.append(f"Without a series by the second, the average of the whole run was taken for: {_some(estimated)}.")
+    partial = sorted({f"{one.label} {one.cell}" for one in running if len(one.hosts) < one.planned})
+    if partial:
+        notes.append(f"Not every host is in the sum of: {_some(partial)}.")
+    apart = sorted({f"{one.label} {one.cell}/{one.repeat}" for one in moments if not one.common.overlaps})
+    if apart:
+        notes.append(f"Not added up, for the hosts did not measure at the same time: {_some(apart)}.")
+    return notes
+
+
+def _some(names: t.Sequence[str], most: int = 4) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,251 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""The tables of one host, written from its folder of results."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import json
+import os
+import typing as t
+import zlib
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import explained, read_json
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import MEASURED, META_FILE, PLAN_FILE, STACK_FILE, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.cell_rows import (
+    cell_rows,
+    histogram_rows,
+    histograms_of,
+    mapping,
+    optional_text,
+    parsed,
+)
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, TABLES_SCHEMA, Table, literal, part_path
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_rows import device_interval_rows, interval_rows, read_log
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.stack_rows import SIDES, Stacks, common_text, device_rows, drives_of
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.store import CellRecord
+
+#: What the file of ``cells`` says of itself: from which files of results its host's tables were made.
+DIGEST_KEY = "cachefleet_digest"
+
+#: Bytes of one file, unpacked, that are read: nobody logs more in earnest.
+_LARGEST = 256 * MIB
+
+#: Values that are handed over to DuckDB at a time.
+_BATCH = 300_000
+
+_DRAFT = ".draft"
+
+
+class Written(t.NamedTuple):
+    """What became of one host.
+
+    :param cells: its measurements, of whatever state.
+    :param problems: what of its folder was left out, and why, as sentences.
+    """
+
+    host: str
+    cells: int
+    problems: tuple[str, ...]
+
+
+def host_digest(host: Path) -> str:
+    """Changes whenever a result or a plan of the host does: ``meta.json`` has the hashes of the other files."""
+    found = hashlib.sha256(f"{TABLES_SCHEMA}\n".encode())
+    for folder, folders, files in os.walk(host):
+        folders.sort()
+        for name in (META_FILE, PLAN_FILE):
+            if name in files:
+                with contextlib.suppress(OSError), open(os.path.join(folder, name), "rb") as file:
+                    found.update(f"{os.path.relpath(folder, host)}/{name}\n".encode(errors="replace"))
+                    found.update(hashlib.sha256(file.read()).digest())
+    return found.hexdigest()
+
+
+class HostWriter:
+    """Writes the tables of one host after the other.
+
+    :param campaign: name of the campaign.
+    :param root: the folder of tables.
+    :param writer: names the files of whoever writes here: see :func:`ingest.writer_of`.
+    """
+
+    def __init__(self, campaign: str, root: Path, writer: str) -> None:
+        self.campaign = campaign
+        self.root = root
+        self.writer = writer
+        self.database = duckdb.connect(config={"threads": 1, "memory_limit": "256MB"})
+        for table in TABLES:
+            columns = ", ".join(f"{column.name} {column.type}" for column in table.columns)
+            self.database.execute(f"CREATE TABLE {table.name} ({columns})")
+
+    def close(self) -> None:
+        self.database.close()
+
+    def write(self, host: Path, digest: str) -> Written:
+        """Write what a host has. Whoever reads meanwhile sees the old file of a table or the new one.
+
+        :param host: its folder of results.
+        :raises ResultsError: if the tables cannot be written.
+        """
+        problems: list[str] = []
+        records = store.load_host(host, {}, problems)
+        # Rows of a host that could not be written must not become those of the next one.
+        self._empty()
+        self._fill(host.name, records, problems)
+        with explained(self.root, f"writing the tables of host {host.name}"):
+            for table in TABLES:
+                self._write_table(table, host.name, digest)
+        return Written(host.name, len(records), tuple(problems))
+
+    def _fill(self, host: str, records: t.Sequence[CellRecord], problems: list[str]) -> None:
+        batches = {table.name: _Batch(self.database, table) for table in TABLES}
+        stacks = Stacks()
+        groups: dict[str, str | None] = {}
+        for record in records:
+            variant = record.key.variant
+            if variant not in groups:
+                groups[variant] = _group(record, problems)
+            rows = _rows_of(record, {"campaign": self.campaign, "host": host}, stacks, groups[variant])
+            for name, found in rows.items():
+                batches[name].add(found)
+        batches["layers"].add(stacks.rows({"campaign": self.campaign, "host": host}))
+        for batch in batches.values():
+            batch.flush()
+
+    def _write_table(self, table: Table, host: str, digest: str) -> None:
+        path = part_path(self.root, table.name, self.campaign, host, self.writer)
+        rows = self.database.execute(f"SELECT count(*) FROM {table.name}").fetchall()
+        if not rows[0][0]:
+            path.unlink(missing_ok=True)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.stem}.{os.getpid()}{_DRAFT}")
+        try:
+            options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{DIGEST_KEY}: {literal(digest)}}}"
+            self.database.execute(f"COPY {table.name} TO {literal(str(draft))} ({options})")
+            os.replace(draft, path)
+        except duckdb.Error as error:
+            raise OSError(0, plain(error, 200)) from None
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _empty(self) -> None:
+        for table in TABLES:
+            self.database.execute(f"TRUNCATE {table.name}")
+
+
+class _Batch:
+    """Rows on their way into one table of the database, as JSON of known structure: fast, and no value becomes part of SQL."""
+
+    def __init__(self, database: t.Any, table: Table) -> None:
+        self.database = database
+        self.table = table
+        self._rows: list[dict[str, t.Any]] = []
+        self._values = 0
+        keys = {column.name: ["VARCHAR"] if column.type == "VARCHAR[]" else column.type for column in table.key}
+        structure = json.dumps([{**keys, **{column.name: [column.type] for column in table.series}}])
+        columns = ", ".join([*(f"r.{column.name}" for column in table.key), *(f"unnest(r.{column.name})" for column in table.series)])
+        self._insert = f"INSERT INTO {table.name} SELECT {columns} FROM (SELECT unnest(from_json(?, {literal(structure)})) AS r)"
+
+    def add(self, rows: t.Iterable[dict[str, t.Any]]) -> None:
+        for row in rows:
+            self._rows.append(self.table.row(row))
+            self._values += len(row[self.table.series[0].name]) * len(self.table.series) if self.table.series else len(row)
+            if self._values > _BATCH:
+                self.flush()
+
+    def flush(self) -> None:
+        if self._rows:
+            self.database.execute(self._insert, [json.dumps(self._rows)])
+        self._rows = []
+        self._values = 0
+
+
+def _group(record: CellRecord, problems: list[str]) -> str | None:
+    """The array that a host shares with others, as its plan says."""
+    if record.path is None:
+        return None
+    plan = record.path.parent.parent / PLAN_FILE
+    try:
+        return optional_text(read_json(plan).get("group")) or None if plan.is_file() else None
+    except StorageError as error:
+        problems.append(error.message)
+        return None
+
+
+def _rows_of(record: CellRecord, host: dict[str, t.Any], stacks: Stacks, group: str | None) -> dict[str, t.Iterable[dict[str, t.Any]]]:
+    """What one measurement adds to each table."""
+    key = {**host, "variant": record.key.variant, "cell": record.key.cell, "repeat": record.key.repeat}
+    folder, meta = record.path, record.meta
+    if folder is None or not meta:
+        return {"cells": cell_rows(record, key, {"host_group": group, "path": _place(record, host)}, {})}
+    stack = _stack(folder)
+    drives = drives_of(stack.get("before"))
+    target = mapping(meta.get("target"))
+    common = {
+        "host_group": group,
+        "path": _place(record, host),
+        **{name: optional_text(target.get(name)) or common_text(drives, name) for name in ("model", "firmware")},
+        **{f"stack_{side}": stacks.add(stack.get(side)) for side in SIDES},
+    }
+    measured = record.state in MEASURED
+    histograms = histograms_of(record, parsed(_unpacked(folder / "fio.json.gz"))) if measured and meta.get("summary") else {}
+    cells = cell_rows(record, key, common, histograms)
+    start, end = cells[0].get("io_start"), cells[0].get("io_end")
+    directions = {row["direction"] for row in cells if row.get("direction")}
+    rows: dict[str, t.Iterable[dict[str, t.Any]]] = {
+        "cells": cells,
+        "histograms": histogram_rows(key, histograms),
+        "devices": device_rows(key, stack, meta.get("drives")),
+    }
+    said = mapping(meta.get("files"))
+    if directions:
+        logs = {"iops": _logs(folder, said, "iops"), "bw": _logs(folder, said, "bw")}
+        logs["lat"] = _logs(folder, said, "lat") or _logs(folder, said, "clat")
+        rows["intervals"] = interval_rows(key, logs, start, end, directions)
+    counters = _unpacked(folder / "device_series.log.gz") if "device_series.log.gz" in said else None
+    if counters:
+        rows["device_intervals"] = device_interval_rows(key, counters, start)
+    return rows
+
+
+def _place(record: CellRecord, host: t.Mapping[str, t.Any]) -> str | None:
+    return None if record.path is None else f"{host['host']}/{record.key}"
+
+
+def _stack(folder: Path) -> dict[str, t.Any]:
+    try:
+        return read_json(folder / STACK_FILE)
+    except StorageError:
+        return {}
+
+
+def _logs(folder: Path, names: t.Iterable[str], what: str) -> list[dict[str, t.Any]]:
+    """The logs of one quantity, of each thread one."""
+    chosen = sorted(name for name in names if name.startswith((f"series_{what}.", f"series_{what}_")) and name.endswith(".log.gz"))
+    return [read_log(content) for name in chosen if (content := _unpacked(folder / name)) is not None]
+
+
+def _unpacked(path: Path) -> str | None:
+    """The text of a packed file that a host sent; ``None`` if it cannot be read or is larger than can be meant."""
+    try:
+        with open(path, "rb") as packed, gzip.GzipFile(fileobj=packed) as file:
+            content = file.read(_LARGEST + 1)
+    except (OSError, EOFError, zlib.error):
+        return None
+    return None if len(content) > _LARGEST else content.decode(errors="replace")

@@ -1,0 +1,76 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Tables as views in DuckDB: of one campaign, or of everything below a pattern."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import STACKS_COLUMNS, TABLES, TABLES_FOLDER, literal
+
+if t.TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_PARTS = "campaign=*/host=*/part-*.parquet"
+
+
+def open_tables(campaign: Path | str, *, threads: int | None = None) -> DuckDBPyConnection:
+    """A connection to a database in memory with a view for each table, and ``stacks``.
+
+    :param campaign: the folder of a campaign, a folder of tables, or a pattern for several of either (``results/*``).
+    :raises ResultsError: if there are no tables.
+    :raises LibraryMissing: without duckdb.
+    """
+    pattern = _tables_pattern(campaign)
+    # Nothing is fetched from anywhere: what DuckDB needs here is in its package.
+    config: dict[str, t.Any] = {"autoinstall_known_extensions": False, **({"threads": threads} if threads else {})}
+    database = duckdb.connect(config=config)
+    # Many small files: their footers are read once.
+    database.execute("SET parquet_metadata_cache = true")
+    for table in TABLES:
+        files = f"{pattern}/{table.name}/{_PARTS}"
+        there = database.execute("SELECT 1 FROM glob(?) LIMIT 1", [files]).fetchall()
+        if there:
+            columns = ", ".join(column.name for column in table.columns)
+            database.execute(f"CREATE VIEW {table.name} AS SELECT {columns} FROM read_parquet({literal(files)}, hive_partitioning = false)")
+        elif table.name == "cells":
+            database.close()
+            raise ResultsError(
+                f"There are no tables in {campaign}: make them with 'ansible-playbook cachefleet.storage.results -e results_campaign={campaign}'."
+            )
+        else:
+            nothing = ", ".join(f"NULL::{column.type} AS {column.name}" for column in table.columns)
+            database.execute(f"CREATE VIEW {table.name} AS SELECT {nothing} WHERE false")
+    database.execute(f"CREATE VIEW stacks AS {STACKS}")
+    return database
+
+
+def _tables_pattern(campaign: Path | str) -> str:
+    """The folder of tables, as DuckDB takes it in ``glob``."""
+    path = Path(campaign)
+    if not path.exists():
+        text = str(path)
+        return text if text.rstrip("/").endswith(f"/{TABLES_FOLDER}") else f"{text.rstrip('/')}/{TABLES_FOLDER}"
+    return quoted_glob(path if (path / "cells").is_dir() and not (path / TABLES_FOLDER).is_dir() else path / TABLES_FOLDER)
+
+
+def quoted_glob(path: Path) -> str:
+    """A path in which nothing stands for anything else."""
+    return re.sub(r"([*?[])", r"[\1]", str(path))
+
+
+#: ``layers`` at every measurement, before and after.
+STACKS = (
+    f"SELECT {', '.join(column.name for column in STACKS_COLUMNS)} FROM ("
+    "SELECT DISTINCT campaign, host, variant, cell, repeat, unnest(['before', 'after']) AS side, unnest([stack_before, stack_after]) AS stack FROM cells"
+    ") JOIN (SELECT DISTINCT * FROM layers) USING (campaign, host, stack)"
+)

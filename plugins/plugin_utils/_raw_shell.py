@@ -1,0 +1,115 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Commands without Python: what a look at a host may cost while it measures."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import typing as t
+from dataclasses import dataclass
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import plain
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command on a host left."""
+
+    rc: int
+    stdout: str
+    stderr: str
+
+
+class _Hanging(BaseException):
+    """No ``Exception``: connection plugins catch those and try again."""
+
+
+class RawShell:
+    """Runs shell commands on the host of an action plugin, over its connection.
+
+    A command runs as the user of the connection, which is the cheapest. Where that user is refused and the task has become, this and
+    every later one runs through become.
+
+    :param action: the action plugin.
+    :param limit: seconds after which a connection that does not answer is closed. A connection that was cut says nothing of it.
+    """
+
+    def __init__(self, action: t.Any, limit: float = 60.0) -> None:
+        self._action = action
+        self._limit = limit
+        self._through_become = False
+
+    def ask(self, command: str) -> Answer:
+        """Run a command that changes nothing.
+
+        :raises AnsibleConnectionFailure: if the host is not in reach.
+        """
+        if not self._through_become:
+            answer = self._run(command, become=False)
+            if answer.rc == 0 or getattr(self._action._connection, "become", None) is None:
+                return answer
+        answer = self._run(command, become=True)
+        # What fails for root too, a file that is not there for example, says nothing about rights.
+        self._through_become = self._through_become or answer.rc == 0
+        return answer
+
+    def ask_plainly(self, command: str) -> Answer:
+        """Run a command as the user of the connection, with nothing around it that takes time.
+
+        :raises AnsibleConnectionFailure: if the host is not in reach.
+        """
+        return self._run(command, become=False, executable="")
+
+    def do(self, command: str) -> Answer:
+        """Run a command that changes something, with become if the task has it.
+
+        :raises AnsibleConnectionFailure: if the host is not in reach.
+        """
+        return self._run(command, become=True)
+
+    def _run(self, command: str, *, become: bool, executable: str | None = None) -> Answer:
+        try:
+            with _alarm(self._limit):
+                said = self._action._low_level_execute_command(command, sudoable=become, executable=executable)
+        except _Hanging:
+            self.renew()
+            raise AnsibleConnectionFailure(f"no answer within {self._limit:g} seconds") from None
+        return Answer(int(said.get("rc") or 0), str(said.get("stdout", "")), str(said.get("stderr", "")))
+
+    def renew(self) -> None:
+        """Close a connection that is kept open, so that the next command begins from nothing."""
+        with contextlib.suppress(AnsibleError, NotImplementedError, AttributeError, OSError, _Hanging), _alarm(self._limit):
+            self._action._connection.reset()
+
+
+def why(error: BaseException) -> str:
+    """What to say of a connection that failed."""
+    return plain(str(error), 160)
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> t.Iterator[None]:
+    """Raise :class:`_Hanging` after so many seconds, unless somebody else uses the alarm, as the keyword timeout of a task does."""
+    if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_REAL)[0]:
+        yield
+        return
+
+    def ring(_number: int, _frame: t.Any) -> None:
+        raise _Hanging
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,355 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""A runner on a host seen from the controller: barriers, ends, deaths, lost connections, lies, and the clock of its host."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import types
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+
+from ansible_collections.cachefleet.storage.plugins.action import await_runner, release_runner
+from ansible_collections.cachefleet.storage.plugins.plugin_utils import _raw_shell
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import runner_status
+
+BOOT = "0f9d2f6e-5f0e-4a1c-9a53-5c1b8a3f6a11"
+EPOCH = 1_800_000_000.0
+
+
+def status(state, **more):
+    said = {"schema": 1, "state": state, "segment": 0, "step": 0, "steps": 4, "pid": 77, "pid_started": 1234, "boot_id": BOOT, "time": EPOCH, **more}
+    return json.dumps(said)
+
+
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def monotonic(self):
+        return self.now
+
+    def time(self):
+        return EPOCH + self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+class Host:
+    """Answers looks at runner.json from a script; each answer but the last is given once."""
+
+    def __init__(self, monkeypatch, looks, *, alive=True, become=None, boot=BOOT, started=1234):
+        self.clock, self.looks, self.alive, self.boot, self.started = Clock(), list(looks), alive, boot, started
+        self.commands, self.printed, self.resets = [], [], 0
+        self.connection = types.SimpleNamespace(become=become, reset=self._reset)
+        for module in (await_runner, release_runner):
+            monkeypatch.setattr(module, "time", self.clock)
+            monkeypatch.setattr(module.ActionModule, "_low_level_execute_command", self._command)
+
+    def _reset(self):
+        self.resets += 1
+
+    def _command(self, command, sudoable, executable):
+        self.commands.append((command, sudoable))
+        if "boot_id" in command:
+            stat = f"77 (python3 (x) y) S {' '.join('0' * 18)} {self.started} 0\n" if self.alive else ""
+            return {"rc": 0, "stdout": f"{self.boot}\n{stat}", "stderr": ""}
+        assert command.startswith("cat -- ")
+        answer = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is None or (answer == "secret" and not sudoable):
+            return {"rc": 1, "stdout": "", "stderr": "cat: no"}
+        return {"rc": 0, "stdout": status("finished") if answer == "secret" else answer, "stderr": ""}
+
+    def run(self, module=await_runner, *, check_mode=False, name="db1", **args):
+        task = types.SimpleNamespace(args={"campaign": "c1", **args}, check_mode=check_mode, async_val=0, diff=False)
+        action = object.__new__(module.ActionModule)
+        display = types.SimpleNamespace(display=self.printed.append, warning=self.printed.append)
+        vars(action).update(_display=display, _task=task, _connection=self.connection, _play_context=None, _loader=None, _templar=None)
+        return action.run(task_vars={"inventory_hostname": name})
+
+
+@pytest.fixture(autouse=True)
+def _no_connection(monkeypatch):
+    for module in (await_runner, release_runner):
+        monkeypatch.setattr(module.ActionBase, "run", lambda *_args, **_words: {})
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# await_runner
+
+
+def test_it_returns_when_the_runner_waits_at_the_barrier(monkeypatch):
+    host = Host(monkeypatch, [status("starting"), status("waiting", segment=0)])
+    result = host.run(segment=0)
+    assert (result["state"], result["waiting"], result["ended"]) == ("waiting", True, False)
+    assert result["status"]["steps"] == 4
+    assert host.commands[0] == ("cat -- /var/lib/cachefleet/spool/c1/runner.json", False)
+
+
+def test_paths_are_quoted(monkeypatch):
+    host = Host(monkeypatch, [status("finished")])
+    host.run(spool="/srv/a b;rm")
+    assert host.commands[0][0] == "cat -- '/srv/a b;rm/c1/runner.json'"
+
+
+@pytest.mark.parametrize("name", ["../x", "a b", ""])
+def test_names_that_cannot_be_folders_are_refused(monkeypatch, name):
+    host = Host(monkeypatch, [status("finished")])
+    assert "cannot be the name of a campaign" in host.run(campaign=name)["msg"]
+    assert not host.commands
+
+
+@pytest.mark.parametrize("said", [status("measuring", segment=1), status("waiting", segment=2), status("pausing", segment=1)])
+def test_a_runner_that_is_past_the_barrier_is_not_waited_for(monkeypatch, said):
+    result = Host(monkeypatch, [said]).run(segment=1)
+    assert not result["ended"]
+    assert not result["waiting"]
+
+
+def test_one_that_works_before_the_barrier_is_waited_for(monkeypatch):
+    host = Host(monkeypatch, [status("measuring", segment=0), status("measuring", segment=0, time=EPOCH + 9), status("waiting", segment=1)])
+    assert host.run(segment=1)["waiting"]
+    assert host.clock.now > 1000
+
+
+@pytest.mark.parametrize("state", ["finished", "stopped", "failed"])
+def test_an_ended_runner_ends_the_wait_and_does_not_fail_the_task(monkeypatch, state):
+    result = Host(monkeypatch, [status("measuring"), status(state, message="\x1b[31mdisk full\n")]).run()
+    assert (result["state"], result["ended"], result["message"]) == (state, True, "disk full")
+    assert not result.get("failed")
+
+
+def test_looks_become_rarer_but_not_rarer_than_asked_for(monkeypatch):
+    host = Host(monkeypatch, [status("measuring", time=EPOCH + n) for n in range(400)])
+    pauses = []
+    monkeypatch.setattr(host.clock, "sleep", lambda seconds: (pauses.append(seconds), setattr(host.clock, "now", host.clock.now + seconds)))
+    host.looks += [status("finished")]
+    host.run(interval=15)
+    assert pauses[0] == 1.0
+    assert max(pauses) == 15.0
+    assert pauses == sorted(pauses)
+
+
+def test_a_dead_runner_is_known_by_its_process(monkeypatch):
+    result = Host(monkeypatch, [status("measuring")], alive=False).run()
+    assert (result["state"], result["ended"]) == ("dead", True)
+    assert "could not say why" in result["message"]
+
+
+def test_a_restart_of_the_host_is_known_by_its_boot(monkeypatch):
+    assert Host(monkeypatch, [status("measuring")], boot="11111111-5f0e-4a1c-9a53-5c1b8a3f6a11").run()["state"] == "dead"
+
+
+def test_another_process_with_the_same_number_is_not_the_runner(monkeypatch):
+    assert Host(monkeypatch, [status("measuring")], started=99).run()["state"] == "dead"
+
+
+def test_one_that_ends_between_two_questions_is_not_called_dead(monkeypatch):
+    host = Host(monkeypatch, [status("measuring"), status("finished")], alive=False)
+    assert host.run()["state"] == "finished"
+
+
+def test_a_quiet_runner_that_lives_is_waited_for(monkeypatch):
+    host = Host(monkeypatch, [status("measuring")] * 30 + [status("finished")])
+    assert host.run()["state"] == "finished"
+    assert any("boot_id" in command for command, _root in host.commands)
+
+
+def test_a_host_that_is_away_for_a_while_does_not_end_the_wait(monkeypatch):
+    host = Host(monkeypatch, [status("measuring"), AnsibleConnectionFailure("ssh: \x1b[31mno route"), AnsibleConnectionFailure("x"), status("finished")])
+    assert host.run()["state"] == "finished"
+    assert host.printed == ["db1: not in reach at the moment, what it measures goes on (ssh: no route)", "db1: in reach again"]
+    assert host.resets == 2
+
+
+def test_a_host_that_stays_away_ends_it(monkeypatch):
+    host = Host(monkeypatch, [AnsibleConnectionFailure("no route")])
+    with pytest.raises(AnsibleConnectionFailure, match=r"db1 was not in reach for \d+ seconds while it measured: no route. Its runner goes on"):
+        host.run(patience=60)
+    assert host.clock.now < 1100
+
+
+def test_a_connection_that_says_nothing_is_closed_and_tried_again(monkeypatch):
+    import time as real
+
+    host = Host(monkeypatch, [status("finished")])
+    answer, hanging = host._command, [True]
+
+    def command(text, sudoable, executable):
+        if hanging.pop() if hanging else False:
+            real.sleep(30)
+        return answer(text, sudoable, executable)
+
+    monkeypatch.setattr(await_runner.ActionModule, "_low_level_execute_command", lambda _self, *args, **words: command(*args, **words))
+    monkeypatch.setattr(await_runner, "RawShell", lambda action, limit: _raw_shell.RawShell(action, 0.05))
+    assert host.run()["state"] == "finished"
+    assert "no answer within 0.05 seconds" in host.printed[0]
+
+
+def test_what_the_user_may_not_read_is_read_through_become(monkeypatch):
+    host = Host(monkeypatch, ["secret"], become=object())
+    assert host.run()["state"] == "finished"
+    assert [root for _command, root in host.commands] == [False, True]
+
+
+@pytest.mark.parametrize("said", [None, "not json", "[]", json.dumps({"schema": 1, "state": "hungry"}), json.dumps({"schema": 2, "state": "finished"})])
+def test_a_runner_that_never_says_anything_sensible_is_given_up(monkeypatch, said):
+    result = Host(monkeypatch, [said]).run()
+    assert result["state"] == "dead"
+
+
+def test_what_a_host_says_is_numbers_and_clean_text_or_nothing():
+    found = runner_status.read_status(
+        status("measuring", iops="many", bandwidth=float("inf"), latency_ms=-1, cell="a\x1b]0;x\x07b", step=True, until=5, repeat=1e400)
+    )
+    assert (found.iops, found.bandwidth, found.latency_ms, found.cell, found.step, found.until, found.repeat) == (None, None, None, "ab", 0, None, None)
+
+
+def test_a_turn_is_over_when_its_time_is(monkeypatch):
+    result = Host(monkeypatch, [status("measuring")]).run(turn=30)
+    assert (result["ended"], result["waiting"], result["state"]) == (False, False, "measuring")
+
+
+def test_every_look_is_noted_for_those_who_watch(monkeypatch, tmp_path):
+    host = Host(monkeypatch, [status("measuring", iops=100.0, cell="a", all_until=EPOCH + 50), status("finished", done=4)])
+    host.run(path=str(tmp_path))
+    [watched] = runner_status.watched_hosts(tmp_path)
+    assert (watched.host, watched.ended, watched.status.state, watched.status.done) == ("db1", True, "finished", 4)
+
+
+def test_the_time_left_of_a_host_shrinks_between_two_looks():
+    found = runner_status.read_status(status("measuring", all_until=EPOCH + 50))
+    assert runner_status.Watched("db1", found, 5000.0).left(5020.0) == 30.0
+
+
+def test_notes_of_somebody_else_are_not_believed(tmp_path):
+    folder = tmp_path / runner_status.PROGRESS_FOLDER
+    folder.mkdir()
+    for name, text in (("a", "{"), ("b", "[]"), ("c", '{"seen": "now"}'), ("d", json.dumps({"seen": EPOCH, "status": {"schema": 1, "state": "x"}}))):
+        (folder / f"{name}.json").write_text(text)
+    assert runner_status.watched_hosts(tmp_path) == []
+
+
+def test_check_mode_waits_for_nothing(monkeypatch):
+    host = Host(monkeypatch, [status("measuring")])
+    assert host.run(check_mode=True)["state"] == "not_started"
+    assert not host.commands
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# release_runner
+
+
+class Clocked(Host):
+    """A host whose clock is ahead, that takes its time to begin a command, and keeps what is written."""
+
+    def __init__(self, monkeypatch, *, ahead=2.0, before=0.3, after=0.02, plain_date=None, rc=0):
+        super().__init__(monkeypatch, [status("waiting")])
+        self.ahead, self.before, self.after, self.plain_date, self.rc, self.written = ahead, before, after, plain_date, rc, []
+
+    def _command(self, command, sudoable, executable):
+        if command.startswith("exec sh -c"):
+            assert not sudoable
+            self.clock.now += 0.01
+            forked = self.clock.time() + self.ahead
+            self.clock.now += self.before
+            now = self.clock.time() + self.ahead
+            self.clock.now += self.after
+            uptime = 5000.0
+            ticks = int((uptime - (now - forked)) * 100)
+            return {"rc": 0, "stdout": self.plain_date or f"CLOCK {uptime:.2f} {ticks}\n{now:.9f}\n", "stderr": ""}
+        self.written.append((command, sudoable))
+        return {"rc": self.rc, "stdout": "", "stderr": "sh: Read-only file system\n"}
+
+    def release(self, **args):
+        return self.run(release_runner, **{"segment": 1, "start": EPOCH + self.clock.now + 10, **args})
+
+    def said(self):
+        words = shlex.split(self.written[-1][0])
+        return json.loads(words[words.index("printf") + 2])
+
+
+def test_the_instant_is_told_in_the_time_of_the_host(monkeypatch):
+    host = Clocked(monkeypatch, ahead=2.0)
+    start = EPOCH + host.clock.now + 10
+    result = host.release(start=start)
+    # 0.3 s until the command begins would spoil the middle; what the kernel knows of its beginning does not.
+    assert abs(result["clock"]["offset"] - 2.0) < 0.02
+    assert abs(result["clock"]["offset"] - 2.0) <= result["clock"]["error"]
+    assert abs(result["start"] - start - 2.0) < 0.02
+    assert (result["late"], result["changed"]) == (0, True)
+    assert host.said()["clock"] == result["clock"]
+    assert host.said()["start"] == result["start"]
+
+
+def test_the_release_is_a_draft_that_is_renamed(monkeypatch):
+    host = Clocked(monkeypatch)
+    host.release(spool="/srv/x y")
+    command, root = host.written[0]
+    assert root
+    words = shlex.split(command)
+    assert words[:3] == ["rm", "-f", "--"]
+    assert words[-4:] == ["-f", "--", "/srv/x y/c1/.release-1.json.new", "/srv/x y/c1/release-1.json"]
+    assert "umask" in words
+
+
+def test_an_instant_that_is_past_is_replaced_and_said(monkeypatch):
+    host = Clocked(monkeypatch, ahead=0.0)
+    result = host.release(start=EPOCH + host.clock.now - 60)
+    assert result["late"] > 60
+    assert abs(result["start"] - (host.clock.time() + 3)) < 0.05
+    assert host.said()["late"] == result["late"]
+    assert "after the others" in host.printed[0]
+
+
+def test_clocks_that_are_said_to_be_kept_together_are_believed_unless_the_measurement_contradicts(monkeypatch):
+    assert Clocked(monkeypatch, ahead=0.002).release(synchronised=True)["clock"]["offset"] == 0.0
+    assert abs(Clocked(monkeypatch, ahead=1.0).release(synchronised=True)["clock"]["offset"] - 1.0) < 0.02
+
+
+def test_a_host_without_fractions_of_a_second_is_known_less_well(monkeypatch):
+    host = Clocked(monkeypatch)
+    host.plain_date = f"{int(host.clock.time())}.%N\n"
+    clock = host.release(exchanges=1)["clock"]
+    assert clock["error"] >= 0.5
+
+
+@pytest.mark.parametrize("said", ["", "date: no", "CLOCK x y", "99999999999999999999.5"])
+def test_a_host_that_does_not_say_its_time_is_told_in_a_sentence(monkeypatch, said):
+    host = Clocked(monkeypatch, plain_date=said or " ")
+    result = host.release()
+    assert result["failed"]
+    assert "does not say what time it has" in result["msg"]
+    assert "fio_benchmark_synchronise" in result["msg"]
+    assert not host.written
+
+
+def test_a_release_that_cannot_be_written_fails_with_the_reason(monkeypatch):
+    result = Clocked(monkeypatch, rc=1).release()
+    assert result["failed"]
+    assert "Read-only file system" in result["msg"]
+
+
+@pytest.mark.parametrize("wrong", [{"start": 5}, {"start": float("nan")}, {"segment": -1}, {"exchanges": 0}, {"campaign": "../x"}])
+def test_options_that_cannot_be_meant_are_refused(monkeypatch, wrong):
+    host = Clocked(monkeypatch)
+    assert host.release(**wrong)["failed"]
+    assert not host.written
+
+
+def test_check_mode_releases_nothing(monkeypatch):
+    host = Clocked(monkeypatch)
+    assert host.release(check_mode=True)["changed"]
+    assert not host.written

@@ -1,0 +1,225 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What somebody sees who watches hosts that measure, from notes that lie there."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import re
+import sys
+import threading
+import time
+import types
+
+import pytest
+from rich.console import Console
+
+from ansible_collections.cachefleet.storage.plugins.callback import progress
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import watch
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner_status import RunnerStatus, Watched, forget, keep, watched_hosts
+
+NOW = 1_800_000_000.0
+
+
+def host(name="db1", state="measuring", note="", seen=NOW, ended=False, **more):
+    said = {"step": 2, "steps": 12, "cell": "randread-4k", "iops": 12000.0, "latency_ms": 1.3, "time": NOW + 5, "all_until": NOW + 305, **more}
+    return Watched(name, RunnerStatus(state, **said), seen, note, ended)
+
+
+class Display:
+    def __init__(self):
+        self.lines, self.warnings, self._lock = [], [], threading.RLock()
+
+    def display(self, text):
+        self.lines.append(text)
+
+    def warning(self, text):
+        self.warnings.append(text)
+
+    vv = display
+
+
+@pytest.fixture
+def callback(monkeypatch):
+    made = progress.CallbackModule()
+    made._display = Display()
+    made.options = {"mode": "auto"}
+    monkeypatch.setattr(progress.CallbackModule, "get_option", lambda self, name: self.options[name])
+    made._since = 0.0
+    monkeypatch.setattr(progress, "_REDRAW", 0.01)
+    yield made
+    made._stop()
+
+
+def opened(path):
+    return types.SimpleNamespace(task=types.SimpleNamespace(action="cachefleet.storage.campaign"), result={"path": str(path)})
+
+
+def task(action):
+    return types.SimpleNamespace(action=action)
+
+
+def until(condition):
+    for _attempt in range(500):
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_line_says_where_a_host_is():
+    assert watch.line_of(host(), NOW) == "db1: 3/12 randread-4k: 12000 IOPS, 1.30 ms, about 5 min left"
+
+
+def test_time_passes_between_two_looks():
+    assert "about 60 s left" in watch.line_of(host(), NOW + 240)
+
+
+def test_what_is_not_known_is_not_shown_as_nothing():
+    assert watch.line_of(host(iops=None, latency_ms=None, all_until=None), NOW) == "db1: 3/12 randread-4k"
+    assert watch.line_of(Watched("db1", None, NOW, "not in reach"), NOW) == "db1: not in reach"
+
+
+def test_trouble_is_said():
+    assert watch.line_of(host(note="not in reach", failed=2), NOW).endswith("left, not in reach, 2 not ok")
+    assert watch.line_of(host(), NOW + 200).endswith("seen 3 min ago")
+    assert watch.line_of(host(state="waiting"), NOW) == "db1: 3/12: about 5 min left, waiting"
+
+
+def test_those_with_trouble_come_first_and_the_ended_last():
+    hosts = [host("a", ended=True, state="finished"), host("b"), host("c", all_until=NOW + 900), host("d", note="not in reach")]
+    assert [one.host for one in watch.ordered(hosts, NOW)] == ["d", "c", "b", "a"]
+
+
+def test_the_sum_of_a_fleet():
+    hosts = [host(f"n{number}", done=2) for number in range(180)] + [
+        host(f"m{number}", state="finished", ended=True, done=12, failed=1) for number in range(20)
+    ]
+    assert watch.sum_of(hosts, NOW) == ("200 hosts: 180 measuring, 20 finished; 2160000 IOPS; 600 cells done, 20 of them not ok; about 5 min left")
+
+
+def test_a_table_has_no_more_lines_than_there_is_room_and_no_markup_of_hosts():
+    out = io.StringIO()
+    hosts = [host(f"n{number:03}", cell="[red]x[/]") for number in range(200)]
+    Console(file=out, width=120, force_terminal=False).print(progress.table_of(hosts, NOW, 10))
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 12
+    assert "[red]x[/]" in lines[1]
+    assert lines[-1].startswith("and 190 more. 200 hosts: 200 measuring;")
+
+
+def test_notes_are_written_whole_and_read_back(tmp_path):
+    keep(tmp_path, host())
+    assert watched_hosts(tmp_path) == [host()]
+    forget(tmp_path, "db1")
+    assert watched_hosts(tmp_path) == []
+
+
+def test_a_host_whose_name_is_a_path_leaves_no_note(tmp_path):
+    keep(tmp_path / "c", host("../../x"))
+    assert list(tmp_path.rglob("*.json")) == []
+
+
+def test_lines_are_printed_while_the_play_waits_and_only_when_something_changed(callback, tmp_path, monkeypatch):
+    keep(tmp_path, host())
+    callback.v2_runner_on_ok(opened(tmp_path))
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    assert until(lambda: callback._display.lines)
+    keep(tmp_path, host(step=3, cell="other"))
+    time.sleep(0.1)
+    callback.v2_playbook_on_task_start(task("ansible.builtin.debug"), False)
+    # The second cell began within 30 seconds of the first line.
+    assert len(callback._display.lines) == 1
+    assert callback._view is None
+    for last, _mark in list(callback._printed.values()):
+        callback._printed["db1"] = (last - 60, ())
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    assert until(lambda: len(callback._display.lines) == 2)
+    callback.v2_playbook_on_stats(None)
+    assert callback._display.lines[1].startswith("db1: 4/12 other: ")
+
+
+def test_what_an_earlier_run_left_is_not_shown(callback, tmp_path):
+    keep(tmp_path, host(seen=NOW))
+    callback._since = NOW + 1
+    callback.v2_runner_on_ok(opened(tmp_path))
+    callback.v2_playbook_on_task_start(task("await_runner"), False)
+    time.sleep(0.1)
+    callback.v2_playbook_on_play_start(None)
+    assert callback._display.lines == []
+
+
+def test_quiet_shows_nothing(callback, tmp_path):
+    callback.options["mode"] = "quiet"
+    callback.v2_runner_on_ok(opened(tmp_path))
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    assert callback._view is None
+
+
+def test_without_a_campaign_there_is_nothing_to_show(callback):
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    assert callback._view is None
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_on_a_terminal_it_draws_and_puts_everything_back(callback, tmp_path, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    keep(tmp_path, host())
+    callback.v2_runner_on_ok(opened(tmp_path))
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    assert until(lambda: "1 host: 1 measuring" in terminal.getvalue())
+    print("a line of the play")
+    callback.v2_playbook_on_stats(None)
+    assert sys.stdout is terminal
+    assert "a line of the play" in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue())
+    assert terminal.getvalue().rstrip().endswith("\x1b[?25h") or "\x1b[?25h" in terminal.getvalue()
+
+
+def test_without_rich_there_are_lines_and_one_sentence(callback, tmp_path, monkeypatch):
+    imported = builtins.__import__
+
+    def without_rich(name, *args, **words):
+        if name.startswith("rich"):
+            raise ImportError(name)
+        return imported(name, *args, **words)
+
+    monkeypatch.setattr(builtins, "__import__", without_rich)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    callback.v2_runner_on_ok(opened(tmp_path))
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    assert isinstance(callback._view, progress._Lines)
+    assert callback._display.warnings == [progress._WITHOUT_RICH]
+
+
+def test_a_picture_that_cannot_be_drawn_does_not_break_the_play(callback, tmp_path, monkeypatch):
+    def broken(*_args):
+        raise RuntimeError("no picture")
+
+    monkeypatch.setattr(progress, "_Lines", broken)
+    callback.v2_runner_on_ok(opened(tmp_path))
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    callback.v2_runner_on_ok(None)
+    assert "no picture" in callback._display.lines[0]
+
+
+def test_notes_that_cannot_be_read_do_not_end_the_thread_with_a_traceback(callback, tmp_path, monkeypatch, capsys):
+    def broken(_campaign):
+        raise OSError("gone")
+
+    monkeypatch.setattr(progress, "watched_hosts", broken)
+    callback.v2_runner_on_ok(opened(tmp_path))
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    assert until(lambda: not callback._view.thread.is_alive())
+    assert "Traceback" not in capsys.readouterr().err

@@ -1,0 +1,79 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The filter says what is wrong in a sentence, as a filter's error."""
+
+from __future__ import annotations
+
+import inspect
+import pathlib
+
+import pytest
+import yaml
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.cachefleet.storage.plugins.filter.fio_plan import FilterModule
+
+SUITES = {"one": {"cells": [{"name": "a", "job": {"rw": "write", "bs": "1m", "runtime": 10}}, {"name": "b", "job": {"rw": "read", "runtime": 10}}]}}
+DISK = {"device": "/dev/x", "capacity": 10**12, "write_rate": 100_000_000, "endurance": 1}
+fio_plan = FilterModule().filters()["fio_plan"]
+
+
+def test_what_comes_out():
+    result = fio_plan([DISK], "one", SUITES, runtime="5", repeats=2, gap="1", host="node1")
+    steps, text = result.pop("steps"), result.pop("text")
+    assert result == {
+        "cells": [{"name": "a", "repeat": 1}, {"name": "b", "repeat": 1}, {"name": "b", "repeat": 2}, {"name": "a", "repeat": 2}],
+        "patterns": [],
+        "seconds": 23,
+        "limit": 300 + 4 * 31 + 30,
+        "timeout": 21600,
+        "barrier_timeout": 900,
+        "segments": 1,
+        "bytes_written": 10**9,
+        "wear": [{"target": "/dev/x", "bytes_written": 10**9, "endurance": 10**12, "percent": 0.1, "unknown": []}],
+    }
+    assert [(step["offset"], step["cells"][0]["name"]) for step in steps] == [(0.0, "a"), (6.0, "b"), (12.0, "b"), (18.0, "a")]
+    assert text.startswith("node1: suite one\nCELL")
+
+
+def test_a_part_of_a_suite():
+    assert fio_plan([DISK], "one", SUITES, only=["b*"])["cells"] == [{"name": "b", "repeat": 1}]
+
+
+def test_too_much_wear_is_refused_and_a_dry_run_says_so():
+    with pytest.raises(AnsibleFilterError, match="fio_benchmark_wear_budget"):
+        fio_plan([DISK], "one", SUITES, wear_budget=0.05)
+    text = fio_plan([DISK], "one", SUITES, wear_budget="0.05", dry_run=True)["text"]
+    assert text.splitlines()[1].startswith("CELL")
+    assert "A real run would be refused. /dev/x: this campaign would write" in text
+    assert all(len(line) <= 120 for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("/dev/x", "one", SUITES), "targets must be a list"),
+        (({"device": "/dev/x"}, "one", SUITES), "targets must be a list"),
+        (([DISK], "one", []), "suites must be a dictionary"),
+        (([DISK], "two", SUITES), "no suite named 'two'"),
+        (([DISK], "one", SUITES, "soon"), "must be whole numbers"),
+        (([DISK], "one", SUITES, 0, 0, True, "x"), "must be whole numbers"),
+        (([DISK], "one", SUITES, 0, 0, True, float("nan")), "from 0 on"),
+        (([DISK], "one", SUITES, 0, 0, True, 2, 0, "b*"), "'only' must be a list"),
+    ],
+)
+def test_errors_are_sentences(arguments, sentence):
+    with pytest.raises(AnsibleFilterError, match=sentence):
+        fio_plan(*arguments)
+
+
+def test_the_documentation_names_the_same_options_with_the_same_defaults():
+    path = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "filter" / "fio_plan.yml"
+    options = yaml.safe_load(path.read_text())["DOCUMENTATION"]["options"]
+    parameters = inspect.signature(fio_plan).parameters
+    assert list(options) == ["_input", *list(parameters)[1:]]
+    defaults = {name: parameter.default for name, parameter in parameters.items() if parameter.default is not inspect.Parameter.empty}
+    assert {name: option["default"] for name, option in options.items() if "default" in option} == {**defaults, "only": []}

@@ -1,0 +1,63 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import versions
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+
+def read(job):
+    return read_job(job, "cell")
+
+
+def test_a_fio_that_is_older_than_its_json():
+    with pytest.raises(versions.TooOld, match=r"fio 2\.0\.15 on this host is too old: 2\.1 or newer is needed"):
+        versions.check_version(Version(2, 0, 15), [])
+    versions.check_version(Version(2, 1), [read({"rw": "read"})])
+
+
+@pytest.mark.parametrize(
+    ("job", "version", "words"),
+    [
+        ({"latency_run": 1}, Version(3, 19), r"too old for the option latency_run of the job cell: 3\.20"),
+        ({"latency_target": "5ms"}, Version(2, 1, 4), r"option latency_target .* 2\.1\.5 or newer"),
+        ({"ss": "iops:5%"}, Version(2, 14), r"option ss .* 2\.16"),
+        ({"steadystate": "lat:5%"}, Version(3, 41), r"steadystate=lat .* 3\.42"),
+        ({"unified_rw_reporting": "both"}, Version(3, 26), r"unified_rw_reporting=both .* 3\.27"),
+        ({"ioengine": "io_uring"}, Version(3, 12), r"ioengine=io_uring .* 3\.13"),
+        ({"end_syncfs": 1}, Version(3, 41), r"end_syncfs .* 3\.42"),
+    ],
+)
+def test_an_option_names_the_version_that_has_it(job, version, words):
+    with pytest.raises(versions.TooOld, match=words):
+        versions.check_version(version, [read({"rw": "read", **job})])
+    versions.check_version(Version(3, 42), [read({"rw": "read", **job})])
+
+
+def test_an_old_fio_is_asked_what_it_knows():
+    runner = ScriptedRunner(
+        {
+            ("fio",): lambda words: Reply(f"{words[1].split('=')[1]}: some option\n"),
+            ("fio", "--cmdhelp=log_unix_epoch"): Reply(stderr="No such command: log_unix_epoch\n"),
+            ("fio", "--cmdhelp=exitall_on_error"): Reply(rc=1),
+        }
+    )
+    found = versions.read_abilities(runner, Version(2, 2, 10))
+    assert found.without == {"log_unix_epoch", "exitall_on_error"}
+    assert (found.bins, found.output_format) == (False, "json")
+    (bins, epoch) = versions.notes_on(Version(2, 2, 10), found)
+    assert "no histograms" in bins and "count from the start" in epoch
+
+
+def test_a_new_fio_is_not_asked():
+    runner = ScriptedRunner({})
+    found = versions.read_abilities(runner, Version(3, 1))
+    assert found == versions.Abilities() and found.output_format == "json+" and not runner.calls
+    assert versions.notes_on(Version(3, 1), found) == ()

@@ -257,8 +257,10 @@ def read_bands(database: DuckDBPyConnection, most: int = 240) -> list[Band]:
     found = database.execute(
         f"WITH lengths AS (SELECT {key}, greatest(1, ceil((max(second) + 1) / {int(most)}))::INTEGER AS width, count(DISTINCT host) AS hosts "
         f"FROM intervals WHERE direction <> 'sync' GROUP BY {key}), "
-        f"means AS (SELECT {key}, hosts, width, host, repeat, second // width AS place, avg(iops) AS level FROM intervals JOIN lengths USING ({key}) GROUP BY ALL), "
-        f"shares AS (SELECT {key}, hosts, (place + 0.5) * width AS middle, quantile_cont(level, [0.1, 0.5, 0.9]) AS share FROM means WHERE level IS NOT NULL GROUP BY ALL) "
+        f"means AS (SELECT {key}, hosts, width, host, repeat, second // width AS place, "
+        f"avg(iops) AS level FROM intervals JOIN lengths USING ({key}) GROUP BY ALL), "
+        f"shares AS (SELECT {key}, hosts, (place + 0.5) * width AS middle, quantile_cont(level, [0.1, 0.5, 0.9]) AS share "
+        "FROM means WHERE level IS NOT NULL GROUP BY ALL) "
         f"SELECT {key}, any_value(hosts), list(middle ORDER BY middle), {', '.join(f'list(share[{place}] ORDER BY middle)' for place in (1, 2, 3))} "
         f"FROM shares GROUP BY {key} ORDER BY {key}"
     ).fetchall()

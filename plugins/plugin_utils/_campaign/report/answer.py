@@ -168,9 +168,14 @@ def _who(fastest: Variant | None, ranked: t.Sequence[Variant], points: t.Sequenc
 
 
 def _telling(deciding: t.Collection[tuple[str, str]], points: t.Sequence[Point]) -> tuple[str, str]:
-    """The cell to quote: a write that is made durable, else a random write, else the first."""
-    synced = {(one.cell, one.direction) for one in points if one.first.synced}
-    return min(deciding, key=lambda key: (key not in synced, key[1] != "write", "randwrite" not in key[0], key))
+    """The cell to quote: a write that is made durable, else a random write; of several the one with the most IOPS."""
+    synced, rates = set(), {}
+    for one in points:
+        key = (one.cell, one.direction)
+        rates[key] = max(rates.get(key, 0.0), one.iops or 0.0)
+        if one.first.synced:
+            synced.add(key)
+    return min(deciding, key=lambda key: (key not in synced, key[1] != "write", "randwrite" not in key[0], -rates[key], key))
 
 
 def _by_how_much(fastest: Variant | None, rival: str | None, duel: FleetComparison | None, cells: int) -> str:

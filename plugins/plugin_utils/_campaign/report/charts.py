@@ -85,8 +85,8 @@ def latency_over_iops(curves: CurveSet, variants: t.Sequence[str], name: str) ->
         layout["annotations"] = [
             {
                 "xref": "paper",
-                "x": 1,
-                "xanchor": "right",
+                "x": 0,
+                "xanchor": "left",
                 "y": math.log10(curves.limit / 1e6),
                 "yanchor": "bottom",
                 "text": f"limit {duration(curves.limit)}",

@@ -13,6 +13,7 @@ import base64
 import hashlib
 import json
 import math
+import re
 import shlex
 import statistics
 import typing as t
@@ -37,6 +38,9 @@ _MOST_COST_CELLS = 6
 
 #: plotly makes a style element without text and adds rules to it later.
 _EMPTY = ""
+
+#: And one of maps, with this text, as soon as it is loaded.
+_STYLE_OF_PLOTLY = re.compile(r"""\.createElement\("style"\);.{0,200}?\.textContent='([^'\\]*)'""")
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ def render(a: Analysis, folder: str) -> str:
     cost_cells = list(dict.fromkeys((cell, direction) for one in a.costs for cell, direction, _price in one.per_iops))[:_MOST_COST_CELLS]
     return _template().render(
         a=a,
-        policy=_policy([plotly, js], [css, _EMPTY]),
+        policy=_policy([plotly, js], [css, _EMPTY, *_STYLE_OF_PLOTLY.findall(plotly)]),
         css=Markup(css),
         js=Markup(js),
         plotly=Markup(plotly),

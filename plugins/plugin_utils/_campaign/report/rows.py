@@ -28,7 +28,7 @@ _NEEDED = {"p50": 100, "p99": 1522, "p99.9": 15351}
 _COLUMNS = (
     "host", "variant", "cell", "repeat", "direction", "state", "reason", "iops", "bw_bytes", "lat_n", "lat_mean_ns", "p50_ns", "p99_ns", "p999_ns",
     "rw", "bs", "bs_bytes", "ioengine", "iodepth", "numjobs", "rwmixread", "fdatasync", "fsync", "direct", "target", "target_size", "model", "firmware",
-    "fio_version", "behaviour_class", "kernel", "started", "verdict_before", "verdict_after", "stack_before", "stack_after", "bytes_written",
+    "fio_version", "behaviour_class", "kernel", "started", "verdict_before", "verdict_after", "stack_before", "stack_after", "stack_sha256", "bytes_written",
     "bytes_read", "cpu_bound", "host_busy", "synchronised", "notes", "search", "rounds", "path",
 )  # fmt: skip
 
@@ -73,6 +73,7 @@ class Measurement:
     verdict_after: str | None = None
     stack_before: str | None = None
     stack_after: str | None = None
+    stack_sha256: str | None = None
     bytes_written: int | None = None
     bytes_read: int | None = None
     cpu_bound: bool | None = None
@@ -207,14 +208,19 @@ def median_of_all(values: t.Sequence[float | None]) -> float | None:
 
 def read_rows(database: DuckDBPyConnection, campaign: str) -> Rows:
     """Everything but the series from the views of :func:`tables.views.open_tables`."""
-    cells = database.execute(f"SELECT {', '.join(_COLUMNS)} FROM cells ORDER BY host, variant, cell, repeat, direction").fetchall()
     return Rows(
         campaign=campaign,
-        measurements=[Measurement(**dict(zip(_COLUMNS, row))) for row in cells],
+        measurements=read_measurements(database),
         drives=_drives(database),
         merged=_merged(database),
         settings=_settings(database),
     )
+
+
+def read_measurements(database: DuckDBPyConnection) -> list[Measurement]:
+    """The table ``cells``."""
+    cells = database.execute(f"SELECT {', '.join(_COLUMNS)} FROM cells ORDER BY host, variant, cell, repeat, direction").fetchall()
+    return [Measurement(**dict(zip(_COLUMNS, row))) for row in cells]
 
 
 def read_series(database: DuckDBPyConnection, most: int) -> tuple[list[Series], int]:

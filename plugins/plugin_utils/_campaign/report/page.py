@@ -136,7 +136,8 @@ def embedded(value: t.Any) -> str:
 def command_of(folder: str, a: Analysis) -> str:
     """How to make this report again."""
     more = f" -e report_baseline={shlex.quote(a.answer.baseline)}" if a.answer.baseline and a.answer.baseline != (a.variants or ("",))[0] else ""
-    return f"ansible-playbook cachefleet.storage.report -e report_campaign={shlex.quote(folder)}{more} -e '{{\"report_files\": true}}'"
+    files = shlex.quote('{"report_files": ["html", "markdown", "csv"]}')
+    return f"ansible-playbook cachefleet.storage.report -e report_campaign={shlex.quote(folder)}{more} -e {files}"
 
 
 def titles_of(a: Analysis) -> dict[str, str]:

@@ -51,20 +51,28 @@ def write_report(
     if fresh:
         ingest(campaign)
     found = analysed(campaign, options, now)
-    folder = campaign / REPORTS_FOLDER
-    with explained(folder, "making the folder of reports"):
-        folder.mkdir(exist_ok=True)
     makers: dict[str, t.Callable[[], str]] = {
         "html": lambda: page.render(found, str(campaign)),
         "markdown": lambda: twins.markdown(found),
         "csv": lambda: twins.csv_text(found),
     }
-    files = {}
-    for name in formats:
-        path = folder / FORMATS[name]
-        _write(path, makers[name]())
-        files[name] = str(path)
-    return Written(files, found.answer.sentences, len(found.problems))
+    files = write_files(campaign, {FORMATS[name]: makers[name] for name in formats})
+    return Written({name: files[FORMATS[name]] for name in formats}, found.answer.sentences, len(found.problems))
+
+
+def write_files(campaign: Path, makers: t.Mapping[str, t.Callable[[], str]]) -> dict[str, str]:
+    """Write texts into the folder of reports; their paths by name.
+
+    :raises ResultsError: if they cannot be written.
+    """
+    if not makers:
+        return {}
+    folder = campaign / REPORTS_FOLDER
+    with explained(folder, "making the folder of reports"):
+        folder.mkdir(exist_ok=True)
+    for name, make in makers.items():
+        _write(folder / name, make())
+    return {name: str(folder / name) for name in makers}
 
 
 def analysed(campaign: Path, options: analysis.Options, now: datetime.datetime | None = None) -> analysis.Analysis:

@@ -87,17 +87,14 @@ def campaign(hosts: int = 6, repeats: int = 4, seed: int = 7, *, loads: t.Sequen
                                     stack_before=variant,
                                     stack_after=variant,
                                     cpu_bound=direction == "read" and jobs == max(loads) and number == 0,
-                                )  # fmt: skip
+                                )
                             )
     if hosts > 2:
         rows.append(
             measurement(host_names(hosts)[2], "none", "randtrim-4k", direction=None, state="failed", reason=f"fio ended with {SCRIPT}", iops=None, path=None)
         )
     series = [_cliff(host_names(hosts)[0], chance), _swing(host_names(hosts)[-1], chance), _steady(host_names(hosts)[0], chance)]
-    bands = [
-        Band(variant, "randwrite-4k-1", "write", hosts, [float(second) for second in range(60)], [900.0 * SPEED[variant]] * 60, [1000.0 * SPEED[variant]] * 60, [1100.0 * SPEED[variant]] * 60)
-        for variant in VARIANTS
-    ]  # fmt: skip
+    bands = [_band(variant) for variant in VARIANTS]
     return Rows("2026-11-22 <i>night</i>", rows, drives, {}, settings), series, bands
 
 
@@ -114,3 +111,8 @@ def _swing(host: str, chance: random.Random) -> Series:
 def _steady(host: str, chance: random.Random) -> Series:
     iops: list[float | None] = [chance.gauss(5000, 60) for _second in range(180)]
     return Series(host, "writethrough", "randread-4k-1", 1, "read", iops, [4096 * (value or 0) for value in iops])
+
+
+def _band(variant: str) -> Band:
+    low, middle, high = ([rate * SPEED[variant]] * 60 for rate in (900.0, 1000.0, 1100.0))
+    return Band(variant, "randwrite-4k-1", "write", 6, [float(second) for second in range(60)], low, middle, high)

@@ -26,6 +26,15 @@ CUT = """() => [...document.querySelectorAll('h1, h2, h3, p, li, td, th, summary
   one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX !== 'visible').map(one => one.outerHTML.slice(0, 200))"""
 
 
+def wait_for(page, expression):
+    """Until it is true. The page's policy does not let Playwright poll in the page, which evaluates text there."""
+    for _try in range(1200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"never true: {expression}")
+
+
 def write(folder, hosts):
     rows, series, bands = report_rows.campaign(hosts, repeats=4 if hosts < 50 else 1)
     options = analysis.Options(prices=costs.read_prices([{"price": 1493, "capacity_tb": 4}]), currency="USD")
@@ -60,7 +69,7 @@ class Opened:
         for top in range(0, height + 900, 450):
             self.page.evaluate(f"window.scrollTo(0, {top})")
             self.page.wait_for_timeout(20)
-        self.page.wait_for_function("[...document.querySelectorAll('.chart')].every(one => one.dataset.drawn === 'yes')", timeout=120_000)
+        wait_for(self.page, "[...document.querySelectorAll('.chart')].every(one => one.dataset.drawn === 'yes')")
 
 
 @pytest.fixture
@@ -139,11 +148,11 @@ def test_filters_of_the_table_work(opened):
 def test_hosts_are_drawn_by_cell_and_by_name(opened):
     one = opened(200)
     one.page.locator("#strips").scroll_into_view_if_needed()
-    one.page.wait_for_function("document.getElementById('strips').dataset.drawn === 'yes'")
+    wait_for(one.page, "document.getElementById('strips').dataset.drawn === 'yes'")
     points = one.page.locator("#strips path.point")
     assert points.count() == 600
     one.page.fill("#strip-host", "node19")
-    one.page.wait_for_function("document.querySelectorAll('#strips path.point').length === 30")
+    wait_for(one.page, "document.querySelectorAll('#strips path.point').length === 30")
     one.page.fill("#strip-host", "")
     before = one.page.inner_text("#strips-title")
     one.page.select_option("#strip-cell", index=3)
@@ -154,16 +163,16 @@ def test_the_list_of_hosts_is_searched(opened):
     one = opened(200)
     one.page.locator("summary", has_text="All hosts").click()
     one.page.locator("#host-find").scroll_into_view_if_needed()
-    one.page.wait_for_function("document.querySelectorAll('#host-rows tr').length === 100")
+    wait_for(one.page, "document.querySelectorAll('#host-rows tr').length === 100")
     assert one.page.inner_text("#host-rows tr:first-child td:first-child") == "node003"
     one.page.fill("#host-find", "node19")
-    one.page.wait_for_function("document.querySelectorAll('#host-rows tr').length === 10")
+    wait_for(one.page, "document.querySelectorAll('#host-rows tr').length === 10")
 
 
 def test_another_cell_along_its_run_is_drawn(opened):
     one = opened()
     one.page.locator("#bands").scroll_into_view_if_needed()
-    one.page.wait_for_function("document.getElementById('bands').dataset.drawn === 'yes'")
+    wait_for(one.page, "document.getElementById('bands').dataset.drawn === 'yes'")
     assert "randwrite-4k-1 (write)" in one.page.inner_text("#bands-title")
 
 

@@ -38,9 +38,9 @@ def is_sha256(text: t.Any) -> bool:
     return isinstance(text, str) and bool(_SHA256.match(text))
 
 
-def file_sha256(path: Path) -> str:
+def file_sha256(path: Path | str) -> str:
     """The SHA-256 of a file in hexadecimal digits."""
-    with path.open("rb") as file:
+    with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -113,14 +113,14 @@ def file_problems(folder: Path, meta: t.Mapping[str, t.Any]) -> list[str]:
     if not isinstance(said, dict):
         return [f"its {META_FILE} names no files"]
     try:
-        there = {entry.name for entry in folder.iterdir()} - {META_FILE}
-        problems = [f"{plain(name, 80)} is missing" for name in sorted(set(said) - there)]
-        problems += [f"{plain(name, 80)} is there and its {META_FILE} does not know it" for name in sorted(there - set(said))]
-        for name in sorted(there & set(said)):
-            path = folder / name
-            if path.is_symlink() or not path.is_file():
+        with os.scandir(folder) as entries:
+            there = {entry.name: entry for entry in entries if entry.name != META_FILE}
+        problems = [f"{plain(name, 80)} is missing" for name in sorted(said.keys() - there.keys())]
+        problems += [f"{plain(name, 80)} is there and its {META_FILE} does not know it" for name in sorted(there.keys() - said.keys())]
+        for name in sorted(there.keys() & said.keys()):
+            if not there[name].is_file(follow_symlinks=False):
                 problems.append(f"{name} is not a plain file")
-            elif file_sha256(path) != said[name]:
+            elif file_sha256(there[name].path) != said[name]:
                 problems.append(f"the SHA-256 of {name} is not the one in its {META_FILE}")
     except OSError as error:
         return [f"its files cannot be read ({error.strerror})"]

@@ -115,7 +115,9 @@ def histograms_of(record: CellRecord, output: fio_output.Output | None) -> Histo
 def histogram_rows(key: Row, histograms: Histograms) -> t.Iterator[Row]:
     """One series for each direction, shortest latency first."""
     for direction, (kind, bins) in histograms.items():
-        values = sorted(bin_ns for bin_ns in bins if 0 <= bin_ns < _LARGEST)
+        values = sorted(bins)
+        if not (values[0] >= 0 and values[-1] < _LARGEST and 0 < max(bins.values()) < _LARGEST and min(bins.values()) > 0):
+            continue
         yield {**key, "direction": direction, "latency_kind": kind, "bin_ns": values, "count": [bins[value] for value in values]}
 
 

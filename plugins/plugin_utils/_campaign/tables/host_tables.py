@@ -10,9 +10,7 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import hashlib
-import json
 import os
 import typing as t
 import zlib
@@ -24,6 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign impor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import explained, read_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import MEASURED, META_FILE, PLAN_FILE, STACK_FILE, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.batch import Batch
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.cell_rows import (
     cell_rows,
     histogram_rows,
@@ -32,7 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
     optional_text,
     parsed,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, TABLES_SCHEMA, Table, literal, part_path
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, TABLES_SCHEMA, literal, part_path
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_rows import device_interval_rows, interval_rows, read_log
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.stack_rows import SIDES, Stacks, common_text, device_rows, drives_of
 
@@ -42,11 +41,11 @@ if t.TYPE_CHECKING:
 #: What the file of ``cells`` says of itself: from which files of results its host's tables were made.
 DIGEST_KEY = "cachefleet_digest"
 
+#: Likewise, which tables the host has rows in.
+TABLES_KEY = "cachefleet_tables"
+
 #: Bytes of one file, unpacked, that are read: nobody logs more in earnest.
 _LARGEST = 256 * MIB
-
-#: Values that are handed over to DuckDB at a time.
-_BATCH = 300_000
 
 _DRAFT = ".draft"
 
@@ -89,9 +88,6 @@ class HostWriter:
         self.root = root
         self.writer = writer
         self.database = duckdb.connect(config={"threads": 1, "memory_limit": "256MB"})
-        for table in TABLES:
-            columns = ", ".join(f"{column.name} {column.type}" for column in table.columns)
-            self.database.execute(f"CREATE TABLE {table.name} ({columns})")
 
     def close(self) -> None:
         self.database.close()
@@ -104,16 +100,20 @@ class HostWriter:
         """
         problems: list[str] = []
         records = store.load_host(host, {}, problems)
-        # Rows of a host that could not be written must not become those of the next one.
-        self._empty()
-        self._fill(host.name, records, problems)
+        batches = self._batches(host.name, records, problems)
         with explained(self.root, f"writing the tables of host {host.name}"):
-            for table in TABLES:
-                self._write_table(table, host.name, digest)
+            said = {DIGEST_KEY: digest, TABLES_KEY: " ".join(name for name, batch in batches.items() if batch)}
+            for name, batch in batches.items():
+                path = part_path(self.root, name, self.campaign, host.name, self.writer)
+                if batch:
+                    self._write_table(batch, path, said)
+                else:
+                    path.unlink(missing_ok=True)
         return Written(host.name, len(records), tuple(problems))
 
-    def _fill(self, host: str, records: t.Sequence[CellRecord], problems: list[str]) -> None:
-        batches = {table.name: _Batch(self.database, table) for table in TABLES}
+    def _batches(self, host: str, records: t.Sequence[CellRecord], problems: list[str]) -> dict[str, Batch]:
+        """The rows of each table; what was of another host is gone."""
+        batches = {table.name: Batch(self.database, table) for table in TABLES}
         stacks = Stacks()
         groups: dict[str, str | None] = {}
         for record in records:
@@ -124,56 +124,20 @@ class HostWriter:
             for name, found in rows.items():
                 batches[name].add(found)
         batches["layers"].add(stacks.rows({"campaign": self.campaign, "host": host}))
-        for batch in batches.values():
-            batch.flush()
+        return batches
 
-    def _write_table(self, table: Table, host: str, digest: str) -> None:
-        path = part_path(self.root, table.name, self.campaign, host, self.writer)
-        rows = self.database.execute(f"SELECT count(*) FROM {table.name}").fetchall()
-        if not rows[0][0]:
-            path.unlink(missing_ok=True)
-            return
+    def _write_table(self, batch: Batch, path: Path, said: t.Mapping[str, str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.stem}.{os.getpid()}{_DRAFT}")
         try:
-            options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{DIGEST_KEY}: {literal(digest)}}}"
-            self.database.execute(f"COPY {table.name} TO {literal(str(draft))} ({options})")
+            words = ", ".join(f"{key}: {literal(value)}" for key, value in said.items())
+            options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{words}}}"
+            batch.copy_to(draft, options)
             os.replace(draft, path)
         except duckdb.Error as error:
             raise OSError(0, plain(error, 200)) from None
         finally:
             draft.unlink(missing_ok=True)
-
-    def _empty(self) -> None:
-        for table in TABLES:
-            self.database.execute(f"TRUNCATE {table.name}")
-
-
-class _Batch:
-    """Rows on their way into one table of the database, as JSON of known structure: fast, and no value becomes part of SQL."""
-
-    def __init__(self, database: t.Any, table: Table) -> None:
-        self.database = database
-        self.table = table
-        self._rows: list[dict[str, t.Any]] = []
-        self._values = 0
-        keys = {column.name: ["VARCHAR"] if column.type == "VARCHAR[]" else column.type for column in table.key}
-        structure = json.dumps([{**keys, **{column.name: [column.type] for column in table.series}}])
-        columns = ", ".join([*(f"r.{column.name}" for column in table.key), *(f"unnest(r.{column.name})" for column in table.series)])
-        self._insert = f"INSERT INTO {table.name} SELECT {columns} FROM (SELECT unnest(from_json(?, {literal(structure)})) AS r)"
-
-    def add(self, rows: t.Iterable[dict[str, t.Any]]) -> None:
-        for row in rows:
-            self._rows.append(self.table.row(row))
-            self._values += len(row[self.table.series[0].name]) * len(self.table.series) if self.table.series else len(row)
-            if self._values > _BATCH:
-                self.flush()
-
-    def flush(self) -> None:
-        if self._rows:
-            self.database.execute(self._insert, [json.dumps(self._rows)])
-        self._rows = []
-        self._values = 0
 
 
 def _group(record: CellRecord, problems: list[str]) -> str | None:
@@ -244,8 +208,11 @@ def _logs(folder: Path, names: t.Iterable[str], what: str) -> list[dict[str, t.A
 def _unpacked(path: Path) -> str | None:
     """The text of a packed file that a host sent; ``None`` if it cannot be read or is larger than can be meant."""
     try:
-        with open(path, "rb") as packed, gzip.GzipFile(fileobj=packed) as file:
-            content = file.read(_LARGEST + 1)
-    except (OSError, EOFError, zlib.error):
+        with open(path, "rb") as packed:
+            content = packed.read(_LARGEST)
+        # Without the layers of the module gzip, which take longer than the work.
+        unpacking = zlib.decompressobj(wbits=31)
+        content = unpacking.decompress(content, _LARGEST + 1)
+    except (OSError, zlib.error):
         return None
-    return None if len(content) > _LARGEST else content.decode(errors="replace")
+    return content.decode(errors="replace") if unpacking.eof and len(content) <= _LARGEST else None

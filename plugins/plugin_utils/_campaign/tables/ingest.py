@@ -26,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign impor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import explained, read_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import CAMPAIGN_FILE, ResultsError, component, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.host_tables import DIGEST_KEY, HostWriter, Written, host_digest
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.host_tables import DIGEST_KEY, TABLES_KEY, HostWriter, Written, host_digest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, TABLES_FOLDER, part_path
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import quoted_glob
 
@@ -35,18 +35,22 @@ _HOSTS_PER_WORKER = 8
 
 _MOST_WORKERS = 16
 
+_DIGEST = DIGEST_KEY.encode()
+_TABLES = TABLES_KEY.encode()
+
 
 @dataclass(frozen=True)
 class Ingested:
     """What was written.
 
-    :param folder: the folder of tables.
+    :param campaign: its name, as the tables have it; ``folder``: the folder of tables.
     :param written: hosts whose tables were written; ``unchanged``: those whose tables were right already.
     :param removed: hosts whose tables were taken away, because the campaign has them no more.
     :param cells: measurements of the hosts that were written.
     :param problems: what was left out, and why, as sentences.
     """
 
+    campaign: str
     folder: Path
     written: tuple[str, ...]
     unchanged: tuple[str, ...]
@@ -89,6 +93,7 @@ def ingest(campaign: Path, tables: Path | None = None, *, everything: bool = Fal
     written = [] if dry_run else _write(campaign, name, root, writer, [(host, digests[host]) for host in due], workers)
     removed = sorted({path.parent.name.partition("=")[2] for path in gone} - set(digests))
     return Ingested(
+        campaign=name,
         folder=root,
         written=tuple(due),
         unchanged=tuple(host for host in digests if host not in set(due)),
@@ -123,17 +128,25 @@ def identity_of(campaign: Path) -> tuple[str, str]:
 
 def _digests(root: Path, campaign: str, writer: str) -> dict[str, str]:
     """From which files of results the tables of each host were made."""
-    parts = list(root.glob(f"cells/campaign={campaign}/host=*/part-{writer}.parquet"))
-    if not parts:
+    there = {path.parts[-4:-1] for path in root.glob(f"*/campaign={campaign}/host=*/part-{writer}.parquet")}
+    pattern = f"cells/campaign={campaign}/host=*/part-{writer}.parquet"
+    if not any(table == "cells" for table, _campaign, _host in there):
         return {}
-    pattern = quoted_glob(root) + f"/cells/campaign={campaign}/host=*/part-{writer}.parquet"
     try:
         with duckdb.connect(config={"threads": 1}) as database:
-            rows = database.execute("SELECT file_name, key, value FROM parquet_kv_metadata(?)", [pattern]).fetchall()
+            rows = database.execute("SELECT file_name, key, value FROM parquet_kv_metadata(?)", [f"{quoted_glob(root)}/{pattern}"]).fetchall()
     except duckdb.Error:
         # One of them is damaged: which one does not matter, for all can be written again.
         return {}
-    return {Path(name).parent.name.partition("=")[2]: value.decode(errors="replace") for name, key, value in rows if key == DIGEST_KEY.encode()}
+    said: dict[str, dict[bytes, str]] = {}
+    for name, key, value in rows:
+        said.setdefault(Path(name).parent.name.partition("=")[2], {})[key] = value.decode(errors="replace")
+    return {host: words[_DIGEST] for host, words in said.items() if _DIGEST in words and _has_all(words, f"campaign={campaign}", f"host={host}", there)}
+
+
+def _has_all(words: t.Mapping[bytes, str], campaign: str, host: str, there: t.Container[tuple[str, ...]]) -> bool:
+    """Whether every table of a host is where it was written."""
+    return all((table, campaign, host) in there for table in words.get(_TABLES, "cells").split())
 
 
 def _gone(root: Path, campaign: str, writer: str, hosts: set[str], *, alone: bool) -> list[Path]:

@@ -20,33 +20,30 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_PARTS = "campaign=*/host=*/part-*.parquet"
 
-
-def open_tables(campaign: Path | str, *, threads: int | None = None) -> DuckDBPyConnection:
+def open_tables(folder: Path | str, *, campaign: str = "", threads: int | None = None) -> DuckDBPyConnection:
     """A connection to a database in memory with a view for each table, and ``stacks``.
 
-    :param campaign: the folder of a campaign, a folder of tables, or a pattern for several of either (``results/*``).
+    :param folder: of a campaign or of tables, or a pattern for several of either (``results/*``).
+    :param campaign: only this one of a folder that several share.
     :raises ResultsError: if there are no tables.
     :raises LibraryMissing: without duckdb.
     """
-    pattern = _tables_pattern(campaign)
+    pattern = _tables_pattern(folder)
     # Nothing is fetched from anywhere: what DuckDB needs here is in its package.
     config: dict[str, t.Any] = {"autoinstall_known_extensions": False, **({"threads": threads} if threads else {})}
     database = duckdb.connect(config=config)
     # Many small files: their footers are read once.
     database.execute("SET parquet_metadata_cache = true")
     for table in TABLES:
-        files = f"{pattern}/{table.name}/{_PARTS}"
+        files = f"{pattern}/{table.name}/campaign={quoted_glob(campaign) or '*'}/host=*/part-*.parquet"
         there = database.execute("SELECT 1 FROM glob(?) LIMIT 1", [files]).fetchall()
         if there:
             columns = ", ".join(column.name for column in table.columns)
             database.execute(f"CREATE VIEW {table.name} AS SELECT {columns} FROM read_parquet({literal(files)}, hive_partitioning = false)")
         elif table.name == "cells":
             database.close()
-            raise ResultsError(
-                f"There are no tables in {campaign}: make them with 'ansible-playbook cachefleet.storage.results -e results_campaign={campaign}'."
-            )
+            raise ResultsError(f"There are no tables in {folder}: make them with 'ansible-playbook cachefleet.storage.results -e results_campaign=FOLDER'.")
         else:
             nothing = ", ".join(f"NULL::{column.type} AS {column.name}" for column in table.columns)
             database.execute(f"CREATE VIEW {table.name} AS SELECT {nothing} WHERE false")
@@ -54,16 +51,16 @@ def open_tables(campaign: Path | str, *, threads: int | None = None) -> DuckDBPy
     return database
 
 
-def _tables_pattern(campaign: Path | str) -> str:
+def _tables_pattern(folder: Path | str) -> str:
     """The folder of tables, as DuckDB takes it in ``glob``."""
-    path = Path(campaign)
+    path = Path(folder)
     if not path.exists():
         text = str(path)
         return text if text.rstrip("/").endswith(f"/{TABLES_FOLDER}") else f"{text.rstrip('/')}/{TABLES_FOLDER}"
     return quoted_glob(path if (path / "cells").is_dir() and not (path / TABLES_FOLDER).is_dir() else path / TABLES_FOLDER)
 
 
-def quoted_glob(path: Path) -> str:
+def quoted_glob(path: Path | str) -> str:
     """A path in which nothing stands for anything else."""
     return re.sub(r"([*?[])", r"[\1]", str(path))
 

@@ -1,0 +1,109 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tables, checks, merges and exports of campaigns; on the controller only."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.modules.results import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export.files import export
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import explained
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.integrity import Trouble, check
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.merge import merge
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import Ingested, ingest
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+
+_SUFFIXES = {"ndjson": "ndjson", "openmetrics": "prom", "influx": "lp"}
+
+#: Cells that a message names; all of them are in the result.
+_NAMED = 5
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.results``."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+        verbs = {"rebuild": self._rebuild, "check": self._check, "merge": self._merge, "export": self._export}
+        path = Path(options["path"]).absolute()
+        tables = Path(options["tables"]).absolute() if options["tables"] else None
+        try:
+            return {"path": str(path), **verbs[options["do"]](path, tables, options)}
+        except StorageError as error:
+            return {"failed": True, "changed": False, **error.as_result()}
+
+    def _rebuild(self, path: Path, tables: Path | None, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        return _told(ingest(path, tables, everything=options["everything"], dry_run=bool(self._task.check_mode)))
+
+    def _check(self, path: Path, tables: Path | None, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        found = check(path, tables)
+        result: dict[str, t.Any] = {
+            "changed": False,
+            "states": dict(found.states),
+            "damaged": [vars(trouble) for trouble in found.damaged],
+            "missing": [vars(trouble) for trouble in found.missing],
+            "stale": list(found.stale),
+            "doubled": list(found.doubled),
+            "problems": list(found.left_out),
+        }
+        said = [_sentence("damaged", found.damaged)] if found.damaged else []
+        if found.missing and not options["allow_missing"]:
+            said.append(_sentence("missing", found.missing))
+        if said:
+            hint = "" if found.damaged else " Measure them, or set allow_missing: true."
+            result.update(failed=True, msg=f"{path}: {' '.join(said)}{hint}")
+        return result
+
+    def _merge(self, path: Path, _tables: Path | None, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        sources = [Path(source).absolute() for source in options["sources"]]
+        found = merge(sources, path, keep_conflicts=options["conflicts"] == "keep", dry_run=bool(self._task.check_mode))
+        for name in found.damaged:
+            self._display.warning(f"{name} is damaged and was not merged.")
+        names = {name: list(getattr(found, name)) for name in ("copied", "replaced", "conflicts", "damaged")}
+        return {"changed": found.changed, "kept": found.kept, **names}
+
+    def _export(self, path: Path, tables: Path | None, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        dry_run = bool(self._task.check_mode)
+        written = ingest(path, tables, dry_run=dry_run)
+        file = Path(options["file"]).absolute() if options["file"] else path / "reports" / f"results.{_SUFFIXES[options['format']]}"
+        if dry_run:
+            return {**_told(written), "changed": True, "file": str(file), "lines": 0}
+        if not options["file"]:
+            with explained(file.parent, "making the folder of reports"):
+                file.parent.mkdir(exist_ok=True)
+        # Of a folder of tables that several campaigns share, only this one.
+        database = open_tables(written.folder, campaign=written.campaign)
+        try:
+            changed, lines = export(database, options["format"], file, options["export_tables"])
+        finally:
+            database.close()
+        return {**_told(written), "changed": changed or written.changed, "file": str(file), "lines": lines}
+
+
+def _told(found: Ingested) -> dict[str, t.Any]:
+    return {
+        "changed": found.changed,
+        "tables": str(found.folder),
+        "written": list(found.written),
+        "unchanged": len(found.unchanged),
+        "removed": list(found.removed),
+        "problems": list(found.problems),
+    }
+
+
+def _sentence(what: str, troubles: t.Sequence[Trouble]) -> str:
+    named = "; ".join(f"{trouble.cell}: {trouble.problem}" for trouble in troubles[:_NAMED])
+    more = f"; and {len(troubles) - _NAMED} more" if len(troubles) > _NAMED else ""
+    return f"{len(troubles)} {'cell is' if len(troubles) == 1 else 'cells are'} {what} ({named}{more})."

@@ -1,0 +1,123 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Rows on their way into one file of Parquet.
+
+Text goes to DuckDB as JSON of known structure, series of numbers go as arrays: both many times faster than row by row. No value becomes
+part of SQL.
+"""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import Column, Table, literal
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+    from duckdb import DuckDBPyConnection
+
+#: Values that are in memory as objects of Python; what is more waits in a table of the database.
+_MOST = 500_000
+
+#: Types of columns that numpy has.
+_ARRAYS = {"DOUBLE": "float64", "BIGINT": "int64", "INTEGER": "int64"}
+
+
+class Batch:
+    """The rows of one table of one host."""
+
+    def __init__(self, database: DuckDBPyConnection, table: Table) -> None:
+        self.database = database
+        self.table = table
+        self._rows: list[dict[str, t.Any]] = []
+        self._values = 0
+        self._waiting = False
+        #: Whether what follows a key is numbers alone.
+        self._numeric = bool(table.series) and all(column.type in _ARRAYS for column in table.series)
+        self._select = _select_arrays(table) if self._numeric else _select_json(table)
+
+    def __bool__(self) -> bool:
+        return bool(self._rows) or self._waiting
+
+    def add(self, rows: t.Iterable[dict[str, t.Any]]) -> None:
+        """:param rows: of a table with series, one for each series, with lists of one length in the columns of the series."""
+        for row in rows:
+            if self.table.series and not row[self.table.series[0].name]:
+                continue
+            self._rows.append(self.table.row(row))
+            self._values += len(row[self.table.series[0].name]) * len(self.table.series) if self.table.series else len(row)
+            if self._values > _MOST:
+                self._wait()
+
+    def copy_to(self, path: Path, options: str) -> None:
+        """Write all rows, in the order in which they were added.
+
+        :param options: of COPY.
+        :raises duckdb.Error: if the file cannot be written.
+        """
+        if self._waiting:
+            self._wait()
+            self.database.execute(f"COPY {self.table.name} TO {literal(str(path))} ({options})")
+        else:
+            self._execute(f"COPY ({self._select}) TO {literal(str(path))} ({options})")
+
+    def _wait(self) -> None:
+        if not self._waiting:
+            columns = ", ".join(f"{column.name} {column.type}" for column in self.table.columns)
+            self.database.execute(f"CREATE OR REPLACE TABLE {self.table.name} ({columns})")
+        self._waiting = True
+        if self._rows:
+            self._execute(f"INSERT INTO {self.table.name} {self._select}")
+        self._rows = []
+        self._values = 0
+
+    def _execute(self, statement: str) -> None:
+        if not self._numeric:
+            self.database.execute(statement, [json.dumps(self._rows)])
+            return
+        first = self.table.series[0].name
+        keys = [{**{column.name: row[column.name] for column in self.table.key}, "place": place} for place, row in enumerate(self._rows)]
+        arrays = {"place": np.repeat(np.arange(len(keys)), [len(row[first]) for row in self._rows])}
+        for column in self.table.series:
+            # None becomes not-a-number here, and NULL in the table.
+            arrays[column.name] = np.array([value for row in self._rows for value in row[column.name]], _ARRAYS[column.type])
+        self.database.register("series", arrays)
+        try:
+            self.database.execute(statement, [json.dumps(keys)])
+        finally:
+            self.database.unregister("series")
+
+
+def _select_json(table: Table) -> str:
+    structure = {**_structure(table.key), **{column.name: [column.type] for column in table.series}}
+    series = [f"unnest(r.{column.name}) AS {column.name}" for column in table.series]
+    return f"SELECT {', '.join([*_keys(table), *series])} FROM (SELECT unnest(from_json(?, {literal(json.dumps([structure]))})) AS r)"
+
+
+def _select_arrays(table: Table) -> str:
+    structure = {**_structure(table.key), "place": "BIGINT"}
+    rows = f"(SELECT unnest(from_json(?, {literal(json.dumps([structure]))})) AS r)"
+    return f"SELECT {', '.join([*_keys(table), *map(_array, table.series)])} FROM series AS a JOIN {rows} ON a.place = r.place"
+
+
+def _structure(columns: t.Iterable[Column]) -> dict[str, t.Any]:
+    return {column.name: ["VARCHAR"] if column.type == "VARCHAR[]" else column.type for column in columns}
+
+
+def _keys(table: Table) -> list[str]:
+    return [f"r.{column.name} AS {column.name}" for column in table.key]
+
+
+def _array(column: Column) -> str:
+    value = f"a.{column.name}"
+    if _ARRAYS[column.type] == "float64":
+        value = f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END"
+    return f"({value})::{column.type} AS {column.name}"

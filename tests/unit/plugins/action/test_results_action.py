@@ -1,0 +1,85 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The verb ``results`` on the controller."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import types
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.action import results as results_action
+from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
+
+CELL = "host0000/writethrough/randread-4k-qd1/1"
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    return write_campaign(tmp_path / "synthetic", 1, cells=2, seconds=2)
+
+
+@pytest.fixture
+def run():
+    def ran(path, *, check_mode=False, **args):
+        action = object.__new__(results_action.ActionModule)
+        task = types.SimpleNamespace(args={"path": str(path), **args}, check_mode=check_mode, async_val=0, diff=False)
+        display = types.SimpleNamespace(display=warnings.append, warning=warnings.append)
+        connection = types.SimpleNamespace(become=None, _shell=types.SimpleNamespace(tmpdir=None))
+        vars(action).update(_display=display, _task=task, _connection=connection, _play_context=None, _loader=None, _templar=None, _cleanup_remote_tmp=False)
+        return action.run(task_vars={})
+
+    warnings = ran.warnings = []
+    return ran
+
+
+def test_rebuild(campaign, run):
+    would = run(campaign, check_mode=True)
+    assert (would["changed"], would["written"], (campaign / "tables").exists()) == (True, ["host0000"], False)
+    assert run(campaign)["changed"] is True
+    again = run(campaign)
+    assert (again["changed"], again["written"], again["unchanged"], again["problems"]) == (False, [], 1, [])
+    assert run(campaign, everything=True)["written"] == ["host0000"]
+
+
+def test_check_fails_with_the_names_of_what_is_damaged_or_missing(campaign, run):
+    assert run(campaign, do="check")["states"] == {"ok": 2}
+    shutil.rmtree(campaign / CELL)
+    missing = run(campaign, do="check")
+    assert missing["failed"] and f"1 cell is missing ({CELL}: no result came from this host)" in missing["msg"] and "allow_missing: true" in missing["msg"]
+    assert "failed" not in run(campaign, do="check", allow_missing=True)
+    (campaign / "host0000/writeback/randread-4k-qd1/1/job.fio").write_text("other")
+    damaged = run(campaign, do="check", allow_missing=True)
+    assert damaged["failed"] and "1 cell is damaged (host0000/writeback/randread-4k-qd1/1: the SHA-256 of job.fio" in damaged["msg"]
+    assert json.loads(json.dumps(damaged))["damaged"][0]["cell"] == "host0000/writeback/randread-4k-qd1/1"
+
+
+def test_merge(campaign, run, tmp_path):
+    other = write_campaign(tmp_path / "other", [1], cells=2, seconds=2)
+    (other / "host0001/writeback/randread-4k-qd1/1/job.fio").write_text("damaged")
+    found = run(tmp_path / "both", do="merge", sources=[str(campaign), str(other)])
+    assert (found["changed"], len(found["copied"]), found["conflicts"]) == (True, 3, [])
+    assert len(run.warnings) == 1 and "is damaged and was not merged" in run.warnings[0]
+    refused = run(tmp_path / "both", do="merge")
+    assert refused["failed"] and "There is nothing to merge" in refused["msg"]
+
+
+@pytest.mark.parametrize(("kind", "name"), [("ndjson", "results.ndjson"), ("openmetrics", "results.prom"), ("influx", "results.lp")])
+def test_export_brings_the_tables_up_to_date_first(campaign, run, kind, name):
+    would = run(campaign, check_mode=True, do="export", format=kind)
+    assert would["changed"] and not (campaign / "reports").exists()
+    found = run(campaign, do="export", format=kind)
+    assert found["file"] == str(campaign / "reports" / name)
+    assert found["lines"] == len((campaign / "reports" / name).read_text().splitlines()) > 1
+    assert run(campaign, do="export", format=kind)["changed"] is False
+
+
+def test_bad_input_is_one_sentence(run, tmp_path):
+    assert "that folder does not exist" in run(tmp_path / "nothing")["msg"]
+    found = run(tmp_path / "nothing", do="check")
+    assert found["failed"] and "that folder does not exist" in found["msg"]

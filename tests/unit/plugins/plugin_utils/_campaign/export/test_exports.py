@@ -1,0 +1,126 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A campaign as a file for other systems."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export import influx
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export.files import export
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
+
+_SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\.)*",?)+)\} (\S+)')
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """48 cells and two repeats of the first of them; one cell failed."""
+    made = write_campaign(tmp_path_factory.mktemp("results") / "synthetic", 1, cells=50, seconds=3)
+    place = made / "host0000/writeback/write-1m-qd16/1"
+    meta = json.loads((place / "meta.json").read_text())
+    (place / "meta.json").write_text(json.dumps({**meta, "state": "failed", "summary": None, "reason": 'no "device"\\'}))
+    ingest(made, workers=1)
+    return made
+
+
+@pytest.fixture
+def database(folder):
+    opened = open_tables(folder)
+    yield opened
+    opened.close()
+
+
+def test_ndjson_has_every_row_and_no_null(database, tmp_path):
+    changed, lines = export(database, "ndjson", tmp_path / "out", ["cells", "intervals", "stacks"])
+    rows = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert changed and len(rows) == lines
+    counts = {table: database.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0] for table in ("cells", "intervals", "stacks")}
+    assert {table: sum(row["table"] == table for row in rows) for table in counts} == counts
+    assert all(value is not None for row in rows for value in row.values())
+    (failed,) = [row for row in rows if row.get("state") == "failed"]
+    assert failed["reason"] == 'no "device"\\' and "iops" not in failed and "direction" not in failed
+
+
+def test_an_export_that_is_the_same_is_no_change(database, tmp_path):
+    assert export(database, "openmetrics", tmp_path / "out")[0] is True
+    before = (tmp_path / "out").stat()
+    assert export(database, "openmetrics", tmp_path / "out")[0] is False
+    assert (tmp_path / "out").stat().st_mtime_ns == before.st_mtime_ns
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert before.st_mode & 0o777 == 0o644
+
+
+def test_openmetrics(database, folder, tmp_path):
+    export(database, "openmetrics", tmp_path / "out")
+    text = (tmp_path / "out").read_text()
+    assert text.endswith("# EOF\n") and text.count("# EOF") == 1
+    families, samples, name = [], {}, ""
+    for line in text.splitlines()[:-1]:
+        if line.startswith("# TYPE"):
+            name = line.split()[2]
+            assert name not in families
+            families.append(name)
+        elif line.startswith("# UNIT"):
+            assert name.endswith("_" + line.split()[3])
+        elif not line.startswith("#"):
+            match = _SAMPLE.fullmatch(line)
+            assert match and match[1] == name, line
+            assert (match[1], match[2]) not in samples
+            samples[match[1], match[2]] = float(match[3])
+    labels = 'campaign="synthetic",host="host0000",variant="writethrough",cell="randread-4k-qd1",direction="read"'
+    repeats = [json.loads((folder / "host0000/writethrough/randread-4k-qd1" / repeat / "meta.json").read_text())["summary"]["read"] for repeat in "12"]
+    assert samples["cachefleet_fio_iops", labels] == pytest.approx(sum(one["iops"] for one in repeats) / 2)
+    p50 = sum(one["clat"]["percentiles_ns"]["50"] for one in repeats) / 2 / 1e9
+    assert samples["cachefleet_fio_latency_seconds", labels + ',quantile="0.5"'] == pytest.approx(p50)
+    states = {key: value for key, value in samples.items() if key[0] == "cachefleet_campaign_cells"}
+    assert sum(states.values()) == 50
+    assert states["cachefleet_campaign_cells", 'campaign="synthetic",host="host0000",variant="writeback",state="failed"'] == 1
+    assert not re.search(r"S000000sd|/dev/", text)
+
+
+def test_influx(database, folder, tmp_path):
+    export(database, "influx", tmp_path / "out")
+    lines = (tmp_path / "out").read_text().splitlines()
+    pattern = re.compile(r"fio_(cell|interval)((?:,[a-z]+=[^, ]+){6}) ([a-z0-9_]+=[0-9.e+-]+i?(?:,[a-z0-9_]+=[0-9.e+-]+i?)*) ([0-9]{19})")
+    assert all(pattern.fullmatch(line) for line in lines)
+    meta = json.loads((folder / "host0000/writethrough/randread-4k-qd1/1/meta.json").read_text())
+    tags = "campaign=synthetic,host=host0000,variant=writethrough,cell=randread-4k-qd1,repeat=1,direction=read"
+    points = [pattern.fullmatch(line) for line in lines if line.startswith(f"fio_interval,{tags} ")]
+    # The clock of the host is 4 ms ahead of that of the controller.
+    assert [int(point[4]) for point in points] == [round((meta["io_start"] - 0.004 + second) * 1000) * 10**6 for second in (1, 2, 3)]
+    (cell,) = [line for line in lines if line.startswith(f"fio_cell,{tags} ")]
+    assert f" iops={meta['summary']['read']['iops']!r}," in cell
+
+
+def test_tags_of_influx_are_escaped():
+    row = ("a b", "h,1", "v=2", "c\\", 1, "read", 1.5, 10.0, None, None, None, None, None, None)
+    assert list(influx._point("fio_cell", row, influx._CELL_FIELDS)) == [
+        "fio_cell,campaign=a\\ b,host=h\\,1,variant=v\\=2,cell=c/,repeat=1,direction=read iops=10.0 1500000000\n"
+    ]
+
+
+def test_what_cannot_be_exported(database, tmp_path):
+    with pytest.raises(BadInput, match="'xls' is not a format of an export"):
+        export(database, "xls", tmp_path / "out")
+    with pytest.raises(BadInput, match="'rows' is not a table"):
+        export(database, "ndjson", tmp_path / "out", ["rows"])
+    with pytest.raises(ResultsError, match=r"cannot be written \(No such file or directory\)"):
+        export(database, "ndjson", tmp_path / "nowhere" / "out")
+
+
+def test_the_hash_of_a_campaign_that_was_exported_is_still_right(folder):
+    meta = json.loads((folder / "host0000/writethrough/randread-4k-qd1/1/meta.json").read_text())
+    place = folder / "host0000/writethrough/randread-4k-qd1/1"
+    assert all(hashlib.sha256((place / name).read_bytes()).hexdigest() == said for name, said in meta["files"].items())

@@ -1,0 +1,371 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tables of campaigns: what is in them, that another engine reads the same, and what is written when."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import shutil
+
+import polars
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
+
+LAST = "host0001/writeback/randread-64k-qd1/1"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Two hosts, 12 cells each, of 5 s, with tables."""
+    folder = write_campaign(tmp_path_factory.mktemp("results") / "synthetic", 2, cells=20, seconds=5)
+    ingest(folder, workers=1)
+    return folder
+
+
+@pytest.fixture
+def campaign(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "synthetic")
+
+
+@pytest.fixture
+def ask():
+    opened = []
+
+    def asked(folder, query, *values, **options):
+        opened.append(open_tables(folder, **options))
+        return opened[-1].execute(query, list(values)).fetchall()
+
+    yield asked
+    for database in opened:
+        database.close()
+
+
+def change(folder, **meta):
+    """A host says something else of a cell."""
+    path = folder / "meta.json"
+    said = {**json.loads(path.read_text()), **meta}
+    said["files"] = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir() if file != path}
+    path.write_text(json.dumps(said))
+
+
+def cell_of(tmp_path, text, logs=None, **meta):
+    """A campaign of one cell with this output of fio, ingested."""
+    folder = write_campaign(tmp_path / "one", 1, cells=1, seconds=3)
+    place = folder / "host0000/writethrough/randread-4k-qd1/1"
+    (place / "fio.json.gz").write_bytes(gzip.compress(text.encode()))
+    for name, content in (logs or {}).items():
+        (place / name).write_bytes(gzip.compress(content.encode()))
+    change(place, summary=fio_output.summarize(fio_output.parse(text)), **meta)
+    ingest(folder, workers=1)
+    return folder
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is in them
+
+
+def test_cells_say_what_meta_json_says(made, ask):
+    meta = json.loads((made / LAST / "meta.json").read_text())
+    columns = "iops, bw_bytes, total_ios, p50_ns, p99_ns, lat_n, rw, bs_bytes, iodepth, model, verdict_before, path"
+    said = ask(made, f"SELECT {columns} FROM cells WHERE path = ?", LAST)
+    read, clat = meta["summary"]["read"], meta["summary"]["read"]["clat"]
+    percentiles = clat["percentiles_ns"]
+    numbers = (read["iops"], read["bw_bytes"], read["total_ios"], percentiles["50"], percentiles["99"], clat["n"])
+    assert said == [(*numbers, "randread", 65536, 1, "SAMSUNG MZ7LH960", "durable", LAST)]
+
+
+def test_syncs_have_a_row_of_their_own(made, ask):
+    rows = ask(
+        made, "SELECT direction, latency_kind, iops FROM cells WHERE host = 'host0000' AND variant = 'writeback' AND fdatasync = 1 AND bs = '4k' ORDER BY 1"
+    )
+    assert [row[:2] for row in rows] == [("sync", "sync"), ("write", "clat")]
+    assert rows[0][2] == pytest.approx(rows[1][2])
+
+
+def test_a_percentile_with_too_few_samples_is_null(tmp_path, ask):
+    job = {"jobname": "x", "groupid": 0, "error": 0, "elapsed": 4, "job options": {}}
+    bins = {"1000": 150, "2000": 5}
+    read = {"io_bytes": 155 * 4096, "bw_bytes": 4096, "iops": 51.7, "runtime": 3000, "total_ios": 155}
+    clat = {"min": 900, "max": 2000, "mean": 1000.0, "stddev": 1.0, "N": 155, "percentile": {"50.000000": 1000, "99.000000": 2000}, "bins": bins}
+    report = {"fio version": "fio-3.33", "jobs": [{**job, "read": {**read, "clat_ns": clat, "lat_ns": {"N": 155}}}]}
+    assert ask(cell_of(tmp_path, json.dumps(report)), "SELECT p50_ns, p90_ns, p99_ns FROM cells") == [(1000, 1000, None)]
+
+
+def test_every_second_is_there_and_a_second_without_a_row_is_0(tmp_path, ask):
+    folder = write_campaign(tmp_path / "one", 1, cells=1, seconds=8)
+    place = folder / "host0000/writethrough/randread-4k-qd1/1"
+    start = json.loads((place / "meta.json").read_text())["io_start"]
+    for what, values in {"iops": (100, 200, 300), "bw": (400, 800, 1200), "lat": (5000, 6000, 7000)}.items():
+        rows = [f"{int((start + second + 1) * 1000) + 3}, {value}, 0, 0, 0" for second, value in zip((0, 1, 4), values)]
+        (place / f"series_{what}.1.log.gz").write_bytes(gzip.compress(("\n".join(rows) + "\n").encode()))
+    change(place)
+    ingest(folder, workers=1)
+    found = ask(folder, "SELECT second, iops, bw_bytes, lat_ns FROM intervals ORDER BY second")
+    # The last two seconds may be missing because fio does not log an end: it ended after 8 s, so one of three is a stall.
+    assert found == [
+        (0, 100.0, 400 * 1024.0, 5000.0),
+        (1, 200.0, 800 * 1024.0, 6000.0),
+        (2, 0.0, 0.0, None),
+        (3, 0.0, 0.0, None),
+        (4, 300.0, 1200 * 1024.0, 7000.0),
+        (5, 0.0, 0.0, None),
+        (6, 0.0, 0.0, None),
+    ]
+
+
+def test_threads_are_added_and_their_latencies_weighted(tmp_path, ask):
+    folder = write_campaign(tmp_path / "one", 1, cells=1, seconds=2)
+    place = folder / "host0000/writethrough/randread-4k-qd1/1"
+    end = int((json.loads((place / "meta.json").read_text())["io_start"] + 1) * 1000)
+    for name, value in {"iops.1": 300, "iops.2": 100, "lat.1": 1000, "lat.2": 2000, "bw.1": 4, "bw.2": 4}.items():
+        (place / f"series_{name}.log.gz").write_bytes(gzip.compress(f"{end}, {value}, 0, 0, 0\n".encode()))
+    change(place)
+    ingest(folder, workers=1)
+    assert ask(folder, "SELECT second, iops, bw_bytes, lat_ns FROM intervals") == [(0, 400.0, 8192.0, 1250.0)]
+
+
+def test_a_cell_without_numbers_has_one_row_without_direction(campaign, ask):
+    shutil.rmtree(campaign / LAST)
+    change(campaign / "host0001/writeback/randread-4k-qd1/1", state="failed", reason="no device", summary=None)
+    (campaign / "host0001/writeback/randread-4k-qd16/1/job.fio").write_text("something else")
+    ingest(campaign, workers=1)
+    query = "SELECT cell, state, direction, iops, p50_ns, rw, bw_bytes FROM cells WHERE state <> 'ok' ORDER BY cell"
+    assert ask(campaign, query) == [
+        ("randread-4k-qd1", "failed", None, None, None, "randread", None),
+        ("randread-4k-qd16", "failed", None, None, None, None, None),
+        ("randread-64k-qd1", "missing", None, None, None, None, None),
+    ]
+
+
+def test_results_of_old_versions_are_read_and_what_they_do_not_say_is_null(campaign, ask):
+    place = campaign / LAST
+    meta = json.loads((place / "meta.json").read_text())
+    for name in ("device_series.log.gz", *(f"series_{what}.1.log.gz" for what in ("bw", "iops", "lat", "clat", "slat"))):
+        (place / name).unlink()
+    new = {"measurement_sha256", "stack_sha256", "order_sha256", "synchronised", "asked_start", "clock", "io_start", "io_end", "bytes_written", "bytes_read"}
+    for name in new | {"cpu", "drives", "notes", "replaces", "step", "segment"}:
+        del meta[name]
+    (place / "meta.json").write_text(json.dumps(meta))
+    change(place)
+    ingest(campaign, workers=1)
+    columns = "state, iops IS NULL, io_start, cpu_usr, cpu_bound, synchronised, clock_offset, bytes_written, notes, host_group, search"
+    assert ask(campaign, f"SELECT {columns} FROM cells WHERE path = ?", LAST) == [("ok", False, *[None] * 9)]
+    devices = (
+        "SELECT device, model, temperature_c FROM devices WHERE host = 'host0001' AND cell = 'randread-64k-qd1' AND variant = 'writeback' AND side = 'after'"
+    )
+    assert ask(campaign, devices) == [("sda", "SAMSUNG MZ7LH960", None), ("sdb", "SAMSUNG MZ7LH960", None)]
+
+
+def test_stacks_are_shown_at_every_measurement_and_kept_once(made, ask):
+    assert ask(made, "SELECT count(DISTINCT stack) FROM layers") == [(4,)]
+    where = "host = 'host0001' AND cell = 'randread-64k-qd1' AND side = 'after' AND variant = 'writeback' AND key = 'policy'"
+    assert ask(made, f"SELECT level, device, kind, layer, key, value FROM stacks WHERE {where}") == [(0, "dm-0", "lvm", "block_cache", "policy", "writeback")]
+    assert ask(made, "SELECT count(*) FROM (SELECT DISTINCT host, variant, cell, repeat, side FROM stacks)") == [(80,)]
+
+
+def test_what_a_host_says_is_data(campaign, ask):
+    odd = "x'); DROP TABLE cells; --\x1b[31m\n<script>\ud800"
+    place = campaign / LAST
+    meta = json.loads((place / "meta.json").read_text())
+    change(
+        place, notes=[odd], kernel=odd, target={**meta["target"], "model": odd, "size": 10**30}, cpu={"fio_usr": "much", "cpu_bound": 3}, bytes_written=2**70
+    )
+    ingest(campaign, workers=1)
+    ((notes, kernel, model, *nothing),) = ask(campaign, "SELECT notes, kernel, model, cpu_usr, cpu_bound, bytes_written FROM cells WHERE path = ?", LAST)
+    assert notes == [kernel] and kernel == model == "x'); DROP TABLE cells; -- <script>"
+    assert nothing == [None, None, None]
+
+
+def test_a_campaign_in_a_folder_with_an_odd_name(made, tmp_path, ask):
+    folder = shutil.copytree(made, tmp_path / "it's [all] *?" / "synthetic")
+    assert len(ingest(folder, workers=1).unchanged) == 2
+    ingest(folder, workers=1, everything=True)
+    assert ask(folder, "SELECT count(DISTINCT path) FROM cells") == [(40,)]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Percentiles
+
+
+def jobs_of_samples(folder):
+    """Every job of every output that was kept, as an output of its own."""
+    for path in sorted((folder / "fio").glob("v*/*.json")):
+        objects, _messages, _truncated = fio_output.split(path.read_text(errors="replace"))
+        for job in (objects[-1].get("jobs") or objects[-1].get("client_stats") or []) if objects else []:
+            yield path.name, json.dumps({"fio version": objects[-1]["fio version"], "jobs": [job]})
+
+
+def test_every_percentile_of_the_samples_comes_out_of_the_histograms(shared_samples, tmp_path, ask):
+    folder = write_campaign(tmp_path / "samples", 1, cells=1, seconds=2)
+    cell = folder / "host0000/writethrough/randread-4k-qd1"
+    expected = {}
+    for repeat, (name, text) in enumerate(jobs_of_samples(shared_samples), start=2):
+        place = shutil.copytree(cell / "1", cell / str(repeat))
+        (place / "fio.json.gz").write_bytes(gzip.compress(text.encode()))
+        output = fio_output.parse(text)
+        change(place, repeat=repeat, summary=fio_output.summarize(output))
+        found = {direction: values.lat if values.lat.bins else values.clat for direction, values in output.jobs[0].directions.items()} if output.jobs else {}
+        if output.jobs and output.jobs[0].sync is not None:
+            found["sync"] = output.jobs[0].sync
+        for direction, latency in found.items():
+            # Where a garbage sample was left out, the percentiles of fio still count it.
+            if latency.bins and not latency.flags:
+                expected.update({(repeat, direction, percent): (value, name) for percent, value in latency.percentiles.items()})
+    ingest(folder, workers=1)
+    database = open_tables(folder)
+    wanted = json.dumps([{"repeat": repeat, "direction": direction, "percent": percent} for repeat, direction, percent in expected])
+    query = """
+        SELECT w.repeat, w.direction, w.percent, min(h.bin_ns)
+        FROM (SELECT unnest(from_json(?, '[{"repeat": "INTEGER", "direction": "VARCHAR", "percent": "DOUBLE"}]'), recursive := true)) AS w
+        JOIN (SELECT *, sum(count) OVER (series ORDER BY bin_ns) AS reached, sum(count) OVER series AS of FROM histograms
+              WINDOW series AS (PARTITION BY repeat, direction)) AS h USING (repeat, direction)
+        WHERE reached >= w.percent / 100.0 * of GROUP BY ALL
+    """
+    found = {row[:3]: row[3] for row in database.execute(query, [wanted]).fetchall()}
+    database.close()
+    assert len(expected) > 500
+    assert {key: (found.get(key), expected[key]) for key in expected if found.get(key) != expected[key][0]} == {}
+
+
+def test_merged_histograms_are_those_of_all_hosts(made, ask):
+    parts = []
+    for host in ("host0000", "host0001"):
+        text = gzip.decompress((made / host / "writeback/randread-4k-qd16/1/fio.json.gz").read_bytes()).decode()
+        parts.append(fio_output.parse(text).jobs[0].directions["read"].clat.bins)
+    query = "SELECT bin_ns, sum(count)::BIGINT FROM histograms WHERE cell = 'randread-4k-qd16' AND variant = 'writeback' AND direction = 'read' GROUP BY 1"
+    assert dict(ask(made, query)) == histogram.merge(parts)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Another engine
+
+
+@pytest.mark.parametrize(
+    ("table", "keys", "sums"),
+    [
+        ("cells", ["variant", "direction"], ["iops", "total_ios", "p99_ns", "bytes_written"]),
+        ("intervals", ["host", "cell"], ["iops", "bw_bytes", "lat_ns", "second"]),
+        ("histograms", ["host", "direction"], ["bin_ns", "count"]),
+        ("devices", ["model"], ["size", "temperature_c", "written_bytes"]),
+        ("device_intervals", ["device"], ["r_s", "wkb_s"]),
+        ("layers", ["host", "layer"], ["level"]),
+    ],
+)
+def test_another_engine_reads_the_same_sums(made, ask, table, keys, sums):
+    found = polars.scan_parquet(f"{made}/tables/{table}/**/*.parquet", hive_partitioning=False)
+    theirs = found.group_by(keys).agg([*(polars.col(name).sum() for name in sums), polars.len().alias("rows")]).collect().rows()
+    own = ask(made, f"SELECT {', '.join([*keys, *(f'sum({name})' for name in sums), 'count(*)'])} FROM {table} GROUP BY ALL")
+    assert own
+    close = [[pytest.approx(float(value)) if isinstance(value, (int, float)) else value for value in row] for row in sorted(own, key=str_key)]
+    assert [[0.0 if value is None else value for value in row] for row in close] == [list(row) for row in sorted(theirs, key=str_key)]
+
+
+def str_key(row):
+    return [str(value) for value in row if isinstance(value, str)]
+
+
+def test_the_folders_can_be_taken_as_partitions(made):
+    found = polars.scan_parquet(f"{made}/tables/cells/**/*.parquet", hive_partitioning=True).filter(polars.col("host") == "host0001")
+    assert found.select(polars.col("path").n_unique()).collect().item() == 20
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is written when
+
+
+def stamps(folder):
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in (folder / "tables").rglob("*.parquet")}
+
+
+def test_only_what_changed_is_written_again(campaign):
+    before = stamps(campaign)
+    assert ingest(campaign, workers=1).changed is False
+    assert stamps(campaign) == before
+    change(campaign / LAST, state="not_steady")
+    found = ingest(campaign, workers=1)
+    assert (found.written, found.unchanged, found.cells) == (("host0001",), ("host0000",), 20)
+    assert {name.split("host=")[1][:8] for name, stamp in stamps(campaign).items() if stamp != before[name]} == {"host0001"}
+
+
+def test_a_dry_run_writes_nothing(campaign):
+    before = stamps(campaign)
+    shutil.rmtree(campaign / "host0000")
+    found = ingest(campaign, workers=1, everything=True, dry_run=True)
+    assert (found.written, found.removed, stamps(campaign)) == (("host0001",), ("host0000",), before)
+
+
+def test_a_damaged_table_is_written_again(campaign, ask):
+    part = next((campaign / "tables/cells").rglob("*host0001*/*.parquet"))
+    part.write_bytes(b"")
+    assert "host0001" in ingest(campaign, workers=1).written
+    assert ask(campaign, "SELECT count(DISTINCT path) FROM cells") == [(40,)]
+
+
+def test_a_lost_table_is_written_again(campaign, ask):
+    shutil.rmtree(campaign / "tables/intervals")
+    assert ingest(campaign, workers=1).written == ("host0000", "host0001")
+    assert ask(campaign, "SELECT count(*) > 0 FROM intervals") == [(True,)]
+
+
+def test_tables_of_a_host_that_is_gone_are_taken_away(campaign, ask):
+    shutil.rmtree(campaign / "host0000")
+    found = ingest(campaign, workers=1)
+    assert (found.written, found.removed) == ((), ("host0000",))
+    assert ask(campaign, "SELECT DISTINCT host FROM cells") == [("host0001",)]
+
+
+def test_several_processes_write_the_same(campaign, ask):
+    before = ask(campaign, "SELECT * FROM histograms ORDER BY ALL")
+    shutil.rmtree(campaign / "tables")
+    found = ingest(campaign, workers=2)
+    assert (found.cells, found.written) == (40, ("host0000", "host0001"))
+    assert ask(campaign, "SELECT * FROM histograms ORDER BY ALL") == before
+    assert not [path for path in (campaign / "tables").rglob("*") if path.is_file() and path.suffix != ".parquet"]
+
+
+def test_a_process_that_fails_is_told(campaign):
+    (campaign / "tables").rename(campaign / "away")
+    (campaign / "tables").mkdir()
+    for table in TABLES:
+        (campaign / "tables" / table.name).write_text("in the way")
+    with pytest.raises(ResultsError, match="cannot be written"):
+        ingest(campaign, workers=2)
+
+
+def test_campaigns_of_several_controllers_share_a_folder(made, tmp_path, ask):
+    other = write_campaign(tmp_path / "other", [1, 2], cells=2, seconds=2, campaign="other")
+    shared = tmp_path / "shared"
+    ingest(made, shared, workers=1)
+    ingest(other, shared, workers=1)
+    count = "SELECT campaign, count(DISTINCT host), count(DISTINCT (host, path)) FROM cells GROUP BY 1 ORDER BY 1"
+    assert ask(shared, count) == [("other", 2, 4), ("synthetic", 2, 40)]
+    assert ask(shared, count, campaign="other") == [("other", 2, 4)]
+    shutil.rmtree(other / "host0001")
+    assert ingest(other, shared, workers=1).removed == ("host0001",)
+    assert ask(shared, count) == [("other", 1, 2), ("synthetic", 2, 40)]
+
+
+def test_several_campaigns_by_a_pattern(made, tmp_path, ask):
+    for name in ("a", "b"):
+        ingest(write_campaign(tmp_path / name, 1, cells=1, seconds=2, campaign=name), workers=1)
+    assert ask(f"{tmp_path}/*", "SELECT DISTINCT campaign FROM cells ORDER BY 1") == [("a",), ("b",)]
+
+
+def test_without_tables_it_is_said_how_to_make_them(tmp_path):
+    with pytest.raises(ResultsError, match=r"There are no tables in .*results_campaign"):
+        open_tables(write_campaign(tmp_path / "new", 1, cells=1, seconds=2))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ResultsError, match="is not the folder of a campaign"):
+        ingest(tmp_path / "empty")

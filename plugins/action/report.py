@@ -16,6 +16,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.report import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, compare, store, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, write
 
 
 class ActionModule(ActionBase):

@@ -46,7 +46,7 @@ def size(value: float | None) -> str:
 
 def times(ratio: float | None) -> str:
     """A ratio: ``1.42 x``."""
-    return NOTHING if ratio is None else f"{ratio:.3g} x"
+    return NOTHING if ratio is None else f"{ratio:.2f} x" if 0.1 <= ratio < 10 else f"{ratio:.3g} x"
 
 
 def counted(count: int, word: str) -> str:

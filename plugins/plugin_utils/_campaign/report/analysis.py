@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 import typing as t
 from collections import Counter
 from dataclasses import dataclass
@@ -170,7 +171,7 @@ def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> 
     for one in points:
         groups.setdefault((one.cell, one.direction, one.first.model or "unknown model"), {}).setdefault(one.variant, []).append(one)
         cells.setdefault((one.variant, one.cell, one.direction), set()).add(one.host)
-    for (cell, direction, model), by_variant in sorted(groups.items()):
+    for (cell, direction, model), by_variant in sorted(groups.items(), key=lambda item: (_natural(item[0][0]), *item[0][1:])):
         best = max((value for here in by_variant.values() if (value := median(one.iops for one in here))), default=None)
         line = []
         for variant in variants:
@@ -197,6 +198,11 @@ def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> 
             )
         typical = next(iter(by_variant.values()))[0].first
         yield TableLine(model, cell, direction, loads.workload_of(typical), tuple(line), is_probe(cell))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """4 before 16."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]{1,9})", name)]
 
 
 def _badness(state: str) -> int:

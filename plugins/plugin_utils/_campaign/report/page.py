@@ -158,7 +158,9 @@ def titles_of(a: Analysis) -> dict[str, str]:
     cheapest = min((one for one in a.costs if one.per_tb), key=lambda one: one.per_tb or math.inf, default=None)
     return {
         "variants": f"{len(safe)} of {text.counted(len(a.variants), 'variant')} lose nothing in a power cut" + (f": {text.listed(safe)}" if safe else ""),
-        "comparison": f"{most} has the most IOPS in {won[most]} of {text.counted(len(whole), 'line')}" if most and len(a.variants) > 1 else "What was measured",
+        "comparison": f"{most}{_risk(a, most)} has the most IOPS in {won[most]} of {text.counted(len(whole), 'line')}"
+        if most and len(a.variants) > 1
+        else "What was measured",
         "curves": f"Where more load brings only latency: {text.counted(len(a.curves), 'workload')}",
         "heat": "Block size against load",
         "series": f"Along the run: {strange}" if strange else "Along the run nothing fell, swung or drifted" if a.series_looked_at else "Along the run",
@@ -175,6 +177,12 @@ def titles_of(a: Analysis) -> dict[str, str]:
         "commands": "How to do it again",
         "environment": "What it ran on",
     }
+
+
+def _risk(a: Analysis, variant: str) -> str:
+    """What a fast variant may cost, beside its name."""
+    safety = next(one.safety for one in a.answer.variants if one.name == variant)
+    return "" if safety == "durable" else f" ({safety})"
 
 
 def _no_outlier(a: Analysis) -> str:

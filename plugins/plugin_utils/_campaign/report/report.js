@@ -102,7 +102,7 @@
         });
         const shared = { type: 'scatter', mode: 'markers', hovertemplate: '%{text}: %{x:,.4r} IOPS<extra></extra>' };
         if (parts.usual.x.length) {
-          traces.push(Object.assign({}, shared, parts.usual, { name: escaped(variant), marker: { size: parts.usual.x.length > 100 ? 5 : 8, color: data.colours[place], opacity: 0.6 } }));
+          traces.push(Object.assign({}, shared, parts.usual, { name: escaped(variant), marker: { size: parts.usual.x.length > 100 ? 5 : 8, color: data.colours[place], opacity: 0.75 } }));
         }
         if (parts.out.x.length) {
           traces.push(Object.assign({}, shared, parts.out, { name: escaped(variant) + ', outlier', mode: parts.out.x.length <= 6 ? 'markers+text' : 'markers', textposition: 'top center', cliponaxis: false,

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Print what a campaign measured; on the controller only."""
+"""Print what a campaign measured, and write a report of it; on the controller only."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.report import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, compare, store, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, write
 
 
 class ActionModule(ActionBase):
@@ -30,9 +31,21 @@ class ActionModule(ActionBase):
         path = Path(options["path"]).absolute()
         if self._task.check_mode and not path.exists():
             self._display.display("Nothing is measured in check mode, so there is nothing to report.")
-            return {"changed": False, "path": str(path), "text": "", "rows": [], "ratios": [], "together": [], "states": {}, "not_ok": [], "problems": []}
+            return {
+                "changed": False,
+                "path": str(path),
+                "text": "",
+                "rows": [],
+                "ratios": [],
+                "together": [],
+                "states": {},
+                "not_ok": [],
+                "problems": [],
+                "files": {},
+            }
         try:
-            return self._report(path, options["baseline"], {str(host): str(note) for host, note in options["problems"].items()})
+            result = self._report(path, options["baseline"], {str(host): str(note) for host, note in options["problems"].items()})
+            return result | self._files(path, options)
         except StorageError as error:
             return {"failed": True, "changed": False, **error.as_result()}
 
@@ -57,3 +70,22 @@ class ActionModule(ActionBase):
             "not_ok": table.troubles(campaign, notes),
             "problems": list(campaign.problems),
         }
+
+    def _files(self, path: Path, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Write what is asked for, after the table is printed: a library that is missing takes nothing away from that."""
+        limit = options["latency_limit_ms"]
+        if limit is not None and not 0 < limit < 1e9:
+            raise BadInput(f"latency_limit_ms is {limit}: give ms above 0.")
+        prices = costs.read_prices(options["prices"])
+        if not options["files"] or self._task.check_mode:
+            return {"files": {}}
+        wanted = analysis.Options(
+            baseline=options["baseline"],
+            decide_by=tuple(options["decide_by"]),
+            limit=None if limit is None else limit * 1e6,
+            prices=prices,
+            currency=options["currency"],
+        )
+        written = write.write_report(path, wanted, options["files"])
+        self._display.display("\n".join([*written.answer, "", *(f"Report: {file}" for file in written.files.values()), ""]))
+        return {"changed": True, "files": written.files, "answer": list(written.answer)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: report
-short_description: Print what a campaign measured
+short_description: Print what a campaign measured, and write a report of it
 version_added: 0.1.0
 author:
   - the cachefleet.storage authors (@cachefleet)
@@ -21,7 +21,8 @@ description:
     hosts that share an array. Percentiles of several hosts come from their added histograms.
   - What was not measured is shown as C(-), never as 0. Percentiles with too few I/Os behind them are not shown.
   - Every file is compared with its hash. A damaged cell is in the state V(failed).
-  - Works on the controller only and needs no connection to a host.
+  - With O(files) it also writes a report into the folder C(reports) of the campaign, from its tables, which it brings up to date.
+  - Works on the controller only and needs no connection to a host. A report needs duckdb, numpy, scipy, ruptures and plotly there.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -44,15 +45,74 @@ options:
     description: What is known of hosts that sent nothing, a sentence by host. It is shown as the reason of their missing cells.
     type: dict
     default: {}
+  files:
+    description:
+      - Which files to write. V(html) is one page that needs no network, V(markdown) and V(csv) say the same in text.
+      - Nothing is written in check mode.
+    type: list
+    elements: str
+    choices: [html, markdown, csv]
+    default: []
+    version_added: 0.4.0
+  decide_by:
+    description: Patterns of cells by which the fastest variant is chosen. If empty, all that every variant has a number of.
+    type: list
+    elements: str
+    default: []
+    version_added: 0.4.0
+  latency_limit_ms:
+    description: The latency up to which IOPS count, in ms. If not given, a usual one is taken for each workload.
+    type: float
+    version_added: 0.4.0
+  prices:
+    description:
+      - What the storage of a host costs. The first entry counts whose patterns fit.
+    type: list
+    elements: dict
+    default: []
+    version_added: 0.4.0
+    suboptions:
+      host:
+        description: Pattern of hosts.
+        type: str
+        default: "*"
+      variant:
+        description: Pattern of variants.
+        type: str
+        default: "*"
+      price:
+        description: Price of the storage of one host.
+        type: float
+        required: true
+      capacity_tb:
+        description: Usable TB (10^12 bytes) of one host. If not given, the size of the targets.
+        type: float
+  currency:
+    description: What the prices are in.
+    type: str
+    default: ""
+    version_added: 0.4.0
 seealso:
   - module: cachefleet.storage.campaign
   - module: cachefleet.storage.collect
+  - module: cachefleet.storage.compare
 """
 
 EXAMPLES = r"""
 - name: Show what was measured
   cachefleet.storage.report:
     path: /srv/results/2026-11-21T1403Z
+  delegate_to: localhost
+  run_once: true
+
+- name: Write a report with the cost of each variant
+  cachefleet.storage.report:
+    path: /srv/results/2026-11-21T1403Z
+    files: [html, markdown, csv]
+    prices:
+      - {variant: "sas*", price: 1493, capacity_tb: 1}
+      - {price: 684, capacity_tb: 4}
+    currency: USD
   delegate_to: localhost
   run_once: true
 """
@@ -98,6 +158,16 @@ not_ok:
   elements: str
   returned: success
   sample: ["node2 before randwrite-4k/1: missing: no result came from this host"]
+files:
+  description: The files that were written, by format.
+  type: dict
+  returned: success
+  sample: {html: /srv/results/2026-11-21T1403Z/reports/report.html}
+answer:
+  description: Three sentences. Which variant is the fastest of those that lose nothing in a power cut, by how much, and how sure that is.
+  type: list
+  elements: str
+  returned: when files are written
 problems:
   description: What of the folder was left out, and why.
   type: list
@@ -117,6 +187,21 @@ def argument_spec() -> dict[str, t.Any]:
         "format": {"type": "str", "choices": ["table"], "default": "table"},
         "baseline": {"type": "str", "default": ""},
         "problems": {"type": "dict", "default": {}},
+        "files": {"type": "list", "elements": "str", "choices": ["html", "markdown", "csv"], "default": []},
+        "decide_by": {"type": "list", "elements": "str", "default": []},
+        "latency_limit_ms": {"type": "float"},
+        "prices": {
+            "type": "list",
+            "elements": "dict",
+            "default": [],
+            "options": {
+                "host": {"type": "str", "default": "*"},
+                "variant": {"type": "str", "default": "*"},
+                "price": {"type": "float", "required": True},
+                "capacity_tb": {"type": "float"},
+            },
+        },
+        "currency": {"type": "str", "default": ""},
     }
 
 

@@ -67,6 +67,7 @@ numpy = Library("numpy", "Statistics of results")
 scipy_optimize = Library("scipy.optimize", "Statistics of results")
 scipy_stats = Library("scipy.stats", "Statistics of results")
 ruptures = Library("ruptures", "Finding changes in a series")
+plotly_offline = Library("plotly.offline", "The HTML report")
 
 #: All that is missing of these is installed with one command.
-_PACKAGES = ("duckdb", "numpy", "scipy", "ruptures")
+_PACKAGES = ("duckdb", "numpy", "scipy", "ruptures", "plotly")

@@ -1,0 +1,83 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Compare a campaign with an earlier one; on the controller only."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import asdict
+from pathlib import Path
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.modules.compare import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import regression
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Measurement, read_measurements
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.write import write_files
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+
+FILES = {"markdown": "comparison.md", "json": "comparison.json", "junit": "comparison.junit.xml"}
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.compare``."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+        try:
+            return self._compare(options)
+        except StorageError as error:
+            return {"failed": True, "changed": False, "rc": regression.NOT_COMPARABLE, **error.as_result()}
+
+    def _compare(self, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        rules = regression.read_rules(options["thresholds"], options["ignore"], options["cells"], accept_undecided=options["accept_undecided"])
+        folders = [Path(options[side]).absolute() for side in ("baseline", "candidate")]
+        variants = options["baseline_variant"], options["candidate_variant"]
+        if folders[0].resolve() == folders[1].resolve() and variants[0] == variants[1]:
+            raise BadInput("Baseline and candidate are the same campaign: give two folders, or baseline_variant and candidate_variant.")
+        if bool(variants[0]) != bool(variants[1]):
+            raise BadInput("Give both baseline_variant and candidate_variant, or neither.")
+        sides = [_measurements(folder) for folder in folders]
+        found = regression.compare_campaigns(sides[0], sides[1], rules, variants=variants)
+        about = {"baseline": str(folders[0]), "candidate": str(folders[1]), "baseline_variant": variants[0], "candidate_variant": variants[1]}
+        makers = {
+            "markdown": lambda: regression.as_markdown(found, about),
+            "json": lambda: regression.as_json(found, about),
+            "junit": lambda: regression.as_junit(found, f"{folders[1].name} against {folders[0].name}"),
+        }
+        files = {} if self._task.check_mode else write_files(folders[1], {FILES[name]: makers[name] for name in options["files"]})
+        self._display.display("\n" + "\n".join([found.summary, *_worst(found)]) + "\n")
+        result = {
+            "changed": bool(files),
+            "rc": found.rc,
+            "summary": found.summary,
+            "lines": [asdict(line) for line in found.lines],
+            "added": list(found.added),
+            "files": {name: files[FILES[name]] for name in options["files"] if FILES[name] in files},
+        }
+        return result if found.rc == regression.SAME_OR_BETTER else result | {"failed": True, "msg": found.summary}
+
+
+def _measurements(folder: Path) -> list[Measurement]:
+    ingest(folder)
+    database = open_tables(folder)
+    try:
+        return read_measurements(database)
+    finally:
+        database.close()
+
+
+def _worst(found: regression.Compared) -> list[str]:
+    """A line for each of the first that are not fine."""
+    shown = [line for line in found.lines if line.verdict not in ("better", "same", "not_worse")]
+    shown.sort(key=lambda line: line.verdict != "worse")
+    return [f"  {line.verdict}: {line.variant} {line.cell} ({line.direction}) {line.metric}: {line.reason}" for line in shown[:20]]

@@ -1,0 +1,160 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: compare
+short_description: Compare a campaign with an earlier one
+version_added: 0.4.0
+author:
+  - the cachefleet.storage authors (@cachefleet)
+description:
+  - Compares every cell that the baseline has with the same cell of the candidate, hosts paired with themselves, and fails unless the
+    candidate is the same or better. RV(rc) is V(0) for same or better, V(1) if anything became worse, V(2) if measurements cannot be
+    compared or repeats are not enough.
+  - A regression is a difference of at least the threshold whose interval excludes that there is none. With fewer than four repeats on
+    fewer than six hosts nothing is claimed.
+  - Measurements of another version of fio, kernel, model, firmware, stack or job are not compared unless O(ignore) names what may differ.
+  - Works on the controller only, from the tables of the campaigns, which it brings up to date. It needs duckdb, numpy and scipy there.
+extends_documentation_fragment:
+  - cachefleet.storage._attributes
+  - cachefleet.storage._attributes.actiongroup_storage
+  - cachefleet.storage._attributes.info_module
+options:
+  baseline:
+    description: The folder of the campaign that is compared with.
+    type: path
+    required: true
+  candidate:
+    description: The folder of the campaign that is judged. It may be the same one if the variants differ.
+    type: path
+    required: true
+  baseline_variant:
+    description: Only this variant of the baseline. If empty, variants with one name are compared with each other.
+    type: str
+    default: ""
+  candidate_variant:
+    description: Only this variant of the candidate. Both are needed to compare two variants of different names.
+    type: str
+    default: ""
+  thresholds:
+    description:
+      - What is compared, with the difference in percent that matters. Metrics are V(iops), V(bandwidth), V(latency) (mean), V(p50),
+        V(p99) and V(p99.9).
+      - If empty, V(iops) with 5 and V(p99) with 10.
+    type: dict
+    default: {}
+  ignore:
+    description: What may differ between measurements that are compared, for a new kernel or firmware to be judged.
+    type: list
+    elements: str
+    choices: [behaviour_class, fio_version, kernel, rw, bs, ioengine, iodepth, numjobs, rwmixread, fdatasync, fsync, direct, target_size, model,
+      firmware, stack_sha256]
+    default: []
+  cells:
+    description: Patterns of the cells to compare. If empty, all of them.
+    type: list
+    elements: str
+    default: []
+  accept_undecided:
+    description: Whether a difference that the repeats neither show nor exclude counts as the same.
+    type: bool
+    default: false
+  files:
+    description: Files to write into the folder C(reports) of the candidate. Nothing is written in check mode.
+    type: list
+    elements: str
+    choices: [markdown, json, junit]
+    default: []
+seealso:
+  - module: cachefleet.storage.report
+"""
+
+EXAMPLES = r"""
+- name: Fail if the new kernel made anything slower
+  cachefleet.storage.compare:
+    baseline: /srv/results/2026-11-01T0900Z
+    candidate: /srv/results/2026-11-22T0900Z
+    ignore: [kernel]
+    thresholds: {iops: 5, p99: 20}
+    files: [junit]
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+rc:
+  description: V(0) same or better, V(1) a regression, V(2) not comparable or not enough.
+  type: int
+  returned: always
+summary:
+  description: One sentence.
+  type: str
+  returned: when something could be compared
+  sample: "Same or better in all of 48 comparisons."
+lines:
+  description: One entry per variant, cell, direction and metric.
+  type: list
+  elements: dict
+  returned: when something could be compared
+added:
+  description: Cells that only the candidate has.
+  type: list
+  elements: str
+  returned: when something could be compared
+files:
+  description: The files that were written, by format.
+  type: dict
+  returned: when something could be compared
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+KEYS = [
+    "behaviour_class",
+    "fio_version",
+    "kernel",
+    "rw",
+    "bs",
+    "ioengine",
+    "iodepth",
+    "numjobs",
+    "rwmixread",
+    "fdatasync",
+    "fsync",
+    "direct",
+    "target_size",
+    "model",
+    "firmware",
+    "stack_sha256",
+]
+
+
+def argument_spec() -> dict[str, t.Any]:
+    """The options, used by the action plugin too."""
+    return {
+        "baseline": {"type": "path", "required": True},
+        "candidate": {"type": "path", "required": True},
+        "baseline_variant": {"type": "str", "default": ""},
+        "candidate_variant": {"type": "str", "default": ""},
+        "thresholds": {"type": "dict", "default": {}},
+        "ignore": {"type": "list", "elements": "str", "choices": KEYS, "default": []},
+        "cells": {"type": "list", "elements": "str", "default": []},
+        "accept_undecided": {"type": "bool", "default": False},
+        "files": {"type": "list", "elements": "str", "choices": ["markdown", "json", "junit"], "default": []},
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    module.fail_json(msg="cachefleet.storage.compare works on the controller: call it in a task, where its action plugin is used.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Everything that a report says, as plain data. What draws it decides nothing."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import typing as t
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import costs, loads, problems
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of, is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Point, Rows, Series, median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
+
+#: Series that are looked at one by one: those that vary most.
+MOST_SERIES = 1500
+
+#: Series that are drawn one by one, and of one kind in one cell.
+_MOST_DRAWN = 60
+_MOST_ALIKE = 2
+
+
+@dataclass(frozen=True)
+class Options:
+    """:param baseline: variant; empty: the first that was measured. :param decide_by: patterns of cells.
+    :param limit: ns; ``None``: chosen by workload. :param currency: printed before prices."""
+
+    baseline: str = ""
+    decide_by: tuple[str, ...] = ()
+    limit: float | None = None
+    prices: tuple[costs.Price, ...] = ()
+    currency: str = ""
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """One variant in one line of the comparison: medians over ``hosts``; ``lowest`` and ``highest`` IOPS of them.
+
+    :param latency: ns by percentile, of the added bins where all hosts are in it; ``verdict``: the worst of those hosts."""
+
+    iops: float | None
+    bandwidth: float | None
+    lowest: float | None
+    highest: float | None
+    latency: t.Mapping[str, float | None]
+    hosts: int
+    state: str
+    verdict: str
+    is_best: bool
+
+
+@dataclass(frozen=True)
+class TableLine:
+    """One cell on one model of drive in every variant, in the order of the variants; ``None`` where it was not measured."""
+
+    model: str
+    cell: str
+    direction: str
+    workload: str
+    cells: tuple[TableCell | None, ...]
+    is_part: bool = False
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search for the most load under a limit has found, over hosts."""
+
+    cell: str
+    variant: str
+    answers: tuple[tuple[str, int], ...]
+    value: float | None
+    iops: float | None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """One campaign. ``points`` is all of it; the rest says what is in it."""
+
+    campaign: str
+    made: str
+    hosts: tuple[str, ...]
+    variants: tuple[str, ...]
+    states: tuple[tuple[str, int], ...]
+    answer: Answer
+    table: tuple[TableLine, ...]
+    searches: tuple[SearchResult, ...]
+    curves: tuple[loads.CurveSet, ...]
+    heat_maps: tuple[loads.HeatMap, ...]
+    bands: tuple[Band, ...]
+    series: tuple[problems.NamedSeries, ...]
+    series_looked_at: int
+    series_total: int
+    kinds: tuple[tuple[str, int], ...]
+    outliers: tuple[OutlierHost, ...]
+    stacks: tuple[setup.Stack, ...]
+    problems: tuple[problems.Problem, ...]
+    costs: tuple[costs.Cost, ...]
+    currency: str
+    wear: tuple[costs.Wear, ...]
+    bytes_written: int | None
+    environment: tuple[tuple[str, list[tuple[str, int]]], ...]
+    jobs: tuple[setup.Job, ...]
+    points: tuple[Point, ...]
+
+
+def analyse(
+    rows: Rows, series: t.Sequence[Series], total: int, bands: t.Sequence[Band], folder: Path, options: Options, now: datetime.datetime | None = None
+) -> Analysis:
+    """All that can be said of a campaign.
+
+    :param total: series that there are; ``series`` are those of them that vary most.
+    :raises BadInput: for a baseline that is no variant of it.
+    """
+    variants = rows.variants
+    if options.baseline and options.baseline not in variants:
+        raise BadInput(f"There is no variant '{options.baseline}' in {rows.campaign}: give one of {', '.join(variants)} as the baseline.")
+    points = rows.points()
+    named = problems.named_series(series)
+    out = problems.outlier_hosts(rows, points)
+    answer = answer_of(rows, points, baseline=options.baseline, decide_by=options.decide_by, doubtful=problems.doubtful_cells(named))
+    written = [one.bytes_written for one in _once(rows) if one.bytes_written is not None]
+    return Analysis(
+        campaign=rows.campaign,
+        made=(now or datetime.datetime.now(datetime.timezone.utc)).strftime("%Y-%m-%d %H:%M UTC"),
+        hosts=tuple(rows.hosts),
+        variants=tuple(variants),
+        states=tuple(Counter(one.state for one in _once(rows)).most_common()),
+        answer=answer,
+        table=tuple(_table(points, variants, rows)),
+        searches=tuple(_searches(rows)),
+        curves=tuple(loads.curve_sets(points, variants, rows.merged, options.limit)),
+        heat_maps=tuple(loads.heat_maps(points, variants)),
+        bands=tuple(bands),
+        series=tuple(_to_draw(named)),
+        series_looked_at=len(named),
+        series_total=total,
+        kinds=tuple(Counter(one.finding.kind for one in named).most_common()),
+        outliers=out,
+        stacks=tuple(setup.stacks_of(rows)),
+        problems=tuple(problems.problems_of(rows, points, named, out)),
+        costs=tuple(costs.costs_of(points, variants, options.prices)),
+        currency=options.currency,
+        wear=tuple(costs.wear_of(rows)),
+        bytes_written=sum(written) if written else None,
+        environment=tuple(setup.environment_of(rows)),
+        jobs=tuple(setup.jobs_of(rows, folder)),
+        points=tuple(points),
+    )
+
+
+def _once(rows: Rows) -> list[t.Any]:
+    """Each measurement once, whatever its directions."""
+    return list({(one.host, one.variant, one.cell, one.repeat): one for one in rows.measurements}.values())
+
+
+def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> t.Iterator[TableLine]:
+    groups: dict[tuple[str, str, str], dict[str, list[Point]]] = {}
+    cells: dict[tuple[str, str, str], set[str]] = {}
+    for one in points:
+        groups.setdefault((one.cell, one.direction, one.first.model or "unknown model"), {}).setdefault(one.variant, []).append(one)
+        cells.setdefault((one.variant, one.cell, one.direction), set()).add(one.host)
+    for (cell, direction, model), by_variant in sorted(groups.items(), key=lambda item: (_natural(item[0][0]), *item[0][1:])):
+        best = max((value for here in by_variant.values() if (value := median(one.iops for one in here))), default=None)
+        line = []
+        for variant in variants:
+            here = by_variant.get(variant)
+            if here is None:
+                line.append(None)
+                continue
+            iops = [one.iops for one in here if one.iops is not None]
+            whole = len(here) == len(cells[variant, cell, direction])
+            added = rows.merged.get((variant, cell, direction), {}) if whole else {}
+            middle = median(iops)
+            line.append(
+                TableCell(
+                    iops=middle,
+                    bandwidth=median(one.bandwidth for one in here),
+                    lowest=min(iops, default=None),
+                    highest=max(iops, default=None),
+                    latency={name: added.get(name) or median(one.latency.get(name) for one in here) for name in ("p50", "p99", "p99.9")},
+                    hosts=len(here),
+                    state=max((one.state for one in here), key=_badness),
+                    verdict=_worst_verdict(here),
+                    is_best=best is not None and middle is not None and middle >= 0.95 * best and len(by_variant) > 1,
+                )
+            )
+        typical = next(iter(by_variant.values()))[0].first
+        yield TableLine(model, cell, direction, loads.workload_of(typical), tuple(line), is_probe(cell))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """4 before 16."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]{1,9})", name)]
+
+
+def _badness(state: str) -> int:
+    return ("ok", "not_steady", "noisy", "interrupted", "refused", "failed", "missing").index(state)
+
+
+def _worst_verdict(here: t.Sequence[Point]) -> str:
+    said = {verdict or "unknown" for one in here for run in one.runs for verdict in (run.verdict_before, run.verdict_after)}
+    return next((one for one in ("at_risk", "unknown") if one in said), "durable")
+
+
+def _searches(rows: Rows) -> t.Iterator[SearchResult]:
+    groups: dict[tuple[str, str], list[dict[str, t.Any]]] = {}
+    for one in _once(rows):
+        if one.search:
+            try:
+                said = json.loads(one.search)
+            except ValueError:
+                continue
+            if isinstance(said, dict):
+                groups.setdefault((one.cell, one.variant), []).append(said)
+    for (cell, variant), found in sorted(groups.items()):
+        numbers = {name: median(_number(one.get(name)) for one in found) for name in ("value", "iops")}
+        yield SearchResult(cell, variant, tuple(Counter(str(one.get("answer"))[:40] for one in found).most_common()), numbers["value"], numbers["iops"])
+
+
+def _number(value: t.Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _to_draw(named: t.Sequence[problems.NamedSeries]) -> t.Iterator[problems.NamedSeries]:
+    """Those to look at first: cliffs, swings, drifts, steps, and then steady ones, a few of each cell."""
+    order = ("cliff", "oscillating", "drifting", "step", "steady")
+    drawn: Counter[tuple[str, ...]] = Counter()
+    for kind in order:
+        for one in named:
+            key = (kind, one.series.cell, one.series.direction, one.series.variant)
+            most = 0 if kind == "steady" and sum(drawn.values()) >= 12 else _MOST_ALIKE if kind != "steady" else 1
+            if one.finding.kind == kind and drawn[key] < most and sum(drawn.values()) < _MOST_DRAWN:
+                drawn[key] += 1
+                yield one

@@ -1,0 +1,125 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What was measured and on what: stacks with their verdicts, versions, and the commands to do it again."""
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_probe
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+
+#: Of one host only, or different at every look: no part of a setting.
+_NOT_SET = frozenset({"serial", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "uuid", "verdict", "unflushed", "device_loss"})
+
+_LONGEST_JOB = 8192
+_MOST_JOBS = 200
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One state of the layers that hosts were in, before and after.
+
+    :param settings: (layer, setting, values) before; :param changed: (layer, setting, before, after) of what changed meanwhile."""
+
+    variant: str
+    hosts: tuple[str, ...]
+    verdict_before: str
+    verdict_after: str
+    reason: str
+    settings: tuple[tuple[str, str, str], ...]
+    changed: tuple[tuple[str, str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job file as it was sent, and the cells of which host it is from."""
+
+    cell: str
+    host: str
+    text: str
+
+
+def stacks_of(rows: Rows) -> list[Stack]:
+    """The different stacks, most hosts first. Of each host and variant the first look and the last count."""
+    looks: dict[tuple[str, str], list[t.Any]] = {}
+    for one in rows.measurements:
+        if one.stack_before or one.stack_after or one.verdict_before:
+            looks.setdefault((one.host, one.variant), []).append(one)
+    summaries: dict[tuple[str, str], tuple[dict[tuple[str, str], str], str]] = {}
+
+    def summary(host: str, stack: str | None) -> tuple[dict[tuple[str, str], str], str]:
+        key = (host, stack or "")
+        if key not in summaries:
+            summaries[key] = _summary(rows.settings.get(key, ()))
+        return summaries[key]
+
+    groups: dict[t.Any, list[str]] = {}
+    for (host, variant), seen in looks.items():
+        seen.sort(key=lambda one: (one.started or 0.0, one.cell, one.repeat))
+        first, last = seen[0], seen[-1]
+        before, reason = summary(host, first.stack_before)
+        after, reason_after = summary(host, last.stack_after)
+        changed = tuple((*key, before.get(key, "-"), after.get(key, "-")) for key in sorted({*before, *after}) if after and before.get(key) != after.get(key))
+        settings = tuple((*key, value) for key, value in before.items())
+        verdicts = first.verdict_before or "unknown", last.verdict_after or "unknown"
+        groups.setdefault((variant, *verdicts, reason_after or reason, settings, changed), []).append(host)
+    found = [Stack(variant, tuple(sorted(hosts)), *rest) for (variant, *rest), hosts in ((key, value) for key, value in groups.items())]
+    order = {name: place for place, name in enumerate(rows.variants)}
+    return sorted(found, key=lambda one: (order.get(one.variant, 0), -len(one.hosts), one.hosts))
+
+
+def _summary(settings: t.Iterable[tuple[str, str, str, str]]) -> tuple[dict[tuple[str, str], str], str]:
+    """Setting by layer, equal devices once; and the reason of the verdict."""
+    values: dict[tuple[str, str], list[str]] = {}
+    reason = ""
+    for _device, layer, key, value in settings:
+        if layer == "verdict" and key == "reason":
+            reason = value
+        elif key not in _NOT_SET and value and layer != "verdict" and not (layer == "device" and key in ("size", "driver")):
+            values.setdefault((layer, key), []).append(value)
+    return {key: ", ".join(dict.fromkeys(said)) for key, said in sorted(values.items())}, reason
+
+
+def environment_of(rows: Rows) -> list[tuple[str, list[tuple[str, int]]]]:
+    """What hosts ran and have, with how many hosts have it."""
+    names = {
+        "model": "drive or target", "firmware": "firmware", "kernel": "kernel", "fio_version": "fio", "behaviour_class": "behaviour of fio",
+        "ioengine": "I/O engine", "target_size": "size of the target",
+    }  # fmt: skip
+    found = []
+    for column, label in names.items():
+        counts = Counter(value for _host, value in {(one.host, getattr(one, column)) for one in rows.measurements} if value is not None)
+        if counts:
+            found.append((label, [(str(value), count) for value, count in counts.most_common(20)]))
+    return found
+
+
+def jobs_of(rows: Rows, folder: Path) -> list[Job]:
+    """The job file of each cell, from the first host that has it."""
+    wanted: dict[str, t.Any] = {}
+    for one in rows.measurements:
+        if one.path and one.measured and not is_probe(one.cell):
+            wanted.setdefault(one.cell, one)
+    found = []
+    root = folder.resolve()
+    for cell, one in list(wanted.items())[:_MOST_JOBS]:
+        path = (folder / one.path / "job.fio").resolve()
+        # A copied table may name any path: only what lies in the campaign is read.
+        if not path.is_relative_to(root) or not path.is_file():
+            continue
+        with path.open("rb") as file:
+            text = file.read(_LONGEST_JOB).decode(errors="replace")
+        found.append(Job(cell, one.host, "\n".join(plain(line, 400) for line in text.splitlines())))
+    return found

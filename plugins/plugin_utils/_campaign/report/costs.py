@@ -1,0 +1,142 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What it cost: money by TB and by I/O from prices that were given, and endurance of drives that the campaign spent."""
+
+from __future__ import annotations
+
+import fnmatch
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import median
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Point, Rows
+
+_PRICE_OPTIONS = frozenset({"host", "variant", "price", "capacity_tb"})
+
+
+@dataclass(frozen=True)
+class Price:
+    """What the storage of one host costs. ``host`` and ``variant`` are patterns; the first price that matches counts.
+
+    :param capacity: usable bytes; ``None``: the size of the targets."""
+
+    host: str
+    variant: str
+    price: float
+    capacity: float | None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One variant: medians over hosts that have a price.
+
+    :param per_iops: (cell, direction, price of one I/O per second)."""
+
+    variant: str
+    hosts: int
+    price: float
+    capacity: float | None
+    per_tb: float | None
+    per_iops: tuple[tuple[str, str, float], ...]
+
+
+@dataclass(frozen=True)
+class Wear:
+    """Drives of one model: what the campaign wrote, and how much endurance went.
+
+    :param written: bytes by the counters of the drives, ``None`` where they have none; :param used: most percent points on one drive.
+    :param hottest: °C; :param worn: the highest percent used that any of them has now."""
+
+    model: str
+    drives: int
+    written: int | None
+    used: float | None
+    worn: float | None
+    hottest: float | None
+    failing: tuple[str, ...]
+
+
+def read_prices(said: t.Any) -> tuple[Price, ...]:
+    """Prices as a user writes them.
+
+    :raises BadInput: naming what is wrong.
+    """
+    if not isinstance(said, (list, tuple)):
+        raise BadInput("report_prices is a list: one entry for each price, such as {variant: writeback, price: 1493, capacity_tb: 4}.")
+    return tuple(_price(one, place) for place, one in enumerate(said, 1))
+
+
+def _price(said: t.Any, place: int) -> Price:
+    where = f"entry {place} of report_prices"
+    if not isinstance(said, dict) or set(said) - _PRICE_OPTIONS or "price" not in said:
+        raise BadInput(f"{where} must have 'price' and may have 'host', 'variant' and 'capacity_tb', nothing else.")
+    capacity = said.get("capacity_tb")
+    return Price(
+        str(said.get("host", "*")), str(said.get("variant", "*")), _amount(said["price"], where), None if capacity is None else _amount(capacity, where) * 1e12
+    )
+
+
+def _amount(value: t.Any, where: str) -> float:
+    try:
+        amount = float(value)
+    except (TypeError, ValueError):
+        amount = -1.0
+    if isinstance(value, bool) or not 0 < amount < 1e15:
+        raise BadInput(f"{where}: '{value}' is no number above 0.")
+    return amount
+
+
+def costs_of(points: t.Sequence[Point], variants: t.Sequence[str], prices: t.Sequence[Price]) -> list[Cost]:
+    """Every variant that has a price."""
+    if not prices:
+        return []
+    targets: dict[tuple[str, str], dict[str, int]] = {}
+    for one in points:
+        if one.first.target and one.first.target_size:
+            targets.setdefault((one.host, one.variant), {})[one.first.target] = one.first.target_size
+    priced = {key: price for key in sorted({(one.host, one.variant) for one in points}) if (price := _price_of(prices, *key)) is not None}
+    found = []
+    for variant in variants:
+        here = {host: price for (host, of), price in priced.items() if of == variant}
+        if not here:
+            continue
+        capacities = {host: price.capacity or sum(targets.get((host, variant), {}).values()) or None for host, price in here.items()}
+        per_tb = median(price.price / (room / 1e12) for host, price in here.items() if (room := capacities[host]))
+        rates: dict[tuple[str, str], list[float]] = {}
+        for one in points:
+            if one.variant == variant and one.host in here and one.iops and one.direction != "sync" and not is_probe(one.cell):
+                rates.setdefault((one.cell, one.direction), []).append(here[one.host].price / one.iops)
+        per_iops = tuple((cell, direction, median(values) or 0.0) for (cell, direction), values in sorted(rates.items()))
+        found.append(Cost(variant, len(here), median(price.price for price in here.values()) or 0.0, median(capacities.values()), per_tb, per_iops))
+    return found
+
+
+def _price_of(prices: t.Sequence[Price], host: str, variant: str) -> Price | None:
+    return next((one for one in prices if fnmatch.fnmatchcase(host, one.host) and fnmatch.fnmatchcase(variant, one.variant)), None)
+
+
+def wear_of(rows: Rows) -> list[Wear]:
+    """By model of drive."""
+    models: dict[str, list[t.Any]] = {}
+    for one in rows.drives:
+        models.setdefault(one.model or "unknown model", []).append(one)
+    found = []
+    for model, drives in sorted(models.items()):
+        written = [one.written_after - one.written_before for one in drives if one.written_after is not None and one.written_before is not None]
+        used = [one.wear_after - one.wear_before for one in drives if one.wear_after is not None and one.wear_before is not None]
+        known = [one.wear_after for one in drives if one.wear_after is not None]
+        hot = [one.hottest for one in drives if one.hottest is not None]
+        failing = tuple(f"{one.host} {one.device}" for one in drives if one.passed is False)
+        found.append(
+            Wear(model, len(drives), sum(written) if written else None, max(used, default=None), max(known, default=None), max(hot, default=None), failing)
+        )
+    return found

@@ -1,0 +1,209 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What is read off over a load: curves of latency over IOPS, threads, block sizes, with the finding that becomes their title."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import duration, figure, listed, size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.limit import (
+    Knee,
+    LoadPoint,
+    UnderLimit,
+    best_block_size,
+    iops_under_limit,
+    saturation,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Measurement, Point
+
+#: Limits in ns that are drawn where none is given: the first that some load keeps and another does not.
+_USUAL_LIMITS = (1e6, 3e6, 10e6, 30e6, 100e6, 1e9)
+
+
+@dataclass(frozen=True)
+class LoadValue:
+    """Medians over hosts at one load. ``latency``: ns, of ``CurveSet.latency_name``."""
+
+    jobs: int
+    depth: int
+    iops: float
+    bandwidth: float | None
+    latency: float | None
+    hosts: int
+
+    @property
+    def load(self) -> int:
+        """I/Os that may wait at once."""
+        return self.jobs * self.depth
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One variant over all loads.
+
+    :param under: IOPS under the limit; :param knee: where more load brings nothing."""
+
+    variant: str
+    values: tuple[LoadValue, ...]
+    under: UnderLimit | None
+    knee: Knee | None
+
+
+@dataclass(frozen=True)
+class CurveSet:
+    """One workload in every variant.
+
+    :param load: what was varied: ``jobs``, ``queue depth`` or ``jobs x queue depth``.
+    :param limit: ns."""
+
+    workload: str
+    direction: str
+    load: str
+    latency_name: str
+    limit: float | None
+    curves: tuple[Curve, ...]
+    title: str
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """IOPS by block size (rows) and load (columns) in one variant; ``None`` where nothing was measured."""
+
+    workload: str
+    direction: str
+    variant: str
+    load: str
+    blocks: tuple[int, ...]
+    loads: tuple[int, ...]
+    iops: tuple[tuple[float | None, ...], ...]
+    title: str
+
+
+def workload_of(one: Measurement, *, with_block: bool = True) -> str:
+    """What was asked of the storage, without how much of it at once: ``randwrite 4k, fdatasync, libaio``."""
+    parts = [f"{one.rw or '?'} {one.bs or '?'}" if with_block else str(one.rw or "?")]
+    if one.rwmixread is not None:
+        parts.append(f"{one.rwmixread} % reads")
+    parts += [name if every == 1 else f"{name} every {every}" for name, every in (("fdatasync", one.fdatasync), ("fsync", one.fsync)) if every]
+    if one.direct is False:
+        parts.append("through the page cache")
+    if one.ioengine:
+        parts.append(one.ioengine)
+    return ", ".join(parts)
+
+
+Merged = t.Mapping[t.Tuple[str, str, str], t.Mapping[str, t.Optional[float]]]
+
+
+def curve_sets(points: t.Iterable[Point], variants: t.Sequence[str], merged: Merged, limit: float | None = None) -> list[CurveSet]:
+    """Every workload that was measured at two loads or more.
+
+    :param merged: percentiles of the added bins of all hosts, by variant, cell and direction.
+    :param limit: ns; without one a usual limit that parts the loads is taken.
+    """
+    groups: dict[tuple[str, str], list[Point]] = {}
+    for one in points:
+        if one.direction != "sync" and one.iops and one.first.iodepth and one.first.numjobs:
+            groups.setdefault((workload_of(one.first), one.direction), []).append(one)
+    found = []
+    for (workload, direction), members in groups.items():
+        if len({(one.first.numjobs, one.first.iodepth) for one in members}) > 1:
+            found.append(_curve_set(workload, direction, members, variants, merged, limit))
+    return found
+
+
+def _curve_set(workload: str, direction: str, members: t.Sequence[Point], variants: t.Sequence[str], merged: Merged, wanted: float | None) -> CurveSet:
+    name = next((name for name in ("p99", "p50") if all(one.latency.get(name) for one in members)), "mean")
+    by_variant: dict[str, dict[tuple[int, int], list[Point]]] = {}
+    for one in members:
+        by_variant.setdefault(one.variant, {}).setdefault((one.first.numjobs or 1, one.first.iodepth or 1), []).append(one)
+    tables = {
+        variant: tuple(sorted((_value(at, here, name, merged) for at, here in loads.items()), key=lambda value: (value.load, value.jobs)))
+        for variant, loads in by_variant.items()
+    }
+    latencies = sorted(value.latency for values in tables.values() for value in values if value.latency)
+    limit = wanted or next((one for one in _USUAL_LIMITS if latencies and latencies[0] <= one < latencies[-1]), None)
+    curves = tuple(_curve(variant, tables[variant], limit) for variant in variants if variant in tables)
+    jobs, depths = ({getattr(one.first, column) for one in members} for column in ("numjobs", "iodepth"))
+    load = "jobs x queue depth" if len(jobs) > 1 and len(depths) > 1 else "jobs" if len(jobs) > 1 else "queue depth"
+    return CurveSet(workload, direction, load, name, limit, curves, _title(workload, direction, name, limit, curves, load))
+
+
+def _value(at: tuple[int, int], here: t.Sequence[Point], name: str, merged: Merged) -> LoadValue:
+    # One cell on all hosts: percentiles of added bins. Else the median over hosts, of means too.
+    cells = {(one.variant, one.cell, one.direction) for one in here}
+    added = merged.get(next(iter(cells)), {}).get(name) if len(cells) == 1 else None
+    latency = [added] if added else [median(run.lat_mean_ns for run in one.runs) if name == "mean" else one.latency.get(name) for one in here]
+    return LoadValue(*at, median(one.iops for one in here) or 0.0, median(one.bandwidth for one in here), median(latency), len({one.host for one in here}))
+
+
+def _curve(variant: str, values: tuple[LoadValue, ...], limit: float | None) -> Curve:
+    loads = [LoadPoint(float(value.load), value.iops, value.latency) for value in values if value.latency and value.iops]
+    if len(loads) < 2:
+        return Curve(variant, values, None, None)
+    return Curve(variant, values, iops_under_limit(loads, limit) if limit else None, saturation(loads))
+
+
+def _title(workload: str, direction: str, name: str, limit: float | None, curves: t.Sequence[Curve], load: str) -> str:
+    kept = [one for one in curves if one.under is not None and one.under.iops]
+    if kept and limit:
+        best = max(kept, key=lambda one: (one.under.iops or 0.0) if one.under else 0.0)
+        least = "at least " if best.under and best.under.state == "at_least" else ""
+        said = f"{best.variant} does most under {duration(limit)} ({name}): {least}{figure(best.under.iops if best.under else None)} IOPS"
+    elif limit and curves:
+        said = f"no variant stays under {duration(limit)} ({name})"
+    else:
+        best = max(curves, key=lambda one: max((value.iops for value in one.values), default=0.0))
+        said = f"{best.variant} does most: {figure(max(value.iops for value in best.values))} IOPS"
+    knees = [one for one in curves if one.knee is not None and one.knee.state == "found"]
+    if knees:
+        said += f"; {listed([f'{one.variant} is saturated at {load} {one.knee.at:.0f}' for one in knees if one.knee], 2)}"
+    return f"{workload} ({direction}): {said}"
+
+
+def heat_maps(points: t.Iterable[Point], variants: t.Sequence[str]) -> list[HeatMap]:
+    """Every workload with two block sizes and two loads or more."""
+    groups: dict[tuple[str, str, str], dict[tuple[int, int], list[float]]] = {}
+    jobs_of: dict[tuple[str, str, str], set[int]] = {}
+    for one in points:
+        first = one.first
+        if one.direction != "sync" and one.iops and first.bs_bytes and first.numjobs and first.iodepth:
+            key = (workload_of(first, with_block=False), one.direction, one.variant)
+            groups.setdefault(key, {}).setdefault((first.bs_bytes, first.numjobs * first.iodepth), []).append(one.iops)
+            jobs_of.setdefault(key, set()).add(first.numjobs)
+    found = []
+    for (workload, direction, variant), cells in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1], variants.index(item[0][2]))):
+        blocks, loads = sorted({key[0] for key in cells}), sorted({key[1] for key in cells})
+        if len(blocks) < 2 or len(loads) < 2:
+            continue
+        values = {key: median(iops) for key, iops in cells.items()}
+        load = "jobs" if len(jobs_of[workload, direction, variant]) == len(loads) else "jobs x queue depth"
+        rows = tuple(tuple(values.get((block, here)) for here in loads) for block in blocks)
+        best = best_block_size([(block, iops) for (block, _load), iops in values.items() if iops])
+        most = max((iops, key) for key, iops in values.items() if iops)
+        title = (
+            f"{workload} ({direction}) in {variant}: most IOPS with {_block(most[1][0])} at {load} {most[1][1]} ({figure(most[0])}), "
+            f"most bandwidth from {_block(int(best.at))} on ({size(best.most)}/s)"
+        )
+        found.append(HeatMap(workload, direction, variant, load, tuple(blocks), tuple(loads), rows, title))
+    return found
+
+
+def _block(count: int) -> str:
+    for power, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count % power == 0:
+            return f"{count // power} {unit}"
+    return f"{count} B"
+
+
+block_name = _block

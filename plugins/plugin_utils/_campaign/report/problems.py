@@ -1,0 +1,199 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What is wrong or strange in a campaign: hosts unlike the others, series that fall or swing, verdicts that changed, cells that are not ok."""
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import DOUBTFUL_KINDS, is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, figure, listed, size, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import HostValue, OutlierHost, outliers
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import SeriesFinding, classify
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Point, Rows, Series
+
+#: What is said of a host that is its own and no reason for a speed.
+_IDENTITY = frozenset({"serial", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "reason", "size", "uuid"})
+
+_WORST_FIRST = ("data", "missing", "series", "host", "cpu", "note")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """:param kind: ``data`` what could be lost, ``missing`` what has no number, ``series``, ``host``, ``cpu``, ``note``.
+    :param where: cell, host or variant.
+    :param text: one sentence."""
+
+    kind: str
+    where: str
+    text: str
+
+
+@dataclass(frozen=True)
+class NamedSeries:
+    """A series and what it is called."""
+
+    series: Series
+    finding: SeriesFinding
+
+
+def named_series(series: t.Iterable[Series]) -> list[NamedSeries]:
+    """Every series with its kind; a second without a number counts as nothing done."""
+    found = []
+    for one in series:
+        if any(value is not None for value in one.iops):
+            bandwidth = [value or 0.0 for value in one.bandwidth] if one.direction == "write" else None
+            found.append(NamedSeries(one, classify([value or 0.0 for value in one.iops], bandwidth=bandwidth)))
+    return found
+
+
+def doubtful_cells(series: t.Iterable[NamedSeries]) -> set[tuple[str, str]]:
+    """Cells and directions in which more than a tenth of the series (and at least one) fall, swing or drift."""
+    all_of: Counter[tuple[str, str]] = Counter()
+    doubtful: Counter[tuple[str, str]] = Counter()
+    for one in series:
+        key = (one.series.cell, one.series.direction)
+        all_of[key] += 1
+        doubtful[key] += one.finding.kind in DOUBTFUL_KINDS
+    return {key for key, count in doubtful.items() if count > all_of[key] / 10}
+
+
+def host_facts(rows: Rows) -> dict[str, dict[str, t.Any]]:
+    """What is known of each host by which it may differ from others: versions, firmware, settings of layers, temperature."""
+    facts: dict[str, dict[str, t.Any]] = {}
+    stacks: dict[str, set[str]] = {}
+    for one in rows.measurements:
+        own = facts.setdefault(one.host, {})
+        for name in ("kernel", "fio_version", "firmware"):
+            value = getattr(one, name)
+            if value is not None:
+                own[name.replace("_", " ")] = value
+        stacks.setdefault(one.host, set()).update(stack for stack in (one.stack_before, one.stack_after) if stack)
+    for host, names in stacks.items():
+        told: dict[str, set[str]] = {}
+        for name in names:
+            for _device, layer, key, value in rows.settings.get((host, name), ()):
+                if key not in _IDENTITY and value:
+                    told.setdefault(f"{layer} {key}".replace("_", " "), set()).add(value)
+        facts[host].update({name: ", ".join(sorted(values)) for name, values in told.items()})
+    for drive in rows.drives:
+        if drive.hottest is not None and drive.host in facts:
+            facts[drive.host]["temperature (°C)"] = max(drive.hottest, facts[drive.host].get("temperature (°C)", 0.0))
+    return facts
+
+
+def outlier_hosts(rows: Rows, points: t.Iterable[Point]) -> tuple[OutlierHost, ...]:
+    """Hosts that are slower or faster than those with the same drives, variant and size of target."""
+    values = [
+        HostValue(one.host, f"{one.cell} ({one.direction}) in {one.variant}", f"{one.first.model} {one.variant} {one.first.target_size}", one.iops)
+        for one in points
+        if one.iops and one.direction != "sync" and not is_probe(one.cell)
+    ]
+    return outliers(values, host_facts(rows)) if values else ()
+
+
+def problems_of(rows: Rows, points: t.Sequence[Point], series: t.Sequence[NamedSeries], out: t.Sequence[OutlierHost]) -> list[Problem]:
+    """All of them, those about data first."""
+    found = [*_verdicts(rows), *_states(rows), *_series(series), *_outliers(out), *_cpu(points), *_notes(rows)]
+    return sorted(found, key=lambda one: _WORST_FIRST.index(one.kind))
+
+
+def _verdicts(rows: Rows) -> t.Iterator[Problem]:
+    changed: dict[tuple[str, str, str], list[str]] = {}
+    lossy: dict[tuple[str, str], set[str]] = {}
+    for one in rows.measurements:
+        if not one.measured:
+            continue
+        if one.verdict_before != one.verdict_after and one.verdict_before and one.verdict_after:
+            changed.setdefault((one.variant, one.verdict_before, one.verdict_after), []).append(f"{one.host} {one.cell}")
+        elif one.verdict_after in ("at_risk", "unknown"):
+            lossy.setdefault((one.variant, one.verdict_after), set()).add(one.host)
+    for (variant, before, after), where in changed.items():
+        text = f"The verdict changed from {before} to {after} while it was measured: {listed(sorted(set(where)))}."
+        yield Problem("data", variant, text)
+    for (variant, verdict), hosts in lossy.items():
+        what = "a flushed write may be lost in a power cut" if verdict == "at_risk" else "nobody knows whether a flushed write survives a power cut"
+        yield Problem("data", variant, f"{verdict} on {counted(len(hosts), 'host')}: {what} ({listed(sorted(hosts))}).")
+
+
+def _states(rows: Rows) -> t.Iterator[Problem]:
+    shared: dict[tuple[str, str], list[str]] = {}
+    for one in rows.measurements:
+        if one.state != "ok":
+            shared.setdefault((one.state, one.reason or ""), []).append(f"{one.host} {one.variant} {one.cell}/{one.repeat}")
+    for (state, reason), where in shared.items():
+        places = list(dict.fromkeys(where))
+        yield Problem("missing", state, f"{counted(len(places), 'measurement')} {state}" + (f": {reason}" if reason else "") + f" ({listed(places)}).")
+
+
+def _series(series: t.Sequence[NamedSeries]) -> t.Iterator[Problem]:
+    shared: dict[tuple[str, str, str, str], list[NamedSeries]] = {}
+    for one in series:
+        if one.finding.kind in (*DOUBTFUL_KINDS, "step"):
+            shared.setdefault((one.finding.kind, one.series.cell, one.series.direction, one.series.variant), []).append(one)
+    for (_kind, cell, direction, variant), members in sorted(shared.items(), key=lambda item: (item[0][0] == "step", -len(item[1]), item[0])):
+        hosts = sorted({one.series.host for one in members})
+        typical = members[len(members) // 2]
+        yield Problem("series", cell, f"{series_sentence(typical.finding)}: {direction} in {variant} on {listed(hosts, 3)}.")
+
+
+def series_sentence(finding: SeriesFinding) -> str:
+    """What happened, with numbers."""
+    change, swing = finding.change, finding.swing
+    if finding.kind in ("cliff", "step") and change is not None:
+        moved = "falls" if change.after < change.before else "rises"
+        said = f"{finding.kind}: {moved} from {figure(change.before)} to {figure(change.after)} IOPS at {change.at:.0f} s"
+        if finding.kind == "cliff" and change.bytes_before is not None:
+            said += f", after {size(change.bytes_before)}; {size(change.bandwidth_after)}/s from then on"
+        return said
+    if finding.kind == "oscillating" and swing is not None:
+        return (
+            f"oscillating: {figure(swing.high)} and {figure(swing.low)} IOPS, over and over every {swing.period:.0f} s, high for {swing.duty:.0%} of the time"
+        )
+    if finding.kind == "drifting":
+        return f"drifting: {finding.drift:+.0%} over the run, at no particular place"
+    if finding.kind == "steady":
+        return f"steady at {figure(finding.mean)} IOPS"
+    return f"{finding.kind}: {finding.reason}"
+
+
+def _outliers(out: t.Sequence[OutlierHost]) -> t.Iterator[Problem]:
+    for one in out:
+        far = one.scores[0]
+        differs = "; ".join(f"{this.fact} {this.value}, the others {this.usual}" for this in one.differences[:6])
+        text = f"{times(far.ratio)} the median of {counted(far.alike, 'like host')} in {far.cell}" + (
+            f", and out in {counted(len(one.scores) - 1, 'other cell')}" if len(one.scores) > 1 else ""
+        )
+        yield Problem("host", one.host, text + (f". What is different: {differs}." if differs else ". No known fact is different."))
+
+
+def _cpu(points: t.Sequence[Point]) -> t.Iterator[Problem]:
+    bound: dict[str, set[str]] = {}
+    for one in points:
+        if any(run.cpu_bound for run in one.runs):
+            bound.setdefault(one.cell, set()).add(one.host)
+    for cell, hosts in bound.items():
+        yield Problem("cpu", cell, f"The CPU may have been the limit, not the storage, on {listed(sorted(hosts))}.")
+
+
+def _notes(rows: Rows) -> t.Iterator[Problem]:
+    shared: dict[str, set[str]] = {}
+    alone = set()
+    for one in rows.measurements:
+        for note in one.notes or ():
+            shared.setdefault(note, set()).add(one.host)
+        if one.synchronised is False and len(rows.hosts) > 1:
+            alone.add(one.host)
+    for note, hosts in shared.items():
+        yield Problem("note", listed(sorted(hosts), 3), note)
+    if alone:
+        yield Problem("note", listed(sorted(alone), 3), "Did not start together with the other hosts.")

@@ -1,0 +1,171 @@
+/* SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+   SPDX-License-Identifier: GPL-3.0-or-later */
+/* Draws charts when they come into view, from the data in the page; filters tables. Text of hosts only ever becomes textContent, or is escaped for plotly. */
+(function () {
+  'use strict';
+  const data = JSON.parse(document.getElementById('data').textContent);
+  const dark = window.matchMedia('(prefers-color-scheme: dark)');
+  const drawn = new Map();
+  let printing = false;
+
+  function escaped(text) {
+    return String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+  }
+
+  function themed(layout, narrow) {
+    const isDark = dark.matches && !printing;
+    const ink = isDark ? '#e6e9ed' : '#1d2127';
+    const grid = isDark ? '#343b44' : '#e1e5ea';
+    const themedAxis = (axis) => Object.assign({}, axis, { gridcolor: grid, linecolor: grid, tickcolor: grid, tickfont: { size: narrow ? 11 : 12 } });
+    return Object.assign({}, layout, {
+      paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', font: { color: ink, size: 12, family: 'system-ui, sans-serif' },
+      margin: { l: narrow ? 46 : 58, r: 12, t: 10, b: 46 }, legend: { orientation: 'h', y: -0.24, yanchor: 'top', x: 0 },
+      hoverlabel: { align: 'left' }, xaxis: themedAxis(layout.xaxis), yaxis: themedAxis(layout.yaxis)
+    });
+  }
+
+  function draw(box, chart) {
+    drawn.set(box, chart);
+    const layout = themed(chart.layout, box.clientWidth < 480);
+    return Plotly.react(box, chart.data, layout, { responsive: true, displayModeBar: false, scrollZoom: false }).then(function () { box.dataset.drawn = 'yes'; });
+  }
+
+  function redraw() {
+    drawn.forEach(function (chart, box) { draw(box, chart); });
+  }
+
+  /* Charts with a name are drawn when they are nearly in view. */
+  const seen = new IntersectionObserver(function (entries) {
+    entries.forEach(function (entry) {
+      if (entry.isIntersecting) {
+        seen.unobserve(entry.target);
+        draw(entry.target, data.charts[entry.target.dataset.chart]);
+      }
+    });
+  }, { rootMargin: '400px' });
+  document.querySelectorAll('.chart[data-chart]').forEach(function (box) { seen.observe(box); });
+
+  dark.addEventListener('change', redraw);
+  window.addEventListener('beforeprint', function () {
+    printing = true;
+    document.querySelectorAll('.chart[data-chart]').forEach(function (box) {
+      if (box.clientWidth && !drawn.has(box)) { draw(box, data.charts[box.dataset.chart]); }
+    });
+    redraw();
+  });
+  window.addEventListener('afterprint', function () { printing = false; redraw(); });
+
+  /* A choice of one chart among many. */
+  document.querySelectorAll('select[data-picks]').forEach(function (select) {
+    const box = document.getElementById(select.dataset.picks);
+    const title = document.getElementById(select.dataset.picks + '-title');
+    const show = function () {
+      const chosen = data.bands[Number(select.value)];
+      title.textContent = chosen.title;
+      draw(box, chosen);
+    };
+    select.addEventListener('change', show);
+    whenSeen(box, show);
+  });
+
+  function whenSeen(box, act) {
+    const watcher = new IntersectionObserver(function (entries) {
+      if (entries.some(function (entry) { return entry.isIntersecting; })) { watcher.disconnect(); act(); }
+    }, { rootMargin: '400px' });
+    watcher.observe(box);
+  }
+
+  /* Every host as a mark, one strip for each variant. */
+  const strips = document.getElementById('strips');
+  if (strips) {
+    const cell = document.getElementById('strip-cell');
+    const host = document.getElementById('strip-host');
+    const title = document.getElementById('strips-title');
+    const named = new Set(data.outliers);
+    const showStrips = function () {
+      const chosen = data.strips[Number(cell.value)];
+      const wanted = host.value.trim().toLowerCase();
+      const traces = [];
+      data.variants.forEach(function (variant, place) {
+        const values = chosen.values[place];
+        if (!values) { return; }
+        const parts = { usual: { x: [], y: [], text: [] }, out: { x: [], y: [], text: [] } };
+        values.forEach(function (value, index) {
+          if (value === null) { return; }
+          const name = data.hosts[index];
+          if (wanted && !name.toLowerCase().includes(wanted)) { return; }
+          const part = named.has(index) ? parts.out : parts.usual;
+          part.x.push(value);
+          /* Hosts side by side, always in the same place. */
+          part.y.push(place + ((index * 0.618034) % 1 - 0.5) * 0.6);
+          part.text.push(escaped(name));
+        });
+        const shared = { type: 'scatter', mode: 'markers', hovertemplate: '%{text}: %{x:,.4r} IOPS<extra></extra>' };
+        if (parts.usual.x.length) {
+          traces.push(Object.assign({}, shared, parts.usual, { name: escaped(variant), marker: { size: parts.usual.x.length > 100 ? 5 : 8, color: data.colours[place], opacity: 0.75 } }));
+        }
+        if (parts.out.x.length) {
+          traces.push(Object.assign({}, shared, parts.out, { name: escaped(variant) + ', outlier', mode: parts.out.x.length <= 6 ? 'markers+text' : 'markers', textposition: 'top center', cliponaxis: false,
+            marker: { size: 11, symbol: 'diamond', color: data.colours[place], line: { width: 1.5, color: '#b3261e' } } }));
+        }
+      });
+      title.textContent = chosen.title;
+      draw(strips, { data: traces, layout: {
+        xaxis: { title: { text: 'IOPS (1/s)' }, rangemode: 'tozero', automargin: true, zeroline: false },
+        yaxis: { title: { text: 'variant' }, tickvals: data.variants.map(function (_name, place) { return place; }), ticktext: data.variants.map(escaped), automargin: true, zeroline: false, range: [data.variants.length - 0.4, -0.6] },
+        hovermode: 'closest', showlegend: false } });
+    };
+    cell.addEventListener('change', showStrips);
+    host.addEventListener('input', showStrips);
+    whenSeen(strips, showStrips);
+  }
+
+  /* Rows of a table by text and choice. */
+  document.querySelectorAll('form[data-filters]').forEach(function (form) {
+    const rows = Array.from(document.querySelectorAll('#' + form.dataset.filters + ' tbody tr'));
+    const count = form.querySelector('output');
+    const apply = function () {
+      let shown = 0;
+      const text = form.elements.text.value.trim().toLowerCase();
+      const direction = form.elements.direction ? form.elements.direction.value : '';
+      const model = form.elements.model ? form.elements.model.value : '';
+      const parts = form.elements.parts ? form.elements.parts.checked : true;
+      rows.forEach(function (row) {
+        const fits = (!text || row.textContent.toLowerCase().includes(text)) && (!direction || row.dataset.direction === direction) &&
+          (!model || row.dataset.model === model) && (parts || row.dataset.part !== 'yes');
+        row.hidden = !fits;
+        shown += fits ? 1 : 0;
+      });
+      count.textContent = shown + ' of ' + rows.length + ' rows';
+    };
+    form.addEventListener('input', apply);
+    form.addEventListener('submit', function (event) { event.preventDefault(); });
+    apply();
+  });
+
+  /* Hosts, a page of them at a time. */
+  const hosts = document.getElementById('host-rows');
+  if (hosts) {
+    const find = document.getElementById('host-find');
+    const count = document.getElementById('host-count');
+    const most = 100;
+    const showHosts = function () {
+      const wanted = find.value.trim().toLowerCase();
+      const fitting = data.host_rows.filter(function (row) { return !wanted || row.join(' ').toLowerCase().includes(wanted); });
+      hosts.replaceChildren.apply(hosts, fitting.slice(0, most).map(function (row) {
+        const line = document.createElement('tr');
+        row.forEach(function (value, place) {
+          const field = document.createElement('td');
+          field.textContent = value === null ? '-' : value;
+          if (place > 3) { field.className = 'n'; }
+          if (place === 2) { field.className = value; }
+          line.appendChild(field);
+        });
+        return line;
+      }));
+      count.textContent = Math.min(fitting.length, most) + ' of ' + fitting.length + ' shown' + (fitting.length > most ? ': narrow it down by text' : '');
+    };
+    find.addEventListener('input', showHosts);
+    whenSeen(hosts.closest('.scroll'), showHosts);
+  }
+}());

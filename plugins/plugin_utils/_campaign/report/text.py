@@ -1,0 +1,61 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Numbers as a report writes them."""
+
+from __future__ import annotations
+
+import typing as t
+
+NOTHING = "-"
+
+
+def figure(value: float | None) -> str:
+    """A rate with as many digits as mean something, thousands apart: ``12,300``, ``9.83``."""
+    if value is None:
+        return NOTHING
+    if value >= 1000:
+        digits = len(str(int(value))) - 3
+        return f"{round(value, -digits):,.0f}"
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def duration(ns: float | None) -> str:
+    """A latency with its unit."""
+    if ns is None:
+        return NOTHING
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def size(value: float | None) -> str:
+    """Bytes, powers of 1000."""
+    if value is None:
+        return NOTHING
+    for power, unit in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if abs(value) >= power:
+            return f"{value / power:.3g} {unit}"
+    return f"{value:.0f} B"
+
+
+def times(ratio: float | None) -> str:
+    """A ratio: ``1.42 x``."""
+    return NOTHING if ratio is None else f"{ratio:.2f} x" if 0.1 <= ratio < 10 else f"{ratio:.3g} x"
+
+
+def counted(count: int, word: str) -> str:
+    """``1 host``, ``1,000 hosts``."""
+    return f"{count:,} {word}" + ("" if count == 1 else "s")
+
+
+def listed(names: t.Sequence[str], most: int = 5) -> str:
+    """``a, b and 7 more``."""
+    if len(names) <= most:
+        return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
+    return ", ".join(names[:most]) + f" and {len(names) - most} more"

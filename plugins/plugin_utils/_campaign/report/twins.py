@@ -1,0 +1,128 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""The report as Markdown for a ticket, and as CSV for a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed, size, times
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
+
+_MOST_LINES = 100
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
+
+_COLUMNS = (
+    "campaign", "host", "variant", "cell", "direction", "state", "verdict", "model", "firmware", "workload_rw", "bs", "iodepth", "numjobs", "repeats",
+    "iops", "bandwidth_bytes_per_second", "p50_ns", "p99_ns", "p99.9_ns", "outlier",
+)  # fmt: skip
+
+
+def markdown(a: Analysis) -> str:
+    """What a reader without a browser needs, in the order of the page."""
+    parts = [f"# Campaign {escaped(a.campaign)}", "", *(escaped(one) for one in a.answer.sentences), ""]
+    states = ", ".join(f"{count} {state}" for state, count in a.states)
+    parts += [f"{counted(len(a.hosts), 'host')}, {counted(len(a.variants), 'variant')}; measurements: {states}. Report of {a.made}.", ""]
+    parts += ["## Variants", "", *_table(["variant", "power cut", "hosts", f"IOPS against {a.answer.baseline}", "interval", "claim"], _variants(a)), ""]
+    lines = [one for one in a.table if not one.is_part]
+    parts += [
+        "## IOPS by cell",
+        "",
+        *_table(["model", "cell", "direction", *a.variants], ([one.model, one.cell, one.direction, *map(_cell, one.cells)] for one in lines)),
+        "",
+    ]
+    if a.curves:
+        parts += ["## Load", "", *(f"- {escaped(one.title)}" for one in a.curves), ""]
+    if a.heat_maps:
+        parts += ["## Block sizes", "", *(f"- {escaped(one.title)}" for one in a.heat_maps), ""]
+    parts += ["## Problems", "", *([f"- {escaped(one.where)}: {escaped(one.text)}" for one in a.problems[:_MOST_LINES]] or ["None was found."])]
+    if len(a.problems) > _MOST_LINES:
+        parts.append(f"- and {len(a.problems) - _MOST_LINES} more")
+    if a.costs:
+        rows = ([one.variant, figure(one.price), size(one.capacity), figure(one.per_tb)] for one in a.costs)
+        parts += ["", f"## Cost ({escaped(a.currency or 'unit of the prices')})", "", *_table(["variant", "a host", "capacity", "per TB"], rows)]
+    if a.wear:
+        rows = ([one.model, str(one.drives), size(one.written), f"{one.used:.2g} %" if one.used is not None else "-"] for one in a.wear)
+        parts += ["", "## Wear", "", *_table(["model", "drives", "written meanwhile", "endurance spent"], rows)]
+    parts += [
+        "",
+        "## Stacks",
+        "",
+        *(
+            f"- {escaped(one.variant)} on {escaped(listed(one.hosts, 3))}: {one.verdict_before}, afterwards {one.verdict_after}"
+            for one in a.stacks[:_MOST_LINES]
+        ),
+    ]
+    parts += [
+        "",
+        "## Environment",
+        "",
+        *(f"- {label}: {escaped(', '.join(f'{value} ({count})' for value, count in values))}" for label, values in a.environment),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def csv_text(a: Analysis) -> str:
+    """One line for each direction of each cell of each host; an empty field is what nobody measured."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    out = {one.host for one in a.outliers}
+    for one in a.points:
+        first = one.first
+        verdict = first.verdict_before if first.verdict_before == first.verdict_after else f"{first.verdict_before}>{first.verdict_after}"
+        plain = [a.campaign, one.host, one.variant, one.cell, one.direction, one.state, verdict, first.model, first.firmware, first.rw, first.bs]
+        numbers = [first.iodepth, first.numjobs, len(one.runs), one.iops, one.bandwidth, *(one.latency[name] for name in ("p50", "p99", "p99.9"))]
+        writer.writerow([*map(_field, plain), *("" if value is None else value for value in numbers), "yes" if one.host in out else "no"])
+    return file.getvalue()
+
+
+def _field(value: str | None) -> str:
+    """Text that no spreadsheet takes for a formula."""
+    said = "" if value is None else str(value)
+    return f"'{said}" if said[:1] in ("=", "+", "-", "@", "\t", "\r") else said
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def _table(heads: t.Sequence[str], rows: t.Iterable[t.Sequence[str]]) -> list[str]:
+    lines = [f"| {' | '.join(escaped(cell) for cell in row)} |" for row in (heads, *rows)]
+    return [lines[0], f"|{' --- |' * len(heads)}", *lines[1:]]
+
+
+def _variants(a: Analysis) -> t.Iterator[list[str]]:
+    for one in a.answer.variants:
+        overall = one.against.overall if one.against else None
+        if overall is None:
+            yield [
+                one.name,
+                one.safety,
+                str(one.hosts),
+                "1 x" if one.name == a.answer.baseline else "-",
+                "-",
+                "baseline" if one.name == a.answer.baseline else "-",
+            ]
+            continue
+        interval = f"{times(overall.interval.low)} to {times(overall.interval.high)} ({overall.interval.confidence:.1%})" if overall.interval else "-"
+        ratio = overall.ratio if overall.ratio is not None else overall.ratio_of_medians
+        yield [one.name, one.safety, str(one.hosts), times(ratio), interval, overall.verdict.replace("_", " ")]
+
+
+def _cell(cell: t.Any) -> str:
+    if cell is None:
+        return "-"
+    marks = "".join(f" {word}" for word in (cell.verdict if cell.verdict != "durable" else "", cell.state if cell.state != "ok" else "") if word)
+    return f"{figure(cell.iops)}{' (best)' if cell.is_best else ''}, p99 {duration(cell.latency['p99'])}{marks}"

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""From the folder of a campaign to its report: three files beside the results."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import explained
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, page, rows, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+
+if t.TYPE_CHECKING:
+    import datetime
+
+#: Where they lie in the folder of a campaign.
+REPORTS_FOLDER = "reports"
+
+FORMATS = {"html": "report.html", "markdown": "report.md", "csv": "report.csv"}
+
+
+@dataclass(frozen=True)
+class Written:
+    """:param files: by format. :param answer: the three sentences."""
+
+    files: dict[str, str]
+    answer: tuple[str, str, str]
+    problems: int
+
+
+def write_report(
+    campaign: Path, options: analysis.Options, formats: t.Sequence[str] = tuple(FORMATS), *, fresh: bool = True, now: datetime.datetime | None = None
+) -> Written:
+    """Bring the tables up to date, and write what they say.
+
+    :param fresh: look whether the tables are those of the files; ``False`` takes them as they are.
+    :raises ResultsError: if it is no campaign, or a file cannot be written.
+    :raises BadInput: for a baseline that is no variant.
+    :raises LibraryMissing: without duckdb, numpy, scipy, ruptures or plotly.
+    """
+    if fresh:
+        ingest(campaign)
+    found = analysed(campaign, options, now)
+    makers: dict[str, t.Callable[[], str]] = {
+        "html": lambda: page.render(found, str(campaign)),
+        "markdown": lambda: twins.markdown(found),
+        "csv": lambda: twins.csv_text(found),
+    }
+    files = write_files(campaign, {FORMATS[name]: makers[name] for name in formats})
+    return Written({name: files[FORMATS[name]] for name in formats}, found.answer.sentences, len(found.problems))
+
+
+def write_files(campaign: Path, makers: t.Mapping[str, t.Callable[[], str]]) -> dict[str, str]:
+    """Write texts into the folder of reports; their paths by name.
+
+    :raises ResultsError: if they cannot be written.
+    """
+    if not makers:
+        return {}
+    folder = campaign / REPORTS_FOLDER
+    with explained(folder, "making the folder of reports"):
+        folder.mkdir(exist_ok=True)
+    for name, make in makers.items():
+        _write(folder / name, make())
+    return {name: str(folder / name) for name in makers}
+
+
+def analysed(campaign: Path, options: analysis.Options, now: datetime.datetime | None = None) -> analysis.Analysis:
+    """What the tables of a campaign say."""
+    database = open_tables(campaign)
+    try:
+        read = rows.read_rows(database, campaign.name)
+        series, total = rows.read_series(database, analysis.MOST_SERIES)
+        bands = rows.read_bands(database)
+    finally:
+        database.close()
+    return analysis.analyse(read, series, total, bands, campaign, options, now)
+
+
+def _write(path: Path, content: str) -> None:
+    """So that nobody sees half of it."""
+    with explained(path.parent, f"writing {path.name}"):
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+                file.write(content)
+            os.chmod(name, 0o644)
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise

@@ -1,0 +1,27 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A Chromium of the system, without a network; every test skips with a reason where there is none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+HOW = "needs a Chromium: apt-get install chromium, or set CHROMIUM to one; and pip install -r requirements-dev.txt"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason=HOW)
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path is None:
+        pytest.skip(HOW)
+    with playwright.sync_playwright() as running:
+        # The sandbox of Chromium refuses to run as root; the page is ours.
+        launched = running.chromium.launch(executable_path=path, args=["--no-sandbox"] if os.geteuid() == 0 else [])
+        yield launched
+        launched.close()

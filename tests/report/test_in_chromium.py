@@ -1,0 +1,186 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page as people open it: from a disk, without a network, on a phone and on a screen, light and dark, and on paper."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("plotly", reason="the page needs plotly: pip install -r requirements.txt")
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, page
+from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
+
+PHONE, SCREEN = 390, 1440
+
+#: Elements whose box goes past the right edge, but for those that scroll in a box of their own.
+OUTSIDE = """() => [...document.querySelectorAll('header *, nav *, main *, footer *')].filter(one => {
+  const box = one.getBoundingClientRect();
+  return box.width > 0 && box.right > innerWidth + 1 && !one.closest('.scroll, pre, svg');
+}).map(one => one.outerHTML.slice(0, 200))"""
+
+#: Text that is wider than what it stands in and is cut off there.
+CUT = """() => [...document.querySelectorAll('h1, h2, h3, p, li, td, th, summary, label, a')].filter(one =>
+  one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX !== 'visible').map(one => one.outerHTML.slice(0, 200))"""
+
+
+def wait_for(page, expression):
+    """Until it is true. The page's policy does not let Playwright poll in the page, which evaluates text there."""
+    for _try in range(1200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"never true: {expression}")
+
+
+def write(folder, hosts):
+    rows, series, bands = report_rows.campaign(hosts, repeats=4 if hosts < 50 else 1)
+    options = analysis.Options(prices=costs.read_prices([{"price": 1493, "capacity_tb": 4}]), currency="USD")
+    path = folder / f"report-{hosts}.html"
+    path.write_text(page.render(analysis.analyse(rows, series, len(series), bands, folder, options), "results/x"))
+    return path
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    return {hosts: write(folder, hosts) for hosts in (1, 6, 200)}
+
+
+class Opened:
+    """A page, with what it said and asked for."""
+
+    def __init__(self, browser, path, width=SCREEN, scheme="light"):
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
+        self.page = self.context.new_page()
+        self.said, self.asked = [], []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.said.append(f"dialog: {dialog.message}"))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(path.as_uri())
+
+    def see_all(self):
+        """Open every part, scroll over all of it, and wait for what is drawn then."""
+        self.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        height = self.page.evaluate("document.documentElement.scrollHeight")
+        for top in range(0, height + 900, 450):
+            self.page.evaluate(f"window.scrollTo(0, {top})")
+            self.page.wait_for_timeout(20)
+        wait_for(self.page, "[...document.querySelectorAll('.chart')].every(one => one.dataset.drawn === 'yes')")
+
+
+@pytest.fixture
+def opened(browser, reports):
+    pages = []
+
+    def open_page(hosts=6, **how):
+        pages.append(Opened(browser, reports[hosts], **how))
+        return pages[-1]
+
+    yield open_page
+    for one in pages:
+        one.context.close()
+
+
+@pytest.mark.parametrize("hosts", [1, 6, 200])
+def test_everything_is_drawn_without_a_network_and_without_an_error(opened, hosts):
+    one = opened(hosts)
+    one.see_all()
+    assert one.said == []
+    assert [url for url in one.asked if not url.startswith(("file:", "data:"))] == []
+    assert len([url for url in one.asked if url.startswith("file:")]) == 1
+    assert one.page.locator(".chart").count() > 5
+    marks = one.page.evaluate(
+        "[...document.querySelectorAll('.chart')].map(one => one.querySelectorAll('path.point, path.js-line, .scatterlayer path').length)"
+    )
+    assert all(marks), marks
+
+
+@pytest.mark.parametrize("width", [PHONE, SCREEN])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("hosts", [6, 200])
+def test_no_text_overflows(opened, width, scheme, hosts):
+    one = opened(hosts, width=width, scheme=scheme)
+    one.see_all()
+    assert one.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert one.page.evaluate(OUTSIDE) == []
+    assert one.page.evaluate(CUT) == []
+
+
+def test_it_is_light_or_dark_as_the_reader_likes(opened):
+    background = "getComputedStyle(document.body).backgroundColor"
+    assert opened(scheme="light").page.evaluate(background) == "rgb(255, 255, 255)"
+    assert opened(scheme="dark").page.evaluate(background) == "rgb(20, 23, 27)"
+
+
+def test_names_of_hosts_are_text_in_tables_and_charts(opened):
+    one = opened()
+    one.see_all()
+    assert one.page.evaluate("window.broken") is None
+    assert one.page.locator("#host-rows td", has_text=report_rows.SCRIPT).count() == 1
+    assert one.page.locator("b[onmouseover]").count() == 0
+    assert one.page.evaluate("document.querySelectorAll('script').length") == 3
+
+
+def test_the_answer_comes_first(opened):
+    one = opened()
+    lines = one.page.locator(".answer p")
+    assert lines.count() == 3
+    assert "writethrough is the fastest of the 2 variants that lose nothing" in lines.first.inner_text()
+    assert lines.first.bounding_box()["y"] < 300
+
+
+def test_filters_of_the_table_work(opened):
+    one = opened()
+    shown = one.page.locator("#comparison-table tbody tr:visible")
+    assert shown.count() == 18
+    one.page.fill("form[data-filters] input[name=text]", "randwrite-4k")
+    assert shown.count() == 3
+    assert one.page.inner_text("form[data-filters] output") == "3 of 18 rows"
+    one.page.fill("form[data-filters] input[name=text]", "")
+    one.page.select_option("form[data-filters] select[name=direction]", "read")
+    assert shown.count() == 9
+
+
+def test_hosts_are_drawn_by_cell_and_by_name(opened):
+    one = opened(200)
+    one.page.locator("#strips").scroll_into_view_if_needed()
+    wait_for(one.page, "document.getElementById('strips').dataset.drawn === 'yes'")
+    points = one.page.locator("#strips path.point")
+    assert points.count() == 600
+    one.page.fill("#strip-host", "node19")
+    wait_for(one.page, "document.querySelectorAll('#strips path.point').length === 30")
+    one.page.fill("#strip-host", "")
+    before = one.page.inner_text("#strips-title")
+    one.page.select_option("#strip-cell", index=3)
+    assert one.page.inner_text("#strips-title") != before
+
+
+def test_the_list_of_hosts_is_searched(opened):
+    one = opened(200)
+    one.page.locator("summary", has_text="All hosts").click()
+    one.page.locator("#host-find").scroll_into_view_if_needed()
+    wait_for(one.page, "document.querySelectorAll('#host-rows tr').length === 100")
+    assert one.page.inner_text("#host-rows tr:first-child td:first-child") == "node003"
+    one.page.fill("#host-find", "node19")
+    wait_for(one.page, "document.querySelectorAll('#host-rows tr').length === 10")
+
+
+def test_another_cell_along_its_run_is_drawn(opened):
+    one = opened()
+    one.page.locator("#bands").scroll_into_view_if_needed()
+    wait_for(one.page, "document.getElementById('bands').dataset.drawn === 'yes'")
+    assert "randwrite-4k-1 (write)" in one.page.inner_text("#bands-title")
+
+
+def test_it_prints(opened):
+    one = opened()
+    one.page.emulate_media(media="print", color_scheme="dark")
+    assert one.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert one.page.locator("nav").is_hidden()
+    pdf = one.page.pdf(format="A4")
+    assert pdf.startswith(b"%PDF")
+    assert one.said == []

@@ -1,0 +1,98 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verbs report and compare, on folders as a campaign leaves them."""
+
+from __future__ import annotations
+
+import json
+import types
+
+import pytest
+
+for library in ("numpy", "duckdb", "ruptures", "plotly"):
+    pytest.importorskip(library, reason=f"needs {library}: pip install -r requirements.txt")
+
+from ansible_collections.cachefleet.storage.plugins.action import compare as compare_action
+from ansible_collections.cachefleet.storage.plugins.action import report as report_action
+from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
+
+
+def run(module, check_mode=False, **args):
+    action = object.__new__(module.ActionModule)
+    printed = []
+    task = types.SimpleNamespace(args=args, check_mode=check_mode, async_val=0, diff=False)
+    display = types.SimpleNamespace(display=printed.append, warning=printed.append)
+    vars(action).update(
+        _display=display,
+        _task=task,
+        _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None),
+        _play_context=None,
+        _loader=None,
+        _templar=None,
+        _cleanup_remote_tmp=False,
+    )
+    return action.run(task_vars={"inventory_hostname": "localhost"}), printed
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_campaign(tmp_path_factory.mktemp("results") / "2026-11-22T0600Z", 2, cells=6, seconds=20)
+
+
+def test_files_are_written_when_asked(folder):
+    result, printed = run(report_action, path=str(folder), files=["html", "markdown", "csv"], prices=[{"price": 100}])
+    assert result["changed"] is True
+    assert len(result["answer"]) == 3
+    assert {name: path.rpartition("/")[2] for name, path in result["files"].items()} == {"html": "report.html", "markdown": "report.md", "csv": "report.csv"}
+    assert "<!DOCTYPE html>" in (folder / "reports" / "report.html").read_text()[:300]
+    assert any(result["answer"][0] in line for line in printed)
+    again, _printed = run(report_action, path=str(folder))
+    assert (again["changed"], again["files"], again["problems"]) == (False, {}, [])
+
+
+def test_nothing_is_written_in_check_mode(tmp_path):
+    copy = write_campaign(tmp_path / "c", 1, cells=2, seconds=12)
+    result, _printed = run(report_action, check_mode=True, path=str(copy), files=["html"])
+    assert (result["changed"], result["files"]) == (False, {})
+    assert not (copy / "reports").exists()
+    assert not (copy / "tables").exists()
+
+
+@pytest.mark.parametrize("wrong", [{"latency_limit_ms": -1.0}, {"prices": [{"price": 0}]}, {"baseline": "other"}, {"path": "/nowhere"}])
+def test_bad_input_is_one_sentence(folder, wrong):
+    result, _printed = run(report_action, **{"path": str(folder), "files": ["markdown"], **wrong})
+    assert result["failed"] is True
+    assert "Traceback" not in result["msg"]
+
+
+def test_a_campaign_against_itself_by_variant(folder):
+    result, printed = run(
+        compare_action,
+        baseline=str(folder),
+        candidate=str(folder),
+        baseline_variant="writethrough",
+        candidate_variant="writeback",
+        files=["markdown", "json", "junit"],
+    )
+    assert (result["rc"], result["failed"]) == (2, True)
+    assert {line["verdict"] for line in result["lines"]} == {"not_enough_repeats"}
+    assert json.loads((folder / "reports" / "comparison.json").read_text())["rc"] == 2
+    assert (folder / "reports" / "comparison.junit.xml").exists()
+    assert any(result["summary"] in line for line in printed)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({}, "the same campaign"),
+        ({"baseline_variant": "writeback"}, "both"),
+        ({"thresholds": {"x": 1}}, "no metric"),
+        ({"candidate": "/nowhere"}, "no campaign"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(folder, wrong, said):
+    result, _printed = run(compare_action, **{"baseline": str(folder), "candidate": str(folder), **wrong})
+    assert (result["failed"], result["rc"]) == (True, 2)
+    assert said in result["msg"]

@@ -1,0 +1,273 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a report says: the answer, what is found, what it cost, and that nothing a host said becomes markup."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import pathlib
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+pytest.importorskip("numpy", reason="statistics need numpy: pip install -r requirements.txt")
+pytest.importorskip("ruptures", reason="series need ruptures: pip install -r requirements.txt")
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, charts, costs, page, text, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
+from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
+
+
+def analysed(rows, series=(), bands=(), folder="nowhere", **options):
+    return analysis.analyse(rows, list(series), len(series), list(bands), pathlib.Path(folder), analysis.Options(**options))
+
+
+@pytest.fixture(scope="module")
+def six():
+    rows, series, bands = report_rows.campaign(6)
+    prices = costs.read_prices([{"variant": "write*", "price": 2000, "capacity_tb": 4}, {"price": 1000}])
+    return analysed(rows, series, bands, prices=prices, currency="USD")
+
+
+def one_variant(*rates, variant="none", host="node1", **changes):
+    return [measurement(host, variant, repeat=repeat, iops=rate, **changes) for repeat, rate in enumerate(rates, 1)]
+
+
+# --- the answer
+
+
+def test_the_fastest_that_is_safe_wins_and_a_faster_one_that_is_not_is_named(six):
+    who, how_much, how_sure = six.answer.sentences
+    assert six.answer.fastest_safe == "writethrough"
+    assert who.startswith("writethrough is the fastest of the 2 variants that lose nothing in a power cut: ")
+    assert who.endswith("faster but not safe: writeback.")
+    assert re.match(r"It does 1\.[23]\d x the IOPS of none \(96\.9% between 1\.\d\d x and 1\.3\d x\)", how_much)
+    assert how_sure.startswith("That is shown: 6 hosts, each paired with itself, p 0.031")
+
+
+def test_three_repeats_claim_nothing():
+    rows = Rows("c", one_variant(100, 101, 102) + one_variant(200, 201, 202, variant="writethrough"))
+    answer = analysed(rows).answer
+    assert answer.fastest_safe == "writethrough"
+    assert "That is not sure: not enough repeats" in answer.sentences[2]
+
+
+@pytest.mark.parametrize("verdict", ["at_risk", "unknown", None])
+def test_without_a_durable_verdict_nothing_is_called_safe(verdict):
+    rows = Rows("c", one_variant(100, 101, 99, 100, verdict_after=verdict))
+    answer = analysed(rows).answer
+    assert answer.fastest_safe is None
+    assert answer.sentences[0].startswith("No variant is known to keep everything in a power cut")
+
+
+def test_one_variant_is_compared_with_nothing():
+    answer = analysed(Rows("c", one_variant(100, 101, 99, 100))).answer
+    assert "the only variant" in answer.sentences[0]
+    assert answer.sentences[1] == "There is no second variant to compare it with."
+
+
+def test_a_cell_that_one_variant_lacks_decides_nothing():
+    rows = Rows("c", one_variant(100) + one_variant(300, variant="writethrough") + one_variant(9000, variant="writethrough", cell="other"))
+    assert analysed(rows).answer.deciding == (("randwrite-4k", "write"),)
+
+
+def test_a_cell_whose_series_fall_decides_nothing(six):
+    assert ("randwrite-4k-16", "write") not in six.answer.deciding
+    assert ("randwrite-4k-1", "write") in six.answer.deciding
+
+
+def test_cells_to_decide_by_can_be_named():
+    rows, _series, _bands = report_rows.campaign(3)
+    assert {cell for cell, _direction in analysed(rows, decide_by=("randwrite-*",)).answer.deciding} == {
+        f"randwrite-{block}-{jobs}" for block in ("4k", "16k", "128k") for jobs in (1, 4, 16)
+    }
+
+
+def test_a_campaign_without_numbers_still_has_a_report():
+    rows = Rows("c", [measurement(direction=None, state="missing", reason="no result came from this host", iops=None)])
+    found = analysed(rows)
+    assert found.answer.sentences[0].startswith("No variant can be called the fastest")
+    assert "missing" in twins.markdown(found)
+    assert page.render(found, "c")
+
+
+def test_a_baseline_that_is_none_is_refused():
+    with pytest.raises(BadInput, match="no variant 'other'"):
+        analysed(Rows("c", one_variant(100)), baseline="other")
+
+
+# --- what is found
+
+
+def test_problems_are_named_with_their_numbers(six):
+    said = {kind: [one.text for one in six.problems if one.kind == kind] for kind in ("data", "missing", "series", "host", "cpu")}
+    assert [one.partition(":")[0] for one in said["data"]] == ["at_risk on 6 hosts"]
+    assert said["missing"][0].startswith("1 measurement failed: fio ended with")
+    cliff, swing = said["series"]
+    assert re.match(r"cliff: falls from (90,0|89,9)00 to (28,0|27,9)00 IOPS at (899|900) s, after 33\d GB; 11\d MB/s from then on", cliff)
+    assert "every 33 s" in swing
+    assert "firmware F0, the others F1" in said["host"][0]
+    assert [one.where for one in six.problems if one.kind == "host"] == ["node003"]
+    assert said["cpu"]
+
+
+def test_a_verdict_that_changed_is_the_first_problem():
+    rows = Rows("c", one_variant(100, verdict_before="durable", verdict_after="at_risk", cpu_bound=True))
+    first = analysed(rows).problems[0]
+    assert first.text == "The verdict changed from durable to at_risk while it was measured: node1 randwrite-4k."
+
+
+def test_the_table_has_a_line_for_each_model():
+    rows = Rows("c", one_variant(100) + one_variant(700, host="node2", model="SSD B"))
+    assert [(line.model, line.cells[0].iops) for line in analysed(rows).table] == [("SSD A", 100), ("SSD B", 700)]
+
+
+def test_a_missing_number_is_no_zero():
+    rows = Rows("c", [*one_variant(100), measurement(cell="other", variant="writethrough")])
+    table = analysed(rows).table
+    assert [[cell and cell.iops for cell in line.cells] for line in table] == [[None, 1000], [100, None]]
+
+
+def test_curves_have_a_limit_and_a_finding(six):
+    curve = next(one for one in six.curves if one.workload.startswith("randread 4k"))
+    assert (curve.load, curve.latency_name, curve.limit) == ("jobs", "p99", 3e6)
+    assert [value.jobs for value in curve.curves[0].values] == [1, 4, 16]
+    assert "writeback does most under 3 ms (p99)" in curve.title
+
+
+def test_a_limit_that_is_given_is_drawn():
+    rows, _series, _bands = report_rows.campaign(1)
+    assert {one.limit for one in analysed(rows, limit=5e6).curves} == {5e6}
+
+
+def test_a_heat_map_has_every_block_and_load(six):
+    heat = six.heat_maps[0]
+    assert (heat.blocks, heat.loads) == ((4096, 16384, 131072), (1, 4, 16))
+    assert all(value for row in heat.iops for value in row)
+
+
+def test_stacks_of_equal_hosts_are_one(six):
+    assert [(one.variant, len(one.hosts), one.verdict_after) for one in six.stacks[:2]] == [("none", 5, "durable"), ("none", 1, "durable")]
+
+
+# --- cost and wear
+
+
+def test_prices_make_cost_by_tb_and_by_iops():
+    rows = Rows("c", one_variant(500))
+    (cost,) = costs.costs_of(rows.points(), ["none"], costs.read_prices([{"price": 44806, "capacity_tb": 1}]))
+    assert (cost.per_tb, cost.per_iops) == (44806, (("randwrite-4k", "write", 44806 / 500),))
+    (cost,) = costs.costs_of(rows.points(), ["none"], costs.read_prices([{"price": 41100}]))
+    assert cost.per_tb == 41100 / 4
+
+
+@pytest.mark.parametrize("said", [{}, "5", [5], [{"host": "a"}], [{"price": 0}], [{"price": "x"}], [{"price": True}], [{"price": 1, "other": 2}]])
+def test_a_price_that_is_none_is_refused(said):
+    with pytest.raises(BadInput, match="report_prices"):
+        costs.read_prices(said)
+
+
+def test_wear_is_the_difference_of_counters(six):
+    (wear,) = six.wear
+    assert (wear.drives, wear.written, wear.used, wear.hottest) == (6, 3 * 10**11, 1.0, 38.0)
+
+
+# --- the page
+
+
+class Reader(HTMLParser):
+    """Every element, and the text beside scripts."""
+
+    def __init__(self):
+        super().__init__()
+        self.elements, self.text, self._in = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self._in.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag in self._in:
+            while self._in.pop() != tag:
+                pass
+
+    def handle_data(self, data):
+        if not {"script", "style"} & set(self._in):
+            self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def html(six):
+    pytest.importorskip("plotly", reason="the page needs plotly: pip install -r requirements.txt")
+    return page.render(six, "results/it's <here>")
+
+
+@pytest.fixture(scope="module")
+def read(html):
+    reader = Reader()
+    reader.feed(html)
+    return reader
+
+
+def test_names_of_hosts_stay_text(read):
+    assert sum(tag == "script" for tag, _attrs in read.elements) == 3
+    assert not any(tag in ("b", "i") and attrs for tag, attrs in read.elements)
+    whole = "".join(read.text)
+    assert report_rows.SCRIPT in whole
+    assert report_rows.MARKUP in whole
+    assert "<i>night</i>" in whole
+
+
+def test_nothing_is_fetched_and_nothing_has_a_style_or_handler_of_its_own(read):
+    for tag, attrs in read.elements:
+        assert not {"src", "srcset", "style", "action"} & set(attrs), tag
+        assert not [name for name in attrs if name.startswith("on")], tag
+        assert attrs.get("href", "#").startswith("#")
+
+
+def test_the_policy_allows_by_hash_only(read):
+    policy = next(attrs["content"] for _tag, attrs in read.elements if attrs.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+
+
+def test_embedded_data_cannot_end_its_element():
+    said = page.embedded({"a": "</script><!--\u2028&"})
+    assert not set("<>&\u2028") & set(said)
+    assert json.loads(said) == {"a": "</script><!--\u2028&"}
+
+
+def test_text_for_charts_has_no_markup():
+    assert charts.chart_text("<b>&") == "&lt;b&gt;&amp;"
+
+
+# --- the twins
+
+
+def test_markdown_has_the_answer_first_and_escapes(six):
+    said = twins.markdown(six)
+    assert said.splitlines()[2].startswith("writethrough is the fastest")
+    assert "<script>" not in said
+    assert "\\<script\\>" in said
+
+
+def test_csv_has_a_line_for_each_point_and_no_zero_for_nothing(six):
+    rows = list(csv.DictReader(io.StringIO(twins.csv_text(six))))
+    assert len(rows) == len(six.points) == 6 * 3 * 18
+    assert {row["host"] for row in rows if row["outlier"] == "yes"} == {"node003"}
+    few = analysed(Rows("=c", one_variant(100, p999_ns=None, host="@x")))
+    (row,) = csv.DictReader(io.StringIO(twins.csv_text(few)))
+    assert (row["p99.9_ns"], row["host"], row["campaign"]) == ("", "'@x", "'=c")
+
+
+@pytest.mark.parametrize(("value", "said"), [(None, "-"), (0.314, "0.314"), (12345.6, "12,300"), (999.6, "1000"), (154.2, "154"), (9.834, "9.83")])
+def test_figures(value, said):
+    assert text.figure(value) == said

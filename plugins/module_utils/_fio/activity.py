@@ -23,10 +23,12 @@ FIO_BUSY, HOST_BUSY = 95.0, 95.0
 Stats = t.Mapping[str, t.Mapping[str, int]]
 
 
-def window(output: Output, finished: float) -> tuple[float | None, float | None]:
+def window(output: Output, finished: float, began: float | None = None) -> tuple[float | None, float | None]:
     """Between which instants of the host's clock it measured, ramps excluded.
 
     fio says since 3.36 when a job began; before, the end is when it wrote its report, which is right after the last job.
+
+    :param began: when it was seen to begin, ramps included.
     """
     lengths: dict[t.Any, float] = {}
     for job in output.jobs:
@@ -35,10 +37,11 @@ def window(output: Output, finished: float) -> tuple[float | None, float | None]
     if not any(lengths.values()):
         return None, None
     said = [job.start_ms / 1000 for job in output.jobs if job.start_ms]
-    if said and len(lengths) == 1:
+    if began is None and said:
+        began = max(said)
+    if began is not None and len(lengths) == 1:
         # The job begins with its ramp, and ends when its time is over.
-        ramp = max(_ramp(job.options) for job in output.jobs)
-        began = max(said) + ramp
+        began += max(_ramp(job.options) for job in output.jobs)
         return round(began, 3), round(began + max(lengths.values()), 3)
     ended = output.timestamp_ms / 1000 if output.timestamp_ms else finished
     # A clock that was set while fio ran makes its time stamp worthless.

@@ -256,11 +256,12 @@ def read_job(job: t.Any, name: str) -> Job:
     return checked
 
 
-def render(job: Job, facts: TargetFacts, *, series: str | None = None, without: t.Container[str] = ()) -> str:
+def render(job: Job, facts: TargetFacts, *, series: str | None = None, without: t.Container[str] = (), added: t.Sequence[str] = ()) -> str:
     """The job file for a target that the guard has examined.
 
     :param series: the prefix of the log files of one-second averages, when they are wanted.
     :param without: options that the fio of the host lacks and that are left out.
+    :param added: further lines of the runner's own.
     :raises BadInput: if the job sizes a target whose size the cell gives.
     """
     target = facts.target
@@ -277,7 +278,7 @@ def render(job: Job, facts: TargetFacts, *, series: str | None = None, without: 
         own += ["log_avg_msec=1000", "log_unix_epoch=1", f"write_bw_log={series}", f"write_iops_log={series}", f"write_lat_log={series}"]
         # Five files for every thread would be hundreds: threads share them, and the rows of one second belong together.
         own += ["per_job_logs=0"] if job.threads > _OWN_LOGS else []
-    own = [line for line in own if line.split("=", 1)[0] not in without]
+    own = [line for line in [*own, *added] if line.split("=", 1)[0] not in without]
     lines = ["[global]", *job.global_lines, "; added by cachefleet.storage", *own]
     for title, section in job.section_lines:
         lines += ["", f"[{title}]", *section]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import typing as t
 from dataclasses import dataclass, field
 
@@ -22,6 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import out
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import as_json, describe_cell, devices_below, files_of, is_read_only, time_limit
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.fio_process import FioProcess
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.gate import LEAD, OPTION, Gate, fits
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sampler import DEVICE_SERIES, Sampler, Watched, busy_percent, read_cpu
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import SCHEMA, CellKey, Spool
@@ -42,6 +44,8 @@ if t.TYPE_CHECKING:
 _DROP_CACHES = "proc/sys/vm/drop_caches"
 #: A cell that began this much later than it was asked to says so, in seconds.
 _LATE = 0.05
+#: So long before the instant everything is read that is read before.
+_READ = 0.25
 
 Metas = t.Dict[CellKey, t.Dict[str, t.Any]]
 
@@ -75,6 +79,7 @@ class _Ready:
     text: str
     folder: Path
     process: FioProcess
+    gate: Gate | None = None
     late: float = 0.0
     notes: list[str] = field(default_factory=list)
 
@@ -120,7 +125,10 @@ class Measuring:
             for number, one in enumerate(asked):
                 began = self.host.clock()
                 try:
-                    ready.append(self._prepare(one, held.enter_context(self.spool.workplace(number))))
+                    prepared = self._prepare(one, held.enter_context(self.spool.workplace(number)), moment)
+                    ready.append(prepared)
+                    if prepared.gate is not None:
+                        held.callback(prepared.gate.shut)
                 except StorageError as error:
                     if error.kind == "spool":
                         raise
@@ -130,7 +138,7 @@ class Measuring:
                 metas.update(self._run(ready, hashes, moment, last))
         return metas
 
-    def _prepare(self, asked: Asked, folder: Path) -> _Ready:
+    def _prepare(self, asked: Asked, folder: Path, moment: Moment) -> _Ready:
         """Look at a target that is not claimed, and write the job file."""
         cell = asked.cell
         facts = self.prepared.facts_of(cell)
@@ -139,7 +147,8 @@ class Measuring:
             guard.require(facts, writing=cell.job.writes)
         below = devices_below(self.prepared.devices, facts, self.host.root)
         pace, fio = self.prepared.order.pace, self.prepared.fio
-        text = fio_job.render(cell.job, facts, series="series" if pace.series else None, without=fio.abilities.without)
+        gate = Gate(folder) if moment.start is not None and fits(cell.job) and shutil.which("flock") else None
+        text = fio_job.render(cell.job, facts, series="series" if pace.series else None, without=fio.abilities.without, added=[OPTION] if gate else ())
         if cell.target.kind == "file" and not facts.exists:
             self.made.make(facts.path)
         (folder / "job.fio").write_text(text)
@@ -148,7 +157,7 @@ class Measuring:
         arguments = fio_run.arguments(report, long=long, read_only=is_read_only(cell, facts), output_format=fio.abilities.output_format)
         argv = [*self.prepared.command, *arguments[1:], str(folder / "job.fio")]
         process = FioProcess(argv, report, time_limit(cell.job, facts, pace.timeout, pace.slack), self.host.clock)
-        return _Ready(asked, facts, below[0].name if below else None, tuple(device.name for device in below), text, folder, process)
+        return _Ready(asked, facts, below[0].name if below else None, tuple(device.name for device in below), text, folder, process, gate)
 
     def _run(self, ready: list[_Ready], hashes: t.Mapping[CellKey, str], moment: Moment, last: bool) -> Metas:
         if any(one.asked.cell.job.is_buffered for one in ready):
@@ -158,15 +167,19 @@ class Measuring:
         pace = self.prepared.order.pace
         sampler = Sampler(watched, pace.sample_interval, self._tell, self.caches.rows, self.host.root, self.host.clock)
         look = self.looks.last
-        if moment.start is not None and not self.waiter.until(moment.start, self.host.clock):
+        gated = [one for one in ready if one.gate is not None]
+        if moment.start is not None and not self.waiter.until(moment.start - (LEAD if gated else _READ), self.host.clock):
             return {}
         if self.waiter.stopping:
             return {}
+        self._announce(ready)
+        self._start(gated)
+        if moment.start is not None:
+            self.waiter.until(moment.start - _READ, self.host.clock)
         ticks = read_cpu(self.host.root)
         before = _Surroundings(self.host.clock(), fio_run.read_device_stats(names, self.host.root), look)
         sampler.begin()
-        self._announce(ready)
-        self._start(ready, moment)
+        self._go(ready, moment)
         self._await(ready)
         busy = busy_percent(ticks, read_cpu(self.host.root))
         after_stats, ended = fio_run.read_device_stats(names, self.host.root), self.host.clock()
@@ -174,15 +187,27 @@ class Measuring:
         after = _Surroundings(ended, after_stats, self.looks.again() if last or self.waiter.stopping else self.looks.refreshed(), busy)
         return {one.asked.cell.key: self._store(one, hashes, moment, before, after) for one in ready}
 
-    def _start(self, ready: t.Sequence[_Ready], moment: Moment) -> None:
+    @staticmethod
+    def _start(ready: t.Iterable[_Ready]) -> None:
         for one in ready:
             # One that cannot be started has no report, and its state says so.
             try:
                 one.process.start()
             except StorageError as error:
                 one.notes.append(error.message)
-            if moment.start is not None:
-                one.late = one.process.started - moment.start
+
+    def _go(self, ready: t.Sequence[_Ready], moment: Moment) -> None:
+        """At the instant: those that wait at their gates first, then the others are started."""
+        if moment.start is not None and not self.waiter.until(moment.start, self.host.clock):
+            return
+        for one in ready:
+            if one.gate is not None:
+                one.gate.open(self.host.clock)
+        self._start(one for one in ready if one.gate is None)
+        for one in ready:
+            began = one.process.started if one.gate is None else one.gate.opened
+            if moment.start is not None and began:
+                one.late = began - moment.start
 
     def _await(self, ready: t.Sequence[_Ready]) -> None:
         while True:
@@ -226,7 +251,7 @@ class Measuring:
         # A run that was not whole has figures in its files, but none that could stand beside those of whole runs.
         if output is not None and decision.state in ("ok", "not_steady"):
             meta["summary"] = fio_output.summarize(output)
-            meta["io_start"], meta["io_end"] = activity.window(output, run.finished)
+            meta["io_start"], meta["io_end"] = activity.window(output, run.finished, one.gate.passed(run.finished) if one.gate else None)
         top = _target_name(one)
         meta["bytes_written"], meta["bytes_read"] = activity.moved(top, before.stats, after.stats, output)
         meta["cpu"] = activity.cpu(output, after.busy)

@@ -55,7 +55,7 @@ _VALUES: tuple[tuple[tuple[str, ...], tuple[str, ...], Version], ...] = (
 )
 
 #: What the collection adds to a job file by itself; a fio that lacks one goes without.
-ADDED = ("allow_file_create", "exitall_on_error", "percentile_list", "log_avg_msec", "log_unix_epoch", "per_job_logs")
+ADDED = ("allow_file_create", "exitall_on_error", "percentile_list", "log_avg_msec", "log_unix_epoch", "per_job_logs", "exec_prerun")
 
 
 class TooOld(StorageError):

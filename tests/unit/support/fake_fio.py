@@ -7,7 +7,7 @@
 
 Its behaviour is in the JSON file that ``FAKE_FIO`` names, read anew by each run: ``version``; ``seconds`` instead of the job's runtime;
 ``deaf``: SIGTERM is ignored; ``rates``: IOPS of one run after the other; ``latency_per_depth``: ns for each I/O in flight; ``fails``: names
-of jobs that end with an error. Each run leaves a line in ``<FAKE_FIO>.runs``.
+of jobs that end with an error. ``exec_prerun`` of a job runs first, as with fio. Each run leaves a line in ``<FAKE_FIO>.runs``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 
@@ -49,6 +50,8 @@ def _run(words: list[str], behaviour: dict) -> int:
     number = _remember(name, text)
     told: list[int] = []
     signal.signal(signal.SIGTERM, signal.SIG_IGN if behaviour.get("deaf") else lambda signum, frame: told.append(signum))
+    if "exec_prerun" in options and subprocess.call(["/bin/sh", "-c", f"{options['exec_prerun']} > {name}.prerun.txt 2>&1"]):
+        return 1
     began = time.time()
     seconds = float(behaviour.get("seconds", options.get("runtime", 1)))
     while time.time() - began < seconds and not told:

@@ -25,6 +25,12 @@ def test_when_fio_says_when_it_began():
     assert activity.window(output(job(start_ms=1_000_000, options={"ramp_time": "10"})), 9999) == (1010.0, 1015.0)
 
 
+def test_when_it_was_seen_to_begin():
+    assert activity.window(output(job(options={"ramp_time": "10"}), timestamp_ms=1_020_000), 1020.4, 1000.25) == (1010.25, 1015.25)
+    assert activity.window(output(job(start_ms=1_000_000)), 9999, 1000.25) == (1000.25, 1005.25)
+    assert activity.window(output(job(), job(3000, group=1), timestamp_ms=1_020_000), 1020.4, 1000.25) == (1012.0, 1020.0)
+
+
 def test_when_it_does_not_its_report_comes_right_after():
     assert activity.window(output(job(), timestamp_ms=1_020_000), 1020.4) == (1015.0, 1020.0)
     assert activity.window(output(job()), 1020.4) == (1015.4, 1020.4)

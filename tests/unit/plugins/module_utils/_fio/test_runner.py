@@ -296,10 +296,41 @@ def test_hosts_begin_when_they_are_told_to(rig):
     release(rig, 1, time.time() - 5)
     rig.await_end()
     first, second, third = (rig.meta(repeat=number) for number in (1, 2, 3))
-    assert first["started"] >= start and first["asked_start"] == start and first["synchronised"]
+    assert first["started"] < start <= first["io_start"] and first["asked_start"] == start and first["synchronised"]
     assert first["clock"] == {"offset": 0.001, "error": 0.002}
-    assert second["started"] >= start + 0.6 and second["asked_start"] == start + 0.6
+    assert second["started"] < start + 0.6 <= second["io_start"] and second["asked_start"] == start + 0.6
     assert third["segment"] == 1 and any("later than it was asked to" in note for note in third["notes"])
+
+
+def test_told_to_stop_while_fio_waits_at_its_gate(rig):
+    rig.start(step(barrier=True))
+    rig.await_status(lambda status: status["state"] == "waiting")
+    release(rig, 0, time.time() + 1.4)
+    waiting = rig.await_run(1)
+    rig.kill(signal.SIGTERM)
+    assert rig.await_end()["state"] == "stopped"
+    await_gone(waiting["pid"])
+    assert rig.meta()["state"] == "interrupted" and rig.meta()["io_start"] is None
+
+
+def test_a_runner_that_is_killed_opens_no_gate(rig):
+    rig.start(step(barrier=True))
+    rig.await_status(lambda status: status["state"] == "waiting")
+    release(rig, 0, time.time() + 1.4)
+    waiting = rig.await_run(1)
+    rig.kill()
+    await_gone(waiting["pid"])
+    assert not list(rig.spool.home.glob(".cell.work/fio.json")), "it has measured something"
+
+
+def test_a_job_whose_name_a_shell_would_split_starts_without_a_gate(rig):
+    rig.start(step(barrier=True, job={"jobs": [{"name": "two words", **JOB}]}))
+    rig.await_status(lambda status: status["state"] == "waiting")
+    start = time.time() + 0.3
+    release(rig, 0, start)
+    rig.await_end()
+    assert rig.meta()["state"] == "ok" and rig.meta()["started"] >= start
+    assert "exec_prerun" not in rig.runs[0]["job"]
 
 
 def test_a_barrier_that_nobody_releases(rig):

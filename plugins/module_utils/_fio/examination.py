@@ -23,6 +23,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import running_exports
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Neighbour, Target, TargetFacts
 
@@ -208,7 +209,7 @@ class _Examination:
         # Below the target the holders are the target's own stack.
         holders = device.holders if relation in ("itself", "partition of it", "the same storage") else ()
         own = self._own_loops()
-        strangers = tuple(f"/dev/{name}" for name in (*holders, *(loop for loop in self._loops_over(device) if loop not in own)))
+        strangers = tuple(node_of(name) for name in (*holders, *(loop for loop in self._loops_over(device) if loop not in own)))
         exports = tuple(exporter for name, exporter in self.exports if name == device.name)
         busy = self._open(device.path, os.O_RDONLY | os.O_EXCL) if exclusive else None
         return Neighbour(relation, device.path, points, device.swap, strangers, exports, busy, signatures)

@@ -139,6 +139,10 @@ def _notes(plan: Plan, wears: t.Sequence[Wear]) -> list[str]:
         notes.append(f"Assumed where a target does not say: {', '.join(f'{name} {values[name]}' for name in assumed)}.")
     if any(wear.unknown for wear in wears):
         notes.append("Give the targets a size or their capacity, and all that is written is known.")
+    discarding = list(dict.fromkeys(run.name for run in plan.runs if run.cell.discards))
+    if discarding:
+        notes.append(f"{', '.join(discarding[:3])} discards its target, and a host whose device takes no discards is refused before anything runs;")
+        notes.append("leave the cell out there with fio_benchmark_only. Every repeat keeps the order of the cells.")
     if any(run.runs > 1 for run in plan.runs):
         notes.append("A search or rounds are shown with the most that they can take.")
     return notes

@@ -65,6 +65,13 @@ class Cell:
     def checked_job(self) -> Job:
         return read_job(dict(self.job), self.name)
 
+    @property
+    def discards(self) -> bool:
+        """Whether it tells its target that nothing of it is needed any more, from its beginning to its end."""
+        return all(
+            (section.value("rw", "readwrite") or "").split(":")[0] == "trim" and section.asked_runtime is None for section in self.checked_job().sections
+        )
+
 
 @dataclass(frozen=True)
 class Suite:

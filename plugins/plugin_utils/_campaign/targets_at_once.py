@@ -13,7 +13,7 @@ them together. Probes of a search and rounds share a step too, but one target.
 
 from __future__ import annotations
 
-import os
+import itertools
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.compare import number
@@ -62,7 +62,8 @@ def _common_name(names: t.Collection[str]) -> str:
     """What stands before the dot and the names of the targets; empty if there is no such thing."""
     if len(names) < 2 or not all(names):
         return ""
-    return os.path.commonprefix(list(names)).rpartition(".")[0]
+    places = zip(*(name.split(".")[:-1] for name in names), strict=False)
+    return ".".join(same[0] for same in itertools.takewhile(lambda parts: len(set(parts)) == 1, places))
 
 
 def _name_of_missing(record: CellRecord, found: t.Mapping[Place, str]) -> str:

@@ -263,3 +263,15 @@ def test_every_cell_is_there_as_often_as_asked_and_no_two_overlap(jobs, pauses, 
             assert last.known
             assert step.offset == pytest.approx(last.offset + last.seconds + gap + fixed)
         assert step.barrier == (not last.known or bool(step.pause and "most" in step.pause))
+
+
+def test_what_discards_is_refused_on_a_file():
+    with pytest.raises(BadInput, match=r"empty: it discards its target, and /srv/x is a file: give the target a 'device', or leave the cell out"):
+        make_plan("mine", {"mine": {"cells": [{"name": "empty", "job": {"rw": "trim"}}]}}, [{"file": "/srv/x", "size": "1g"}])
+
+
+def test_a_timed_measurement_of_trims_is_an_ordinary_cell():
+    cells = [{"name": "t", "job": {"rw": "trim", "time_based": 1, "runtime": 9}}, {"name": "w", "job": {"rw": "write", "time_based": 1, "runtime": 9}}]
+    plan = make_plan("mine", {"mine": {"cells": cells}}, [{"device": "/dev/disk/by-id/a"}], repeats=2, runtime=5)
+    assert [run.name for run in plan.runs] == ["t", "w", "w", "t"]
+    assert {run.job["runtime"] for run in plan.runs} == {5}

@@ -121,6 +121,8 @@ def _totals(plan: Plan) -> list[str]:
     rest += [f"and {unknown} of unknown length"] if unknown else []
     together = ", several targets at once" if plan.suite.together and len(plan.targets) > 1 else ""
     total = " ".join([f"{count} {'cell' if count == 1 else 'cells'}{together}: {duration(plan.seconds)}", *rest])
+    if plan.suite.apart and not plan.segments:
+        return [total, "The hosts wait for nobody: each goes at its own pace."]
     return [total, *([f"The hosts wait for one another {plan.segments} times."] if plan.segments > 1 else [])]
 
 

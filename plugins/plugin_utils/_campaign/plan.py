@@ -203,6 +203,7 @@ def make_plan(
     synchronise: bool = True,
     gap: float = 2.0,
     only: t.Sequence[str] = (),
+    group: str = "",
 ) -> Plan:
     """Every measurement of one host: the cells of a suite on each target, each as often as it shall be repeated.
 
@@ -211,6 +212,7 @@ def make_plan(
     :param synchronise: whether hosts wait for one another.
     :param gap: seconds between two cells of the timetable.
     :param only: patterns of the names of cells; the others are left out.
+    :param group: the array that the host shares with others. A host that shares none waits for nobody where the suite lets hosts be apart.
     :raises BadInput: if the suite, a target or a number is not usable.
     """
     suite = read_suite(suite_name, suites, only)
@@ -220,7 +222,7 @@ def make_plan(
         raise BadInput("fio_benchmark_repeats is at most 9999.")
     places = read_targets(targets, suite)
     groups = [[_run(cell, target, runtime) for target in group] for cell, group in _groups(suite, places)]
-    timetable = _Timetable(synchronise, gap)
+    timetable = _Timetable(synchronise and not (suite.apart and not group), gap)
     keeps_order = any(cell.discards for cell in suite.cells)
     for number in range(1, max((_count(group[0].cell, repeats) for group in groups), default=0) + 1):
         due = [group for group in groups if number <= _count(group[0].cell, repeats)]

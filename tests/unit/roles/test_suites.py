@@ -219,3 +219,8 @@ def test_targets_have_the_options_that_the_filter_knows():
     assert documented <= {*for_the_host, *for_the_plan, "file"}
     every = {name: value for name, value in {**for_the_host, **for_the_plan}.items() if name in documented}
     assert plan("quick", every).runs[0].target.given == for_the_host
+
+
+def test_only_hosts_that_share_an_array_wait_for_its_garbage_collection_together():
+    assert plan("array_matrix").segments == 0
+    assert plan("array_matrix", group="array1").segments == plan("array_pair").segments > 280

@@ -275,3 +275,21 @@ def test_a_timed_measurement_of_trims_is_an_ordinary_cell():
     plan = make_plan("mine", {"mine": {"cells": cells}}, [{"device": "/dev/disk/by-id/a"}], repeats=2, runtime=5)
     assert [run.name for run in plan.runs] == ["t", "w", "w", "t"]
     assert {run.job["runtime"] for run in plan.runs} == {5}
+
+
+GARBAGE = [
+    {"name": "w", "job": {"rw": "write", "bs": "1m", "runtime": 10, "time_based": 1}, "pause": {"garbage_collection": "1m"}, "repeats": 3},
+]
+
+
+@pytest.mark.parametrize(("hosts", "group", "barriers"), [("together", "", 3), ("apart", "", 0), ("apart", "array1", 3)])
+def test_hosts_that_share_nothing_may_go_at_their_own_pace(hosts, group, barriers):
+    plan = make_plan("mine", {"mine": {"hosts": hosts, "cells": GARBAGE}}, [{"device": "/dev/disk/by-id/a"}], group=group)
+    assert plan.segments == barriers
+    assert all((step.offset is None) == (not barriers) for step in plan.steps)
+    assert [step.pause is not None for step in plan.steps] == [False, True, True]
+
+
+def test_hosts_are_together_or_apart():
+    with pytest.raises(BadInput, match="suite mine: 'hosts' must be together or apart"):
+        make_plan("mine", {"mine": {"hosts": "alone", "cells": GARBAGE}}, [])

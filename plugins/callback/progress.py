@@ -22,6 +22,8 @@ description:
     cell, at most every 30 seconds for each host, or when it waits for longer than that.
   - With more hosts than lines, those are shown that need attention or take longest, and a sum of all.
   - Hosts are not asked for it. It shows what M(cachefleet.storage.await_runner) saw last.
+  - While the play waits, Ansible looks for results of its own processes 20 times a second and not 1000 times, which alone would take
+    some percent of a core, unless C(internal_poll_interval) is set in ansible.cfg.
 options:
   mode:
     description:
@@ -51,6 +53,7 @@ import time
 import typing as t
 from pathlib import Path
 
+from ansible import constants
 from ansible.plugins.callback import CallbackBase
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner_status import Watched, watched_hosts
@@ -60,6 +63,11 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.watch
 #: Seconds between two drawings, and the least between two lines of one host.
 _REDRAW = 2.0
 _LEAST = 30.0
+#: How much longer than a drawing took of the processor the next one waits at least.
+_REST = 500.0
+
+#: Seconds between two looks of Ansible at its own processes: its own default, and while nothing but waiting is done.
+_HURRIED, _CALM = 0.001, 0.05
 
 _AWAIT = ("cachefleet.storage.await_runner", "await_runner")
 _CAMPAIGN = ("cachefleet.storage.campaign", "campaign")
@@ -94,7 +102,9 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:  # noqa: ARG002 Ansible gives them by name
         try:
-            if str(getattr(task, "action", "")) not in _AWAIT:
+            waits = str(getattr(task, "action", "")) in _AWAIT
+            _set_pace(_HURRIED, _CALM) if waits else _set_pace(_CALM, _HURRIED)
+            if not waits:
                 self._stop()
             elif self._view is None and self._campaign is not None and self._mode() != "quiet":
                 self._view = self._new_view(self._campaign)
@@ -103,6 +113,7 @@ class CallbackModule(CallbackBase):
             self._give_up(error)
 
     def v2_playbook_on_play_start(self, play: t.Any) -> None:  # noqa: ARG002
+        _set_pace(_CALM, _HURRIED)
         self._stop()
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:  # noqa: ARG002
@@ -137,6 +148,12 @@ class CallbackModule(CallbackBase):
             self._display.vv(f"The callback cachefleet.storage.progress shows nothing more: {error}")
 
 
+def _set_pace(old: float, new: float) -> None:
+    """Change how often Ansible looks at its own processes, unless a user has set it (internal_poll_interval, read anew each time)."""
+    if getattr(constants, "DEFAULT_INTERNAL_POLL_INTERVAL", None) == old:
+        constants.DEFAULT_INTERNAL_POLL_INTERVAL = new
+
+
 def _task_of(result: t.Any) -> t.Any:
     # The public name came with ansible-core 2.19, where the other one is deprecated.
     return result.task if hasattr(result, "task") else result._task
@@ -166,11 +183,14 @@ class _View:
         self.thread.join(timeout=5)
 
     def _work(self) -> None:
+        rest = _REDRAW
         with contextlib.suppress(Exception):
-            while not self.over.wait(_REDRAW):
+            while not self.over.wait(rest):
+                began = time.thread_time()
                 hosts = [one for one in watched_hosts(self.campaign) if one.seen >= self.since]
                 if hosts and not self.over.is_set():
                     self.show(hosts, time.time())
+                rest = max(_REDRAW, _REST * (time.thread_time() - began))
 
     def show(self, hosts: t.Sequence[Watched], now: float) -> None:
         raise NotImplementedError

@@ -387,3 +387,10 @@ def test_a_barrier_that_is_near_is_looked_for_more_often_and_the_end_is_not(monk
     far = status("measuring", until=EPOCH + 3000, all_until=EPOCH + 86400)
     assert looks_until(monkeypatch, near) == looks_until(monkeypatch, far) == looks_until(monkeypatch, far, segment=1)
     assert 2 * looks_until(monkeypatch, far) < looks_until(monkeypatch, near, segment=1) <= 5 * looks_until(monkeypatch, far)
+
+
+def test_what_takes_longer_than_anybody_knew_is_not_looked_at_every_second(monkeypatch):
+    soon = status("measuring", all_until=EPOCH + 1)
+    overdue = status("measuring", all_until=EPOCH - 3600)
+    assert looks_until(monkeypatch, soon) > 2000
+    assert looks_until(monkeypatch, overdue) < 300

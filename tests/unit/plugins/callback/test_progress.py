@@ -193,6 +193,23 @@ def test_what_an_earlier_run_left_is_not_shown(callback, tmp_path):
     assert callback._display.lines == []
 
 
+def test_ansible_itself_is_calm_while_it_waits_and_only_then(callback, monkeypatch):
+    monkeypatch.setattr(progress.constants, "DEFAULT_INTERNAL_POLL_INTERVAL", 0.001)
+    paces = []
+    for action in ("ansible.builtin.debug", "cachefleet.storage.await_runner", "cachefleet.storage.await_runner", "ansible.builtin.debug", "await_runner"):
+        callback.v2_playbook_on_task_start(task(action), False)
+        paces.append(progress.constants.DEFAULT_INTERNAL_POLL_INTERVAL)
+    callback.v2_playbook_on_play_start(None)
+    assert [*paces, progress.constants.DEFAULT_INTERNAL_POLL_INTERVAL] == [0.001, 0.05, 0.05, 0.001, 0.05, 0.001]
+
+
+def test_an_interval_that_a_user_has_set_stays(callback, monkeypatch):
+    monkeypatch.setattr(progress.constants, "DEFAULT_INTERNAL_POLL_INTERVAL", 0.01)
+    for action in ("cachefleet.storage.await_runner", "ansible.builtin.debug"):
+        callback.v2_playbook_on_task_start(task(action), False)
+        assert progress.constants.DEFAULT_INTERNAL_POLL_INTERVAL == 0.01
+
+
 def test_quiet_shows_nothing(callback, tmp_path):
     callback.options["mode"] = "quiet"
     callback.v2_runner_on_ok(opened(tmp_path))

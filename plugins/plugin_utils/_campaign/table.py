@@ -30,16 +30,24 @@ _NOTE_WIDTH = 60
 
 
 def render(
-    campaign: Campaign, rows: t.Sequence[Row], ratios: t.Sequence[Ratio], notes: t.Mapping[str, str] | None = None, together: t.Sequence[str] = ()
+    campaign: Campaign,
+    rows: t.Sequence[Row],
+    ratios: t.Sequence[Ratio],
+    notes: t.Mapping[str, str] | None = None,
+    together: t.Sequence[str] = (),
+    answers: t.Sequence[str] = (),
 ) -> str:
     """The whole report.
 
     :param notes: by host, what else is known of why results are missing; it may have been said by a host.
     :param together: what has to be known of the rows of several hosts.
+    :param answers: what searches and rounds have found.
     """
     blocks = [f"Campaign {campaign.name}", _table(rows)]
     if any(row.synced for row in rows):
         blocks[-1] += "\n* latency of the sync that makes the write durable, not of the write"
+    if answers:
+        blocks.append("Searches and rounds:\n" + "\n".join(_wrapped(plain(line, 400)) for line in answers))
     if together:
         blocks.append("All at once:\n" + "\n".join(_wrapped(plain(line, 400)) for line in together))
     if ratios:

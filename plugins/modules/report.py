@@ -130,7 +130,7 @@ rows:
   description:
     - One entry per host, variant, cell and direction. Latencies are ns, bandwidth is bytes per second.
     - Those of several hosts together follow; their host is C(all N hosts) or C(group NAME). With several targets at once it is
-      C(HOST (N targets)), C(all N hosts (M targets)) or C(group NAME (M targets)).
+      C(HOST, N targets), C(all N targets) or C(group NAME, N targets).
   type: list
   elements: dict
   returned: success

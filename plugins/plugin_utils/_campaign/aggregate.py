@@ -78,8 +78,10 @@ class Together:
     @property
     def label(self) -> str:
         """What stands where a row has its host. No host has a blank in its name."""
+        if self.targets and not self.group and self.planned > 1:
+            return f"all {self.targets} targets"
         who = f"group {self.group}" if self.group else self.hosts[0] if self.planned == 1 else f"all {self.planned} hosts"
-        return f"{who} ({self.targets} targets)" if self.targets else who
+        return f"{who}, {self.targets} targets" if self.targets else who
 
     @property
     def is_partial(self) -> bool:

@@ -323,7 +323,7 @@ def put_targets(folder, host, disks="abc", *, cell="w", step=3, rate=100, **meta
 def test_the_targets_of_a_host_are_added(folder):
     put_targets(folder, "a", error=0.5)
     [one] = sums(folder)
-    assert (one.label, one.cell, one.hosts, one.targets, one.added) == ("a (3 targets)", "w", ("a",), 3, 3)
+    assert (one.label, one.cell, one.hosts, one.targets, one.added) == ("a, 3 targets", "w", ("a",), 3, 3)
     assert one.iops == pytest.approx(300)
     # They have one clock: how wrong it goes says nothing of how far apart they began.
     assert one.common.skew_error == 0
@@ -337,9 +337,9 @@ def test_the_targets_of_several_hosts_are_added_for_each_host_and_for_all(folder
     assert found == {
         ("all 2 hosts", "w.sda"): pytest.approx(200),
         ("all 2 hosts", "w.sdb"): pytest.approx(200),
-        ("a (3 targets)", "w"): pytest.approx(300),
-        ("b (2 targets)", "w"): pytest.approx(200),
-        ("all 2 hosts (5 targets)", "w"): pytest.approx(500),
+        ("a, 3 targets", "w"): pytest.approx(300),
+        ("b, 2 targets", "w"): pytest.approx(200),
+        ("all 5 targets", "w"): pytest.approx(500),
     }
 
 
@@ -347,7 +347,7 @@ def test_a_host_with_one_target_is_in_the_sum_of_all(folder):
     put_targets(folder, "a", "ab")
     put(folder, "b", rates=[50] * 60, step=3, order_sha256="2" * 64, target={"path": "/dev/sda"})
     found = {(one.label, one.cell): one.iops for one in sums(folder)}
-    assert found == {("a (2 targets)", "w"): pytest.approx(200), ("all 2 hosts (3 targets)", "w"): pytest.approx(250)}
+    assert found == {("a, 2 targets", "w"): pytest.approx(200), ("all 3 targets", "w"): pytest.approx(250)}
 
 
 def test_groups_with_several_targets_have_sums_of_their_own(folder):
@@ -356,8 +356,8 @@ def test_groups_with_several_targets_have_sums_of_their_own(folder):
         store.write_plan(folder / "c", host, "v", [("w.sda", 1), ("w.sdb", 1)], now=NOW)
         aggregate.note_group(folder / "c", host, "v", "left" if host in "ab" else "right")
     found = {one.label: one.iops for one in sums(folder) if one.cell == "w"}
-    assert found["group left (4 targets)"] == found["group right (4 targets)"] == pytest.approx(400)
-    assert found["all 4 hosts (8 targets)"] == pytest.approx(800)
+    assert found["group left, 4 targets"] == found["group right, 4 targets"] == pytest.approx(400)
+    assert found["all 8 targets"] == pytest.approx(800)
 
 
 def test_targets_one_after_another_are_not_added(folder):
@@ -377,7 +377,7 @@ def test_a_target_that_was_measured_again_later_is_not_added(folder):
     put_targets(folder, "a", "c", start=T0 + 500)
     [one] = sums(folder)
     assert (one.iops, one.targets) == (None, 3)
-    assert any("not measured at the same time: a (3 targets) w/1" in note for note in aggregate.notes_of([one]))
+    assert any("not measured at the same time: a, 3 targets w/1" in note for note in aggregate.notes_of([one]))
 
 
 @pytest.mark.parametrize("lost", ["failed", "missing"])
@@ -389,7 +389,7 @@ def test_a_target_without_a_result_is_missing_in_the_sum_and_said(folder, lost):
         store.write_plan(folder / "c", "a", "v", [("w.sda", 1), ("w.sdb", 1), ("w.sdc", 1), ("w.sync.sda", 1), ("other", 1)], now=NOW)
     [one] = [one for one in sums(folder) if one.cell == "w"]
     assert (one.iops, one.targets, one.added, one.state) == (pytest.approx(200), 3, 2, lost)
-    assert any("Not every host or target is in the sum of: a (3 targets) w" in note for note in aggregate.notes_of([one]))
+    assert any("Not every host or target is in the sum of: a, 3 targets w" in note for note in aggregate.notes_of([one]))
 
 
 @pytest.mark.parametrize("meta", [{"step": "x"}, {"order_sha256": 7}, {"target": "sda"}, {"target": {"path": ["x"]}}, {"step": None}])
@@ -403,5 +403,5 @@ def test_the_report_has_a_line_for_the_targets_of_a_host(folder):
     campaign = store.load_campaign(folder / "c")
     moments = aggregate.together(campaign)
     text = table.render(campaign, [*compare.rows_of(campaign), *aggregate.rows_of(moments)], [], None, aggregate.notes_of(moments))
-    [line] = [line for line in text.splitlines() if line.startswith("node1 (2 targets)")]
+    [line] = [line for line in text.splitlines() if line.startswith("node1, 2 targets")]
     assert line.split()[3:6] == ["v", "w", "200"]

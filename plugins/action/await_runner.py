@@ -80,9 +80,16 @@ class _Follower:
 
     def _pause(self) -> float:
         """Seconds until the next look: short in the beginning, and when everything should be done."""
-        pause = min(max((time.monotonic() - self.began) / 4, 1.0), max(self.options["interval"], 1.0))
-        left = self.status.left if self.status is not None and not self.is_away else None
-        return pause if left is None else min(pause, max(left + 0.5, 1.0))
+        pause = min(max((time.monotonic() - self.began) / 2, 1.0), max(self.options["interval"], 1.0))
+        if self.status is None or self.is_away:
+            return pause
+        if self.status.left is not None:
+            # What takes longer than anybody knew, a fill for example, may do so for hours.
+            pause = min(pause, max(self.status.left + 0.5, self.status.overdue / 4, 1.0))
+        if self.options["segment"] is not None and self.status.cell_left is not None:
+            # The others may wait at the barrier already. Not every cell or pause is the last one before it, though.
+            pause = min(pause, max(self.status.cell_left + 0.5, pause / 4, 1.0))
+        return pause
 
     def _look(self) -> Results | None:
         """One look: the result of the task if there is nothing more to wait for.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import typing as t
+from pathlib import Path
 
 from ansible.plugins.action import ActionBase
 
@@ -53,7 +54,9 @@ class ActionModule(ActionBase):
             jobs = {key: _asked(cell, key.cell) for key, cell in cells.items() if cell.get("job") is not None}
             if not options["replace"]:
                 done = store.finished(folder, host, jobs)
-                steps = mark_done(steps, store.measured_as(folder, host, variant)) if steps else steps
+                if steps:
+                    steps = mark_done(steps, store.measured_as(folder, host, variant))
+                    self._warn_of_old(folder, host, cells)
             wanted = [(key.cell, key.repeat) for key in cells]
             changed |= store.write_plan(folder, host, variant, wanted, patterns=patterns, now=now, dry_run=dry_run)
             if not dry_run:
@@ -62,6 +65,16 @@ class ActionModule(ActionBase):
             self._display.display(f"{host}: {len(done)} of {len(cells)} cells are ok in {folder} already.")
         due = [cell for key, cell in cells.items() if key not in done]
         return {"changed": changed, "name": folder.name, "path": str(folder), "due": due, "steps": steps}
+
+    def _warn_of_old(self, folder: Path, host: str, cells: t.Iterable[CellKey]) -> None:
+        """Before hours are spent on what will not be taken in."""
+        old = store.unexplained(folder, host, cells)
+        if old:
+            self._display.warning(
+                f"{host}: {len(old)} ok results in {folder} are of an earlier version of the collection ({old[0]}), which did not note what exactly it"
+                " measured, so these cells are measured again: set fio_benchmark_replace to true to put the new results in their place, or name another"
+                " campaign or variant to have both."
+            )
 
 
 def _key(cell: t.Mapping[str, t.Any], variant: str, host: str) -> CellKey:

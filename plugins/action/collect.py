@@ -67,6 +67,15 @@ class ActionModule(ActionBase):
             result[name] = [str(key) for key in getattr(received, name)]
         result.update(changed=received.changed, states=dict(received.states))
         if received.refused:
+            if received.unexplained:
+                count, example = len(received.unexplained), received.unexplained[0]
+                raise ResultsError(
+                    f"{count} cells of host {host} have an ok result in {campaign} that an earlier version of the collection made ({example}) and that"
+                    " does not say what exactly was measured, so they were measured again: the old result was kept, and the new one waits on the host in"
+                    f" {options['spool']}. Set fio_benchmark_replace to true and run again to take the new ones, or name another campaign to have both.",
+                    item=host,
+                    **result,
+                )
             raise ResultsError(
                 f"{len(received.refused)} cells of host {host} have another ok result in {campaign} already ({received.refused[0]}): it was kept, "
                 f"and the new one waits on the host in {options['spool']}. Set fio_benchmark_replace to true, or name another campaign.",

@@ -15,7 +15,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.report import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, compare, store, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, answers, compare, store, table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, write
 
 
@@ -57,7 +57,10 @@ class ActionModule(ActionBase):
         ratios = compare.ratios_of(campaign, rows, baseline)
         moments = aggregate.together(campaign)
         rows += aggregate.rows_of(moments)
-        text = table.render(campaign, rows, ratios, notes, aggregate.notes_of(moments))
+        found, answered = answers.answers_of(campaign)
+        # A cell that is only an answer has no figures to stand in a row.
+        shown = [row for row in rows if row.direction or (row.host, row.variant, row.cell) not in answered]
+        text = table.render(campaign, shown, ratios, notes, aggregate.notes_of(moments), found)
         self._display.display("\n" + text + "\n")
         return {
             "changed": False,

@@ -19,9 +19,11 @@ author:
 description:
   - While a play waits for benchmarks, shows for each host which cell it is measuring and how many there are, its IOPS and latency
     at the moment, and the time left. On a terminal the lines stay in place. Elsewhere a line is printed when a host begins another
-    cell, at most every 30 seconds for each host.
+    cell, at most every 30 seconds for each host, or when it waits for longer than that.
   - With more hosts than lines, those are shown that need attention or take longest, and a sum of all.
   - Hosts are not asked for it. It shows what M(cachefleet.storage.await_runner) saw last.
+  - While the play waits, Ansible looks for results of its own processes 20 times a second and not 1000 times, which alone would take
+    some percent of a core, unless C(internal_poll_interval) is set in ansible.cfg.
 options:
   mode:
     description:
@@ -43,6 +45,7 @@ seealso:
 
 import atexit
 import contextlib
+import re
 import shutil
 import sys
 import threading
@@ -50,14 +53,21 @@ import time
 import typing as t
 from pathlib import Path
 
+from ansible import constants
 from ansible.plugins.callback import CallbackBase
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner_status import Watched, watched_hosts
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table import cut, widths_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.watch import HEADER, columns_of, line_of, mark_of, ordered, sum_of
 
 #: Seconds between two drawings, and the least between two lines of one host.
 _REDRAW = 2.0
 _LEAST = 30.0
+#: How much longer than a drawing took of the processor the next one waits at least.
+_REST = 500.0
+
+#: Seconds between two looks of Ansible at its own processes: its own default, and while nothing but waiting is done.
+_HURRIED, _CALM = 0.001, 0.05
 
 _AWAIT = ("cachefleet.storage.await_runner", "await_runner")
 _CAMPAIGN = ("cachefleet.storage.campaign", "campaign")
@@ -92,7 +102,9 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:  # noqa: ARG002 Ansible gives them by name
         try:
-            if str(getattr(task, "action", "")) not in _AWAIT:
+            waits = str(getattr(task, "action", "")) in _AWAIT
+            _set_pace(_HURRIED, _CALM) if waits else _set_pace(_CALM, _HURRIED)
+            if not waits:
                 self._stop()
             elif self._view is None and self._campaign is not None and self._mode() != "quiet":
                 self._view = self._new_view(self._campaign)
@@ -101,6 +113,7 @@ class CallbackModule(CallbackBase):
             self._give_up(error)
 
     def v2_playbook_on_play_start(self, play: t.Any) -> None:  # noqa: ARG002
+        _set_pace(_CALM, _HURRIED)
         self._stop()
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:  # noqa: ARG002
@@ -135,6 +148,12 @@ class CallbackModule(CallbackBase):
             self._display.vv(f"The callback cachefleet.storage.progress shows nothing more: {error}")
 
 
+def _set_pace(old: float, new: float) -> None:
+    """Change how often Ansible looks at its own processes, unless a user has set it (internal_poll_interval, read anew each time)."""
+    if getattr(constants, "DEFAULT_INTERNAL_POLL_INTERVAL", None) == old:
+        constants.DEFAULT_INTERNAL_POLL_INTERVAL = new
+
+
 def _task_of(result: t.Any) -> t.Any:
     # The public name came with ansible-core 2.19, where the other one is deprecated.
     return result.task if hasattr(result, "task") else result._task
@@ -164,11 +183,14 @@ class _View:
         self.thread.join(timeout=5)
 
     def _work(self) -> None:
+        rest = _REDRAW
         with contextlib.suppress(Exception):
-            while not self.over.wait(_REDRAW):
+            while not self.over.wait(rest):
+                began = time.thread_time()
                 hosts = [one for one in watched_hosts(self.campaign) if one.seen >= self.since]
                 if hosts and not self.over.is_set():
                     self.show(hosts, time.time())
+                rest = max(_REDRAW, _REST * (time.thread_time() - began))
 
     def show(self, hosts: t.Sequence[Watched], now: float) -> None:
         raise NotImplementedError
@@ -183,13 +205,23 @@ class _Lines(_View):
     def __init__(self, campaign: Path, since: float, display: t.Any, printed: dict[str, tuple[float, tuple[t.Any, ...]]]) -> None:
         super().__init__(campaign, since, display)
         self.printed = printed
+        self.found: dict[str, tuple[float, tuple[t.Any, ...]]] = {}
 
     def show(self, hosts: t.Sequence[Watched], now: float) -> None:
         for one in hosts:
-            last, mark = self.printed.get(one.host, (0.0, ()))
-            if mark_of(one) != mark and now - last >= _LEAST:
-                self.printed[one.host] = now, mark_of(one)
+            mark = mark_of(one)
+            last, printed = self.printed.get(one.host, (0.0, ()))
+            if self.found.get(one.host, (0.0, ()))[1] != mark:
+                self.found[one.host] = now, mark
+            # A host waits for a moment before each of its cells. Said of that, nothing could be said of the cell for a while.
+            is_brief = _is_idle(one) and now - self.found[one.host][0] < _LEAST
+            if mark != printed and now - last >= _LEAST and not is_brief:
+                self.printed[one.host] = now, mark
                 self.display.display(line_of(one, now))
+
+
+def _is_idle(one: Watched) -> bool:
+    return one.status is not None and one.status.state in ("starting", "waiting") and not one.note and not one.ended
 
 
 class _Drawing(_View):
@@ -220,14 +252,17 @@ class _Drawing(_View):
             self.live.stop()
 
     def show(self, hosts: t.Sequence[Watched], now: float) -> None:
-        room = max(shutil.get_terminal_size().lines - 6, 3)
+        size = shutil.get_terminal_size()
         with self.lock:
             if not self.over.is_set():
-                self.live.update(table_of(hosts, now, room), refresh=True)
+                self.live.update(table_of(hosts, now, max(size.lines - 6, 3), size.columns), refresh=True)
 
 
-def table_of(hosts: t.Sequence[Watched], now: float, room: int) -> t.Any:
-    """A table for rich: as many hosts as there is room for, and the sum of all."""
+def table_of(hosts: t.Sequence[Watched], now: float, room: int, width: int = 120) -> t.Any:
+    """A table for rich: as many hosts as there is room for, and the sum of all.
+
+    :param width: columns of the terminal. Names and remarks give way, figures do not.
+    """
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -236,8 +271,15 @@ def table_of(hosts: t.Sequence[Watched], now: float, room: int) -> t.Any:
     for place, title in enumerate(HEADER):
         table.add_column(title, justify="right" if 3 <= place <= 5 else "left", no_wrap=True, overflow="ellipsis")
     shown = ordered(hosts, now)[:room]
-    for one in shown:
+    lines = [columns_of(one, now) for one in sorted(shown, key=_place)]
+    widths = widths_of([HEADER, *lines], (2, 0, 6), width)
+    for line in lines:
         # Text, for in a plain string rich would look for its own markup.
-        table.add_row(*(Text(column) for column in columns_of(one, now)))
+        table.add_row(*(Text(cut(column, wide) if wide else "") for column, wide in zip(line, widths, strict=True)))
     rest = len(hosts) - len(shown)
     return Group(table, Text((f"and {rest} more. " if rest else "") + sum_of(hosts, now), style="bold", no_wrap=True, overflow="ellipsis"))
+
+
+def _place(one: Watched) -> list[tuple[int, str]]:
+    """By name, numbers by their value: a host keeps its line from one drawing to the next."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", one.host)]

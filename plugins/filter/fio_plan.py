@@ -31,6 +31,7 @@ def fio_plan(
     only: t.Any = (),
     host: str = "",
     dry_run: bool = False,
+    group: str = "",
 ) -> dict[str, t.Any]:
     """See ``fio_plan.yml``."""
     if isinstance(targets, (str, bytes)) or not isinstance(targets, t.Sequence):
@@ -49,7 +50,7 @@ def fio_plan(
             f"fio_plan: runtime and repeats must be whole numbers, gap and wear_budget numbers, synchronise and dry_run true or false ({error})."
         ) from error
     try:
-        plan = make_plan(str(suite), suites, targets, synchronise=together, only=only, **numbers)
+        plan = make_plan(str(suite), suites, targets, synchronise=together, only=only, group=str(group or ""), **numbers)
         wears = wear_of(plan)
         text = describe_plan(plan, str(host))
     except StorageError as error:

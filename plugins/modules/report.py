@@ -129,7 +129,8 @@ text:
 rows:
   description:
     - One entry per host, variant, cell and direction. Latencies are ns, bandwidth is bytes per second.
-    - Those of several hosts together follow; their host is C(all N hosts) or C(group NAME).
+    - Those of several hosts together follow; their host is C(all N hosts) or C(group NAME). With several targets at once it is
+      C(HOST, N targets), C(all N targets) or C(group NAME, N targets).
   type: list
   elements: dict
   returned: success
@@ -140,7 +141,9 @@ ratios:
   returned: success
 together:
   description:
-    - One entry for each measurement and direction that several hosts made at the same time.
+    - One entry for each measurement and direction that several hosts, or several targets of a host, made at the same time.
+    - C(planned) is how many hosts should be in it, and C(targets) how many targets they have together where one of them measured
+      several at once, else 0. C(added) is how many results are in the sums.
     - C(window) has the common window, with C(start) and C(end) in the time of the controller, its C(seconds), the C(skew) of the
       starts and how wrong that may be, C(skew_error), and the C(tail), all in seconds. C(iops_overall) is over the time from the
       first start to the last end. Of the hosts in C(pro_rata) the average of the whole run was taken.

@@ -54,7 +54,8 @@ class RawShell:
         :raises AnsibleConnectionFailure: if the host is not in reach.
         """
         if not self._through_become:
-            answer = self._run(command, become=False)
+            # Without a shell of Ansible's around the one that the connection starts anyway.
+            answer = self._run(command, become=False, executable="")
             if answer.rc == 0 or getattr(self._action._connection, "become", None) is None:
                 return answer
         answer = self._run(command, become=True)

@@ -22,6 +22,10 @@ if t.TYPE_CHECKING:
 #: How often a release is looked for, in seconds.
 _LOOK = 0.1
 
+#: Who was left alone at the barrier before waits half as long at the next one, but so many seconds at least: a controller that was killed
+#: shall not cost the whole patience at every barrier, and one that comes back finds a runner that listens.
+_LEAST = 60.0
+
 
 @dataclass(frozen=True)
 class Passed:
@@ -62,7 +66,7 @@ def read_release(home: Path, segment: int) -> dict[str, t.Any] | None:
 class Barriers:
     """The barriers of one runner.
 
-    :param patience: seconds after which it goes on alone.
+    :param patience: seconds after which it goes on alone; less after barriers that nobody released.
     """
 
     def __init__(self, home: Path, clock: t.Callable[[], float], waiter: Waiter, patience: float) -> None:
@@ -70,16 +74,20 @@ class Barriers:
         self.clock = clock
         self.waiter = waiter
         self.patience = patience
+        self._left_alone = 0
 
     def wait(self, segment: int) -> Passed:
         """Until it is released, nobody is expected any more, or the process is told to stop."""
-        ends = time.monotonic() + self.patience
+        patience = min(self.patience, max(self.patience / 2**self._left_alone, _LEAST))
+        ends = time.monotonic() + patience
         while not self.waiter.stopping:
             release = read_release(self.home, segment)
             if release is not None:
+                self._left_alone = 0
                 return self._released(segment, release)
             if time.monotonic() >= ends:
-                return self._alone(f"Nobody released the barrier {segment} within {self.patience:g} seconds, so this host went on alone.")
+                self._left_alone += 1
+                return self._alone(f"Nobody released the barrier {segment} within {patience:g} seconds, so this host went on alone.")
             self.waiter.wait(_LOOK)
         return Passed(start=self.clock(), alone=True, notes=("The runner was told to stop.",))
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import examination, guard, versions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.discards import require_discard
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
@@ -56,6 +57,7 @@ def guard_all(cells: t.Sequence[Cell], host: Host, devices: Devices, created: t.
         try:
             facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created)
             guard.require(facts, writing=writing)
+            require_discard(facts, [cell for cell in cells if (cell.target, cell.job.writes) == (target, writing)], host.root)
         except StorageError as error:
             refusals.append(error)
         else:

@@ -7,8 +7,10 @@
 
 """What the fio of a host can do: which release has which option, and which of the collection's own additions it lacks.
 
-Sources: fio's ``HOWTO`` and ``options.c`` of the releases. fio has no list of changes, so the table holds only what a campaign is likely
-to ask for; everything else is asked of the fio of the host itself, which reads every job file before anything runs.
+Sources: fio's ``HOWTO`` and ``options.c`` of the releases, and where those of every release were not at hand, its commits (git.kernel.dk),
+its threads (github.com/axboe/fio) and its mailing list, named in the table. fio has no list of changes, so the table holds only what a
+campaign is likely to ask for; everything else is asked of the fio of the host itself, which reads every job file before anything runs. So
+where a date leaves two releases possible the table has the earlier one: nothing is refused that would work.
 """
 
 from __future__ import annotations
@@ -37,13 +39,26 @@ SINCE: t.Mapping[str, Version] = {
     **dict.fromkeys(("latency_target", "latency_window", "latency_percentile"), Version(2, 1, 5)),
     **dict.fromkeys(("log_hist_msec", "log_hist_coarseness", "log_unix_epoch"), Version(2, 14)),
     **dict.fromkeys(("steadystate", "ss", "steadystate_duration", "ss_dur", "steadystate_ramp_time", "ss_ramp"), Version(2, 16)),
+    # Commit 1a9bf814 of 6 December 2017, two days after issue 497 asked for it on 3.2.
+    "rate_ignore_thinktime": Version(3, 3),
     "slat_percentiles": Version(3, 18),
     "latency_run": Version(3, 20),
-    "log_alternate_epoch": Version(3, 30),
+    # Commit 33f42c20 of 26 January 2021, between 3.25 and 3.26.
+    "thinktime_blocks_type": Version(3, 26),
+    # Commit f7942acd of 6 September 2021, the days of 3.28.
+    "thinktime_iotime": Version(3, 28),
+    # In no release yet on 28 February 2022, says pull request 1353; 3.30 is of April.
+    **dict.fromkeys(("log_alternate_epoch", "log_alternate_epoch_clock_id"), Version(3, 30)),
+    # Not in 3.33 (--cmdhelp).
+    "num_range": Version(3, 34),
     "ss_interval": Version(3, 35),
     "steadystate_check_interval": Version(3, 35),
+    # With job_start in the report, which 3.36 has first (issue 1544, pull request 1617).
+    "job_start_clock_id": Version(3, 36),
     "log_window_value": Version(3, 37),
     "log_issue_time": Version(3, 38),
+    # On the mailing list as a change of 22 August 2025, after 3.40.
+    "sprandom": Version(3, 41),
     "end_syncfs": Version(3, 42),
 }
 
@@ -52,7 +67,12 @@ _VALUES: tuple[tuple[tuple[str, ...], tuple[str, ...], Version], ...] = (
     (("unified_rw_reporting",), ("both", "2"), Version(3, 27)),
     (("steadystate", "ss"), ("lat", "lat_slope"), Version(3, 42)),
     (("ioengine",), ("io_uring",), Version(3, 13)),
+    # zonedstorage.io, fio overview.
+    (("zonemode",), ("zbd",), Version(3, 9)),
 )
+
+#: Options that take a percentage later than a number. Issue 419 asks for that of io_size on 3.2, and names the commit, 8b38f401.
+_PERCENTAGES: tuple[tuple[tuple[str, ...], Version], ...] = ((("io_size", "io_limit"), Version(3, 3)),)
 
 #: What the collection adds to a job file by itself; a fio that lacks one goes without.
 ADDED = ("allow_file_create", "exitall_on_error", "percentile_list", "log_avg_msec", "log_unix_epoch", "per_job_logs", "exec_prerun")
@@ -114,6 +134,9 @@ def _check_section(version: Version, section: Section) -> None:
         value = (section.value(*options) or "").split(":")[0]
         if value in values and version < since:
             raise TooOld(f"fio {version} on this host is too old for {options[0]}={value} of the job {section.name}: {since} or newer is needed.")
+    for options, since in _PERCENTAGES:
+        if (section.value(*options) or "").endswith("%") and version < since:
+            raise TooOld(f"fio {version} on this host is too old for {options[0]} in percent of the job {section.name}: {since} or newer is needed.")
 
 
 def notes_on(version: Version, abilities: Abilities) -> tuple[str, ...]:

@@ -3,11 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What hosts did together: rates over the seconds in which all of them were measuring, and percentiles of all their I/Os.
+"""What hosts, and targets of one host, did together: rates over the seconds in which all were measuring, percentiles of all their I/Os.
 
 Only rates of one and the same time may be added. What the hosts did before the last of them began and after the first had ended is
 shown apart, and percentiles come from added histograms, never from averages.
@@ -30,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import out
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.compare import ENOUGH, Row, number, numbers_of, worst
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import read_json, write_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import MEASURED, PLAN_FILE, component, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.targets_at_once import shared_names
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.window import Common, Series, Span, common, read_series
 
 if t.TYPE_CHECKING:
@@ -44,10 +43,12 @@ _PERCENTS = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 
 @dataclass(frozen=True)
 class Together:
-    """One measurement of several hosts at once, in one direction.
+    """One measurement of several hosts, or of several targets, at once, in one direction.
 
     :param group: the hosts that were declared to share an array; empty for all hosts.
-    :param hosts: those that have numbers; ``planned``: those that should.
+    :param hosts: those that have numbers; ``planned``: how many should.
+    :param targets: how many targets these have together, where one of them measured several at once; else 0.
+    :param added: how many results are in the sum.
     :param iops: the sum over the common window, per second; ``None`` where they did not run together.
     :param bandwidth: likewise, bytes per second.
     :param latency: ns by name of the percentile, of the I/Os of all hosts over their whole runs.
@@ -63,6 +64,8 @@ class Together:
     direction: str
     hosts: tuple[str, ...]
     planned: int
+    targets: int
+    added: int
     iops: float | None
     bandwidth: float | None
     latency: t.Mapping[str, float | None]
@@ -75,7 +78,15 @@ class Together:
     @property
     def label(self) -> str:
         """What stands where a row has its host. No host has a blank in its name."""
-        return f"group {self.group}" if self.group else f"all {self.planned} hosts"
+        if self.targets and not self.group and self.planned > 1:
+            return f"all {self.targets} targets"
+        who = f"group {self.group}" if self.group else self.hosts[0] if self.planned == 1 else f"all {self.planned} hosts"
+        return f"{who}, {self.targets} targets" if self.targets else who
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether something that was planned is not in it."""
+        return self.added < (self.targets or self.planned)
 
     def as_result(self) -> dict[str, t.Any]:
         """Plain data for the result of a task."""
@@ -118,25 +129,61 @@ def _groups(campaign: Campaign) -> dict[tuple[str, str], str]:
 
 
 def together(campaign: Campaign) -> list[Together]:
-    """Every cell that several hosts measured at once, over all of them and over each declared group."""
+    """Every cell that several hosts, or several targets of a host, measured at once: over all of them, each declared group and each host."""
     groups = _groups(campaign)
+    names = shared_names(campaign.cells)
     moments: dict[tuple[str, str, int], list[CellRecord]] = {}
     for record in campaign.cells:
-        moments.setdefault((record.key.variant, record.key.cell, record.key.repeat), []).append(record)
+        cell = names.get((record.host, record.key.variant, record.key.cell), record.key.cell)
+        moments.setdefault((record.key.variant, cell, record.key.repeat), []).append(record)
     found: list[Together] = []
-    for records in moments.values():
+    for (_variant, cell, _repeat), records in moments.items():
         # One moment after the other: the series of a fleet do not fit into memory.
-        measured = {record.host: one for record in records if len(records) > 1 and (one := _measured(record)) is not None}
-        names = {record.host: groups.get((record.host, record.key.variant), "") for record in records}
-        # Where all hosts are one group, the line of all hosts has its name.
-        sets = {"" if len(set(names.values())) > 1 else names[records[0].host]: records}
-        for name in sorted(filter(None, set(names.values()))):
-            sets.setdefault(name, [record for record in records if names[record.host] == name])
-        for name, members in sets.items():
-            active = [measured[record.host] for record in members if record.host in measured]
+        measured = {id(record): one for record in records if len(records) > 1 and (one := _measured(record)) is not None}
+        for what in _sets(cell, records, groups):
+            active = [measured[id(record)] for record in what.records if id(record) in measured]
             if len(active) > 1:
-                found += _together(name, members, active)
+                found += _together(what, active)
     return found
+
+
+@dataclass(frozen=True)
+class _Set:
+    """Results that are added.
+
+    :param cell: what the sum is called.
+    """
+
+    group: str
+    cell: str
+    records: t.Sequence[CellRecord]
+    targets: int = 0
+
+
+def _sets(cell: str, records: t.Sequence[CellRecord], groups: t.Mapping[tuple[str, str], str]) -> t.Iterator[_Set]:
+    """What of one moment is added: each cell over hosts, and where hosts have several targets, those of each host and of all."""
+    cells: dict[str, list[CellRecord]] = {}
+    hosts: dict[str, list[CellRecord]] = {}
+    for record in records:
+        cells.setdefault(record.key.cell, []).append(record)
+        hosts.setdefault(record.host, []).append(record)
+    for name, same in cells.items():
+        yield from (_Set(group, name, members) for group, members in _by_group(same, groups))
+    if any(len(own) > 1 for own in hosts.values()):
+        yield from (_Set("", cell, own, len(own)) for own in hosts.values() if len(own) > 1)
+        if len(hosts) > 1:
+            yield from (_Set(group, cell, members, len(members)) for group, members in _by_group(records, groups))
+
+
+def _by_group(records: t.Sequence[CellRecord], groups: t.Mapping[tuple[str, str], str]) -> t.Iterator[tuple[str, t.Sequence[CellRecord]]]:
+    """All, and those of each declared group if it has several hosts."""
+    names = {record.host: groups.get((record.host, record.key.variant), "") for record in records}
+    # Where all hosts are one group, the line of all hosts has its name.
+    yield ("" if len(set(names.values())) > 1 else names[records[0].host]), records
+    for name in sorted(filter(None, set(names.values()))) if len(set(names.values())) > 1 else []:
+        members = [record for record in records if names[record.host] == name]
+        if len({record.host for record in members}) > 1:
+            yield name, members
 
 
 class _Measured:
@@ -172,12 +219,13 @@ def _measured(record: CellRecord) -> _Measured | None:
     clock = clock if isinstance(clock, dict) else {}
     offset = clock.get("offset")
     offset = float(offset) if isinstance(offset, (int, float)) and not isinstance(offset, bool) and abs(offset) < 1e11 else 0.0
-    return _Measured(record, Span(start - offset, end - offset, number(clock.get("error")) or 0.0), offset)
+    return _Measured(record, Span(start - offset, end - offset, number(clock.get("error")) or 0.0, record.host), offset)
 
 
-def _together(group: str, records: t.Sequence[CellRecord], measured: t.Sequence[_Measured]) -> list[Together]:
+def _together(what: _Set, measured: t.Sequence[_Measured]) -> list[Together]:
     window = common([one.span for one in measured])
-    if not window.overlaps and not any(record.meta.get("synchronised") is True for record in records):
+    hosts = {record.host for record in what.records}
+    if not window.overlaps and len(hosts) > 1 and not any(record.meta.get("synchronised") is True for record in what.records):
         # Nobody wanted them together.
         return []
     directions = dict.fromkeys(direction for one in measured for direction in one.numbers)
@@ -188,16 +236,18 @@ def _together(group: str, records: t.Sequence[CellRecord], measured: t.Sequence[
         latency, synced = _percentiles(active, direction)
         total = _added([_ios(one.record, direction) for one in active])
         seconds = window.last_end - window.first_start
-        key = records[0].key
+        key = what.records[0].key
         found.append(
             Together(
-                group=group,
+                group=what.group,
                 variant=key.variant,
-                cell=key.cell,
+                cell=what.cell,
                 repeat=key.repeat,
                 direction=direction,
-                hosts=tuple(one.record.host for one in active),
-                planned=len(records),
+                hosts=tuple(dict.fromkeys(one.record.host for one in active)),
+                planned=len(hosts),
+                targets=what.targets,
+                added=len(active),
                 iops=iops,
                 bandwidth=bandwidth,
                 latency=latency,
@@ -205,7 +255,7 @@ def _together(group: str, records: t.Sequence[CellRecord], measured: t.Sequence[
                 common=window,
                 iops_overall=None if total is None or seconds <= 0 else total / seconds,
                 pro_rata=pro_rata,
-                state=worst(record.state for record in records),
+                state=worst(record.state for record in what.records),
             )
         )
     return found
@@ -226,7 +276,7 @@ def _rates(active: t.Sequence[_Measured], direction: str, window: Common) -> tup
         iops.append(said.iops if rates[0] is None else rates[0])
         # fio logs KiB per second.
         bandwidth.append(said.bandwidth if rates[1] is None else rates[1] * KIB)
-    return _added(iops), _added(bandwidth), tuple(pro_rata)
+    return _added(iops), _added(bandwidth), tuple(dict.fromkeys(pro_rata))
 
 
 def _added(values: t.Sequence[float | None]) -> float | None:
@@ -335,18 +385,18 @@ def notes_of(moments: t.Sequence[Together]) -> list[str]:
         skew = max(running, key=lambda one: one.common.skew)
         tail = max(running, key=lambda one: one.common.tail)
         notes.append(
-            f"Sums are over the seconds in which every host measured. The starts were at most {skew.common.skew * 1000:.0f} ms apart"
+            f"Sums are over the seconds in which everything in them was measured. The starts were at most {skew.common.skew * 1000:.0f} ms apart"
             f" (known to {skew.common.skew_error * 1000:.0f} ms), the ends {tail.common.tail:.1f} s."
         )
     estimated = sorted({host for one in running for host in one.pro_rata})
     if estimated:
         notes.append(f"Without a series by the second, the average of the whole run was taken for: {_some(estimated)}.")
-    partial = sorted({f"{one.label} {one.cell}" for one in running if len(one.hosts) < one.planned})
+    partial = sorted({f"{one.label} {one.cell}" for one in running if one.is_partial})
     if partial:
-        notes.append(f"Not every host is in the sum of: {_some(partial)}.")
+        notes.append(f"Not every host or target is in the sum of: {_some(partial)}.")
     apart = sorted({f"{one.label} {one.cell}/{one.repeat}" for one in moments if not one.common.overlaps})
     if apart:
-        notes.append(f"Not added up, for the hosts did not measure at the same time: {_some(apart)}.")
+        notes.append(f"Not added up, for they were not measured at the same time: {_some(apart)}.")
     return notes
 
 

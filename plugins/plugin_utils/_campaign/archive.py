@@ -57,13 +57,18 @@ _CHUNK = MIB
 
 @dataclass(frozen=True)
 class Received:
-    """What became of the cells of one archive, and the state that each host-side measurement has."""
+    """What became of the cells of one archive, and the state that each host-side measurement has.
+
+    :param refused: another ``ok`` result stands there; ``unexplained``: those of them that a runner measured again because that one does
+        not say what exactly was measured, as results of earlier versions of the collection.
+    """
 
     stored: tuple[CellKey, ...]
     replaced: tuple[CellKey, ...]
     unchanged: tuple[CellKey, ...]
     refused: tuple[CellKey, ...]
     states: t.Mapping[str, int]
+    unexplained: tuple[CellKey, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -232,7 +237,13 @@ def _place(metas: t.Mapping[CellKey, t.Mapping[str, t.Any]], incoming: Path, hos
     states: dict[str, int] = {}
     for meta in metas.values():
         states[str(meta["state"])] = states.get(str(meta["state"]), 0) + 1
-    return Received(tuple(stored), tuple(replaced), tuple(unchanged), tuple(refused), states)
+    old = (key for key in refused if is_sha256(metas[key].get("measurement_sha256")) and not _explained(key.below(host_folder)))
+    return Received(tuple(stored), tuple(replaced), tuple(unchanged), tuple(refused), states, tuple(old))
+
+
+def _explained(folder: Path) -> bool:
+    """Whether a result says what exactly was measured."""
+    return is_sha256(read_json(folder / META_FILE).get("measurement_sha256"))
 
 
 def _replaces(meta: t.Mapping[str, t.Any], old: Path) -> bool:

@@ -121,6 +121,8 @@ def _totals(plan: Plan) -> list[str]:
     rest += [f"and {unknown} of unknown length"] if unknown else []
     together = ", several targets at once" if plan.suite.together and len(plan.targets) > 1 else ""
     total = " ".join([f"{count} {'cell' if count == 1 else 'cells'}{together}: {duration(plan.seconds)}", *rest])
+    if plan.suite.apart and not plan.segments:
+        return [total, "The hosts wait for nobody: each goes at its own pace."]
     return [total, *([f"The hosts wait for one another {plan.segments} times."] if plan.segments > 1 else [])]
 
 
@@ -139,6 +141,10 @@ def _notes(plan: Plan, wears: t.Sequence[Wear]) -> list[str]:
         notes.append(f"Assumed where a target does not say: {', '.join(f'{name} {values[name]}' for name in assumed)}.")
     if any(wear.unknown for wear in wears):
         notes.append("Give the targets a size or their capacity, and all that is written is known.")
+    discarding = list(dict.fromkeys(run.name for run in plan.runs if run.cell.discards))
+    if discarding:
+        notes.append(f"{', '.join(discarding[:3])} discards its target, and a host whose device takes no discards is refused before anything runs;")
+        notes.append("leave the cell out there with fio_benchmark_only. Every repeat keeps the order of the cells.")
     if any(run.runs > 1 for run in plan.runs):
         notes.append("A search or rounds are shown with the most that they can take.")
     return notes

@@ -6,7 +6,8 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """What one host measures, in steps: order, repeats, pauses, barriers, timetable, and what it costs. Pure.
 
-Repeats are interleaved and every second pass runs backwards (A B B A): a drift of the host then falls on all cells alike.
+Repeats are interleaved and every second pass runs backwards (A B B A): a drift of the host then falls on all cells alike. A suite that
+discards a target keeps its order: what comes before and after it are measurements of other states of the drive.
 
 A step begins with its pause, then waits at its barrier if it has one, then for its offset. The first step has a barrier, and so
 has every step after one whose length nobody knows beforehand, and every step whose own pause is of unknown length: there the
@@ -202,6 +203,7 @@ def make_plan(
     synchronise: bool = True,
     gap: float = 2.0,
     only: t.Sequence[str] = (),
+    group: str = "",
 ) -> Plan:
     """Every measurement of one host: the cells of a suite on each target, each as often as it shall be repeated.
 
@@ -210,6 +212,7 @@ def make_plan(
     :param synchronise: whether hosts wait for one another.
     :param gap: seconds between two cells of the timetable.
     :param only: patterns of the names of cells; the others are left out.
+    :param group: the array that the host shares with others. A host that shares none waits for nobody where the suite lets hosts be apart.
     :raises BadInput: if the suite, a target or a number is not usable.
     """
     suite = read_suite(suite_name, suites, only)
@@ -219,10 +222,11 @@ def make_plan(
         raise BadInput("fio_benchmark_repeats is at most 9999.")
     places = read_targets(targets, suite)
     groups = [[_run(cell, target, runtime) for target in group] for cell, group in _groups(suite, places)]
-    timetable = _Timetable(synchronise, gap)
+    timetable = _Timetable(synchronise and not (suite.apart and not group), gap)
+    keeps_order = any(cell.discards for cell in suite.cells)
     for number in range(1, max((_count(group[0].cell, repeats) for group in groups), default=0) + 1):
         due = [group for group in groups if number <= _count(group[0].cell, repeats)]
-        for group in due if number % 2 else due[::-1]:
+        for group in due if number % 2 or keeps_order else due[::-1]:
             timetable.add([_repeated(run, number) for run in group])
     return Plan(suite, tuple(places), tuple(timetable.steps), gap)
 
@@ -249,7 +253,11 @@ def _run(cell: Cell, target: Target, runtime: int) -> Run:
     if cell.search or cell.rounds:
         component(f"{name}.{cell.search.over if cell.search else 'round'}-{cell.search.last if cell.search else 99}", "cell")
     target = target.share(cell.share, name)
-    job = dict(cell.job) if cell.fill else with_runtime(cell.job, runtime)
+    if cell.discards and target.is_file:
+        raise BadInput(
+            f"{name}: it discards its target, and {target.path} is a file: give the target a 'device', or leave the cell out with fio_benchmark_only."
+        )
+    job = dict(cell.job) if cell.fill or cell.discards else with_runtime(cell.job, runtime)
     cost = estimate(read_job(job, name), target, name)
     if cell.share != 100 and "size" not in target.given:
         job = _with(job, {"size": f"{cell.share}%"})

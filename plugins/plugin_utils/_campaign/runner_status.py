@@ -91,6 +91,11 @@ class RunnerStatus:
         return None if self.all_until is None or self.time is None else max(self.all_until - self.time, 0.0)
 
     @property
+    def overdue(self) -> float:
+        """Seconds for which everything should have been done already, at the time of this status."""
+        return 0.0 if self.all_until is None or self.time is None else max(self.time - self.all_until, 0.0)
+
+    @property
     def cell_left(self) -> float | None:
         """Seconds until this cell is done, at the time of this status."""
         return None if self.until is None or self.time is None else max(self.until - self.time, 0.0)

@@ -192,6 +192,15 @@ def measured_as(campaign: Path, host: str, variant: str) -> dict[tuple[str, int]
     return found
 
 
+def unexplained(campaign: Path, host: str, keys: t.Iterable[CellKey]) -> list[CellKey]:
+    """Of some cells those with an ``ok`` result that does not say what exactly was measured, as results of earlier versions of the collection.
+
+    Nobody can know whether that would be the same measurement now, so they are measured again; but they are not replaced unasked.
+    """
+    folder = campaign / component(host, "host")
+    return [key for key in keys if stored_state(folder, key) == "ok" and not is_sha256(read_json(key.below(folder) / META_FILE).get("measurement_sha256"))]
+
+
 def write_plan(
     campaign: Path,
     host: str,

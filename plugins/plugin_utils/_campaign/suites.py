@@ -35,11 +35,13 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.condi
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import component
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.matrix import CELL_KEYS_OF_A_MATRIX, matrix_rows
 
-_SUITE_KEYS = {"description", "extends", "options", "targets", "requires", "size", "repeats", "pause", "cells", "matrix"}
+_SUITE_KEYS = {"description", "extends", "options", "hosts", "targets", "requires", "size", "repeats", "pause", "cells", "matrix"}
 _CELL_KEYS = {"name", "job", "fill"} | CELL_KEYS_OF_A_MATRIX
 
 #: How the targets of a host take turns.
 TOGETHER, ONE_AFTER_ANOTHER = "together", "one_after_another"
+#: Hosts that do not wait for one another, unless they share something.
+APART = "apart"
 
 
 @dataclass(frozen=True)
@@ -65,12 +67,20 @@ class Cell:
     def checked_job(self) -> Job:
         return read_job(dict(self.job), self.name)
 
+    @property
+    def discards(self) -> bool:
+        """Whether it tells its target that nothing of it is needed any more, from its beginning to its end."""
+        return all(
+            (section.value("rw", "readwrite") or "").split(":")[0] == "trim" and section.asked_runtime is None for section in self.checked_job().sections
+        )
+
 
 @dataclass(frozen=True)
 class Suite:
     """A checked suite.
 
     :param together: several targets of a host at once, and not one after another.
+    :param apart: every host at its own pace; only hosts that were declared to share an array start their cells together.
     :param requires: ``file`` or ``device`` if every target must be one.
     :param size: bytes of a target that are used where the target does not say.
     """
@@ -79,6 +89,7 @@ class Suite:
     description: str
     cells: tuple[Cell, ...]
     together: bool = False
+    apart: bool = False
     requires: str | None = None
     size: int | None = None
 
@@ -97,6 +108,8 @@ def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] =
     targets = given.get("targets", ONE_AFTER_ANOTHER)
     if targets not in (TOGETHER, ONE_AFTER_ANOTHER):
         raise BadInput(f"{where}: 'targets' must be {TOGETHER} or {ONE_AFTER_ANOTHER}.")
+    if given.get("hosts", TOGETHER) not in (TOGETHER, APART):
+        raise BadInput(f"{where}: 'hosts' must be {TOGETHER} or {APART}.")
     if given.get("requires") not in (None, "file", "device"):
         raise BadInput(f"{where}: 'requires' must be file or device.")
     size = given.get("size")
@@ -115,6 +128,7 @@ def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] =
         description=str(given.get("description") or ""),
         cells=tuple(cells),
         together=targets == TOGETHER,
+        apart=given.get("hosts") == APART,
         requires=given.get("requires"),
         size=None if size is None else parse_size(size, item=where, option="size"),
     )

@@ -30,16 +30,24 @@ _NOTE_WIDTH = 60
 
 
 def render(
-    campaign: Campaign, rows: t.Sequence[Row], ratios: t.Sequence[Ratio], notes: t.Mapping[str, str] | None = None, together: t.Sequence[str] = ()
+    campaign: Campaign,
+    rows: t.Sequence[Row],
+    ratios: t.Sequence[Ratio],
+    notes: t.Mapping[str, str] | None = None,
+    together: t.Sequence[str] = (),
+    answers: t.Sequence[str] = (),
 ) -> str:
     """The whole report.
 
     :param notes: by host, what else is known of why results are missing; it may have been said by a host.
     :param together: what has to be known of the rows of several hosts.
+    :param answers: what searches and rounds have found.
     """
     blocks = [f"Campaign {campaign.name}", _table(rows)]
     if any(row.synced for row in rows):
         blocks[-1] += "\n* latency of the sync that makes the write durable, not of the write"
+    if answers:
+        blocks.append("Searches and rounds:\n" + "\n".join(_wrapped(plain(line, 400)) for line in answers))
     if together:
         blocks.append("All at once:\n" + "\n".join(_wrapped(plain(line, 400)) for line in together))
     if ratios:
@@ -152,22 +160,28 @@ def _wrapped(line: str) -> str:
 
 
 def _aligned(lines: list[list[str]], left: t.Container[int], shrink: t.Sequence[int]) -> str:
-    """Columns two spaces apart; the columns in ``shrink`` give way, widest first, until a line fits."""
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    while sum(widths) + 2 * (len(widths) - 1) > WIDTH:
-        widest = max(shrink, key=lambda column: widths[column])
-        if widths[widest] <= _NARROWEST:
-            break
-        widths[widest] -= 1
+    """Columns two spaces apart that fit into a line."""
+    widths = widths_of(lines, shrink, WIDTH)
     return "\n".join(
         "  ".join(
-            _cut(text, width).ljust(width) if column in left else text.rjust(width) for column, (text, width) in enumerate(zip(line, widths, strict=True))
+            cut(text, width).ljust(width) if column in left else text.rjust(width) for column, (text, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
     )
 
 
-def _cut(text: str, width: int) -> str:
+def widths_of(lines: t.Sequence[t.Sequence[str]], shrink: t.Sequence[int], width: int) -> list[int]:
+    """The widths of columns two spaces apart; those in ``shrink`` give way, widest first, until a line fits."""
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    while sum(widths) + 2 * (len(widths) - 1) > width:
+        widest = max(shrink, key=lambda column: widths[column])
+        if widths[widest] <= _NARROWEST:
+            break
+        widths[widest] -= 1
+    return widths
+
+
+def cut(text: str, width: int) -> str:
     """The text, or its two ends with ``~`` between: names of one fleet often differ at the end."""
     if len(text) <= width:
         return text

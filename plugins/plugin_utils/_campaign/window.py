@@ -30,11 +30,15 @@ _EPOCH_MS = 1e12
 
 @dataclass(frozen=True)
 class Span:
-    """When a host measured, and how wrong that can be, in seconds: its clock is known only so well."""
+    """When a host measured, and how wrong that can be, in seconds: its clock is known only so well.
+
+    :param clock: whose clock it was. Two spans of one clock are apart as far as it says, however wrong it goes; empty for nobody knows.
+    """
 
     start: float
     end: float
     error: float = 0.0
+    clock: str = ""
 
     @property
     def seconds(self) -> float:
@@ -75,7 +79,8 @@ def common(spans: t.Sequence[Span]) -> Common:
     first, last = min(spans, key=lambda span: span.start), max(spans, key=lambda span: span.start)
     end = min(span.end for span in spans)
     enough = end - last.start >= _ENOUGH * min(span.seconds for span in spans) > 0
-    error = 0.0 if first is last else first.error + last.error
+    one_clock = first is last or (first.clock != "" and first.clock == last.clock)
+    error = 0.0 if one_clock else first.error + last.error
     return Common(last.start, end, first.start, max(span.end for span in spans), error, enough)
 
 

@@ -66,7 +66,7 @@ def test_every_file_has_the_name_of_its_suite(name):
 @pytest.mark.parametrize("name", sorted(SUITES))
 def test_one_variable_shortens_a_suite(name):
     for run in plan(name, runtime=8).runs:
-        if not run.cell.fill:
+        if not run.cell.fill and not run.cell.discards:
             assert run.estimate.known
             assert has(run.job.get("jobs", [run.job])[0], runtime=8, time_based=1)
 
@@ -107,13 +107,29 @@ def test_mixed_file_is_case_d():
 
 
 def test_write_cliff_is_group_1_of_case_e():
-    cliff, *sizes = (step for step in plan("write_cliff").steps)
+    cliff, *rest = plan("write_cliff").steps
+    [discard] = [step for step in rest if step.runs[0].name == "discard"]
+    sizes = [step for step in rest if step is not discard]
     assert has(cliff.runs[0].job, **CASE_E, rw="randwrite", bs="4k", numjobs=64, iodepth=64, runtime="18h")
     assert [(step.runs[0].job["bs"], step.runs[0].job.get("size")) for step in sizes] == [
         (block, share) for share in (None, "70%") for block in ("4k", "8k", "16k", "32k", "64k", "1024k")
     ]
     assert all(step.pause == {"seconds": 7200.0} and step.seconds == 3610 for step in sizes)
-    assert all(run.cell.measures_garbage_collection for run in plan("write_cliff").runs)
+    assert all(run.cell.measures_garbage_collection for step in (cliff, *sizes) for run in step.runs)
+
+
+@pytest.mark.parametrize("number", ["repeats", "runtime"])
+def test_write_cliff_discards_everything_before_its_second_half_in_every_pass(number):
+    suite = plan("write_cliff", **{number: 2})
+    names = [run.name for run in suite.runs]
+    assert names == names[: len(names) // suite.runs[-1].repeat] * suite.runs[-1].repeat
+    place = names.index("discard")
+    assert names[place - 1].endswith("-100pct") and names[place + 1].endswith("-70pct")
+    [step] = [step for step in suite.steps if step.runs[0].name == "discard"][:1]
+    assert step.pause is None and not step.known and suite.steps[place + 1].barrier
+    assert has(step.runs[0].job, rw="trim", bs="64m", numjobs=1, iodepth=1)
+    assert not step.runs[0].job["time_based"] and "runtime" not in step.runs[0].job
+    assert step.runs[0].estimate.written == 0
 
 
 def test_array_matrix_is_group_2_of_case_e():
@@ -166,9 +182,10 @@ DOCUMENTED = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", 
 def test_the_suites_of_the_documentation_are_suites():
     mine = {name: suite for example in DOCUMENTED if isinstance(example, dict) for name, suite in example["fio_benchmark_suites"].items()}
     plans = {name: make_plan(name, {**SUITES, **mine}, [DISK]) for name in mine}
-    assert set(plans) == {"database", "cliff_at_70", "three_disks_at_once"}
+    assert set(plans) == {"database", "matrix_of_small_blocks", "three_disks_at_once"}
     assert len(plans["database"].runs) == 1 + 5 * (1 + 2 * 9 - 3)
-    assert [run.job["size"] for run in plans["cliff_at_70"].runs] == ["70%"] * 6
+    assert {run.job["bs"] for run in plans["matrix_of_small_blocks"].runs} == {"1k", "8k", "4k"}
+    assert len(plans["matrix_of_small_blocks"].runs) == 1 + 432 // 3
     assert plans["three_disks_at_once"].suite.together
 
 
@@ -202,3 +219,8 @@ def test_targets_have_the_options_that_the_filter_knows():
     assert documented <= {*for_the_host, *for_the_plan, "file"}
     every = {name: value for name, value in {**for_the_host, **for_the_plan}.items() if name in documented}
     assert plan("quick", every).runs[0].target.given == for_the_host
+
+
+def test_only_hosts_that_share_an_array_wait_for_its_garbage_collection_together():
+    assert plan("array_matrix").segments == 0
+    assert plan("array_matrix", group="array1").segments == plan("array_pair").segments > 280

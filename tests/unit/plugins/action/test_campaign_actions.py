@@ -113,6 +113,45 @@ def test_what_is_measured_already_is_not_due(folder, tmp_path, monkeypatch):
     assert "of another job or target" in host.run(**arguments, cells=[other])["msg"]
 
 
+STEP = {"number": 0, "cells": [{"name": "randwrite-4k", "repeat": 1}]}
+
+
+@pytest.mark.parametrize("sha256", [None, "x", "0" * 64])
+def test_results_of_an_earlier_version_are_said_before_they_are_measured_again(folder, tmp_path, monkeypatch, sha256):
+    archive = pack(tmp_path / "a.tar", cell(measurement_sha256=sha256) if sha256 else cell())
+    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=said(archive))
+    host = Host(campaign_action, monkeypatch)
+    arguments = {"results": str(folder.parent), "name": CAMPAIGN, "variant": "before", "cells": [{"name": "randwrite-4k", "repeat": 1}], "steps": [STEP]}
+    result = host.run(**arguments)
+    if sha256 == "0" * 64:
+        assert host.printed == []
+        assert result["steps"][0]["cells"][0]["done_as"] == sha256
+        return
+    assert result["steps"][0]["cells"][0]["done_as"] is None
+    [warning] = host.printed
+    assert (
+        "node1: 1 ok results in " in warning and "are of an earlier version of the collection (" in warning and "so these cells are measured again" in warning
+    )
+    assert "set fio_benchmark_replace to true to put the new results in their place, or name another campaign" in warning
+    host.printed.clear()
+    host.run(**arguments, replace=True)
+    assert host.printed == []
+
+
+def test_new_results_beside_those_of_an_earlier_version_wait_and_the_message_says_why(folder, tmp_path, monkeypatch):
+    first = pack(tmp_path / "a.tar", cell())
+    Host(collect_action, monkeypatch, Connection(first)).run(path=str(folder), archive=said(first))
+    second = pack(tmp_path / "b.tar", cell(content=b"something else", measurement_sha256="0" * 64))
+    host = Host(collect_action, monkeypatch, Connection(second))
+    result = host.run(path=str(folder), archive=said(second))
+    assert result["failed"] and host.removed == []
+    assert "1 cells of host node1 have an ok result" in result["msg"] and "that an earlier version of the collection made (" in result["msg"]
+    assert "so they were measured again: the old result was kept, and the new one waits on the host in /var/lib/cachefleet/spool." in result["msg"]
+    assert "Set fio_benchmark_replace to true and run again to take the new ones, or name another campaign to have both." in result["msg"]
+    again = host.run(path=str(folder), archive=said(second), replace=True)
+    assert not again.get("failed") and len(again["replaced"]) == 1
+
+
 def test_a_campaign_needs_a_variant_for_its_cells(tmp_path, monkeypatch):
     result = Host(campaign_action, monkeypatch).run(results=str(tmp_path), cells=[WANTED])
     assert result["failed"]

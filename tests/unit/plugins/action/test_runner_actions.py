@@ -373,3 +373,24 @@ def test_check_mode_releases_nothing(monkeypatch):
     host = Clocked(monkeypatch)
     assert host.release(check_mode=True)["changed"]
     assert not host.written
+
+
+def looks_until(monkeypatch, said, **options):
+    """How often a host is looked at within an hour in which it says always the same."""
+    host = Host(monkeypatch, [said])
+    host.run(turn=3600, interval=15, **options)
+    return sum(command.startswith("cat -- ") for command, _sudoable in host.commands)
+
+
+def test_a_barrier_that_is_near_is_looked_for_more_often_and_the_end_is_not(monkeypatch):
+    near = status("measuring", until=EPOCH + 2, all_until=EPOCH + 86400)
+    far = status("measuring", until=EPOCH + 3000, all_until=EPOCH + 86400)
+    assert looks_until(monkeypatch, near) == looks_until(monkeypatch, far) == looks_until(monkeypatch, far, segment=1)
+    assert 2 * looks_until(monkeypatch, far) < looks_until(monkeypatch, near, segment=1) <= 5 * looks_until(monkeypatch, far)
+
+
+def test_what_takes_longer_than_anybody_knew_is_not_looked_at_every_second(monkeypatch):
+    soon = status("measuring", all_until=EPOCH + 1)
+    overdue = status("measuring", all_until=EPOCH - 3600)
+    assert looks_until(monkeypatch, soon) > 2000
+    assert looks_until(monkeypatch, overdue) < 300

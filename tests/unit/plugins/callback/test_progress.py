@@ -114,6 +114,44 @@ def test_a_table_has_no_more_lines_than_there_is_room_and_no_markup_of_hosts():
     assert lines[-1].startswith("and 190 more. 200 hosts: 200 measuring;")
 
 
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+def test_names_give_way_and_figures_do_not(width):
+    out = io.StringIO()
+    hosts = [
+        host(f"storage-node-{number:03}.rack.example.com", cell=f"mix70-64k-async-j128-d64.ata-INTEL_SSDSC2BB080G4_BTWL{number}", iops=1234567.0)
+        for number in range(1, 12)
+    ]
+    hosts[4] = Watched(hosts[4].host, hosts[4].status, hosts[4].seen, "not in reach")
+    Console(file=out, width=width, force_terminal=False).print(progress.table_of(hosts, NOW, 8, width))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= width and len(lines) == 10
+    assert all("3/12" in line and "1234567" in line and "5 min" in line for line in lines[1:9])
+    assert all(line.split()[0].startswith("sto") and line.split()[0].endswith("com") for line in lines[1:9])
+    assert sum("not in" in line for line in lines[1:9]) == 1
+
+
+def test_a_host_keeps_its_line_whoever_takes_longest():
+    def names(*left):
+        out = io.StringIO()
+        hosts = [host(f"n{number}", all_until=NOW + seconds) for number, seconds in zip((2, 10, 1), left, strict=True)]
+        Console(file=out, width=120, force_terminal=False).print(progress.table_of(hosts, NOW, 10))
+        return [line.split()[0] for line in out.getvalue().splitlines()[1:-1]]
+
+    assert names(10, 20, 30) == names(30, 10, 20) == ["n1", "n2", "n10"]
+
+
+def test_a_short_wait_before_a_cell_is_no_line_and_a_long_one_is(tmp_path):
+    lines = []
+    view = progress._Lines(tmp_path, 0.0, types.SimpleNamespace(display=lines.append), {})
+    view.show([host(state="waiting")], NOW)
+    view.show([host(state="measuring")], NOW + 2)
+    assert len(lines) == 1 and "IOPS" in lines[0]
+    view.show([host(state="waiting", step=4, seen=NOW + 99)], NOW + 100)
+    assert len(lines) == 1
+    view.show([host(state="waiting", step=4, seen=NOW + 130)], NOW + 131)
+    assert len(lines) == 2 and lines[1].endswith("waiting")
+
+
 def test_notes_are_written_whole_and_read_back(tmp_path):
     keep(tmp_path, host())
     assert watched_hosts(tmp_path) == [host()]
@@ -153,6 +191,23 @@ def test_what_an_earlier_run_left_is_not_shown(callback, tmp_path):
     time.sleep(0.1)
     callback.v2_playbook_on_play_start(None)
     assert callback._display.lines == []
+
+
+def test_ansible_itself_is_calm_while_it_waits_and_only_then(callback, monkeypatch):
+    monkeypatch.setattr(progress.constants, "DEFAULT_INTERNAL_POLL_INTERVAL", 0.001)
+    paces = []
+    for action in ("ansible.builtin.debug", "cachefleet.storage.await_runner", "cachefleet.storage.await_runner", "ansible.builtin.debug", "await_runner"):
+        callback.v2_playbook_on_task_start(task(action), False)
+        paces.append(progress.constants.DEFAULT_INTERNAL_POLL_INTERVAL)
+    callback.v2_playbook_on_play_start(None)
+    assert [*paces, progress.constants.DEFAULT_INTERNAL_POLL_INTERVAL] == [0.001, 0.05, 0.05, 0.001, 0.05, 0.001]
+
+
+def test_an_interval_that_a_user_has_set_stays(callback, monkeypatch):
+    monkeypatch.setattr(progress.constants, "DEFAULT_INTERNAL_POLL_INTERVAL", 0.01)
+    for action in ("cachefleet.storage.await_runner", "ansible.builtin.debug"):
+        callback.v2_playbook_on_task_start(task(action), False)
+        assert progress.constants.DEFAULT_INTERNAL_POLL_INTERVAL == 0.01
 
 
 def test_quiet_shows_nothing(callback, tmp_path):

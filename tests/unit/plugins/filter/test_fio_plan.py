@@ -142,3 +142,8 @@ def test_the_documentation_names_the_same_options_with_the_same_defaults():
     assert list(options) == ["_input", *list(parameters)[1:]]
     defaults = {name: parameter.default for name, parameter in parameters.items() if parameter.default is not inspect.Parameter.empty}
     assert {name: option["default"] for name, option in options.items() if "default" in option} == {**defaults, "only": []}
+
+
+def test_hosts_of_a_group_are_together_in_every_suite():
+    suites = {"one": {**SUITES["one"], "hosts": "apart"}}
+    assert [fio_plan([DISK], "one", suites, runtime=5, group=group)["segments"] > 0 for group in ("", None, "array1")] == [False, False, True]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import versions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
@@ -33,12 +35,35 @@ def test_a_fio_that_is_older_than_its_json():
         ({"unified_rw_reporting": "both"}, Version(3, 26), r"unified_rw_reporting=both .* 3\.27"),
         ({"ioengine": "io_uring"}, Version(3, 12), r"ioengine=io_uring .* 3\.13"),
         ({"end_syncfs": 1}, Version(3, 41), r"end_syncfs .* 3\.42"),
+        ({"rate_ignore_thinktime": 1}, Version(3, 2), r"rate_ignore_thinktime .* 3\.3 or newer"),
+        ({"thinktime_blocks_type": "issue"}, Version(3, 25), r"thinktime_blocks_type .* 3\.26"),
+        ({"thinktime_iotime": "1s"}, Version(3, 27), r"thinktime_iotime .* 3\.28"),
+        ({"log_alternate_epoch_clock_id": 0}, Version(3, 29), r"log_alternate_epoch_clock_id .* 3\.30"),
+        ({"num_range": 8}, Version(3, 33), r"num_range .* 3\.34"),
+        ({"job_start_clock_id": 1}, Version(3, 35), r"job_start_clock_id .* 3\.36"),
+        ({"sprandom": 1}, Version(3, 40), r"sprandom .* 3\.41"),
+        ({"zonemode": "zbd"}, Version(3, 8), r"zonemode=zbd .* 3\.9"),
+        ({"io_size": "50%"}, Version(3, 2), r"io_size in percent of the job cell: 3\.3 or newer"),
     ],
 )
 def test_an_option_names_the_version_that_has_it(job, version, words):
     with pytest.raises(versions.TooOld, match=words):
         versions.check_version(version, [read({"rw": "read", **job})])
     versions.check_version(Version(3, 42), [read({"rw": "read", **job})])
+
+
+@pytest.mark.parametrize("job", [{"io_size": "50m"}, {"zonemode": "strided"}, {"rw": "randread", "norandommap": 1, "percentage_random": 50}])
+def test_what_an_old_fio_takes_is_not_refused(job):
+    versions.check_version(Version(2, 2, 12), [read({"rw": "read", **job})])
+
+
+def test_nothing_is_refused_that_the_fio_of_this_machine_knows():
+    runner = Runner()
+    if not runner.has("fio"):
+        pytest.skip("this machine has no fio")
+    version = fio_run.read_version(runner)
+    wrong = [option for option, since in versions.SINCE.items() if version < since and versions.has_option(runner, option)]
+    assert wrong == []
 
 
 def test_an_old_fio_is_asked_what_it_knows():

@@ -5,7 +5,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""Hosts that measured together: clocks that differ, tails, seconds without I/O, and what may not be added."""
+"""Hosts and targets that were measured together: clocks that differ, tails, seconds without I/O, and what may not be added."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_a_host_that_failed_is_not_in_the_sum_and_the_state_says_so(folder):
     put(folder, "c", rates=[100] * 60, state="failed")
     [one] = sums(folder)
     assert (one.iops, one.state, one.planned, one.hosts) == (pytest.approx(200), "failed", 3, ("a", "b"))
-    assert any("Not every host is in the sum of: all 3 hosts w" in note for note in aggregate.notes_of([one]))
+    assert any("Not every host or target is in the sum of: all 3 hosts w" in note for note in aggregate.notes_of([one]))
 
 
 def test_groups_have_sums_of_their_own(folder):
@@ -307,3 +307,101 @@ def test_the_report_has_a_line_for_all_hosts_and_says_how_far_apart_they_were(fo
     assert line.split()[3:6] == ["v", "w", "300"]
     assert "The starts were at most 20 ms apart (known to 5 ms), the ends 0.0 s." in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 120 + len(str(folder))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Several targets of a host
+
+
+def put_targets(folder, host, disks="abc", *, cell="w", step=3, rate=100, **meta):
+    """A cell on several targets of a host at once, as a runner stores it."""
+    for disk in disks:
+        own = {"step": step, "order_sha256": "1" * 64, "target": {"path": f"/dev/sd{disk}"}, **meta}
+        put(folder, host, rates=[rate] * 60, cell=f"{cell}.sd{disk}", **own)
+
+
+def test_the_targets_of_a_host_are_added(folder):
+    put_targets(folder, "a", error=0.5)
+    [one] = sums(folder)
+    assert (one.label, one.cell, one.hosts, one.targets, one.added) == ("a, 3 targets", "w", ("a",), 3, 3)
+    assert one.iops == pytest.approx(300)
+    # They have one clock: how wrong it goes says nothing of how far apart they began.
+    assert one.common.skew_error == 0
+    assert not one.is_partial
+
+
+def test_the_targets_of_several_hosts_are_added_for_each_host_and_for_all(folder):
+    put_targets(folder, "a", "abc")
+    put_targets(folder, "b", "ab")
+    found = {(one.label, one.cell): one.iops for one in sums(folder)}
+    assert found == {
+        ("all 2 hosts", "w.sda"): pytest.approx(200),
+        ("all 2 hosts", "w.sdb"): pytest.approx(200),
+        ("a, 3 targets", "w"): pytest.approx(300),
+        ("b, 2 targets", "w"): pytest.approx(200),
+        ("all 5 targets", "w"): pytest.approx(500),
+    }
+
+
+def test_a_host_with_one_target_is_in_the_sum_of_all(folder):
+    put_targets(folder, "a", "ab")
+    put(folder, "b", rates=[50] * 60, step=3, order_sha256="2" * 64, target={"path": "/dev/sda"})
+    found = {(one.label, one.cell): one.iops for one in sums(folder)}
+    assert found == {("a, 2 targets", "w"): pytest.approx(200), ("all 3 targets", "w"): pytest.approx(250)}
+
+
+def test_groups_with_several_targets_have_sums_of_their_own(folder):
+    for host in "abcd":
+        put_targets(folder, host, "ab")
+        store.write_plan(folder / "c", host, "v", [("w.sda", 1), ("w.sdb", 1)], now=NOW)
+        aggregate.note_group(folder / "c", host, "v", "left" if host in "ab" else "right")
+    found = {one.label: one.iops for one in sums(folder) if one.cell == "w"}
+    assert found["group left, 4 targets"] == found["group right, 4 targets"] == pytest.approx(400)
+    assert found["all 8 targets"] == pytest.approx(800)
+
+
+def test_targets_one_after_another_are_not_added(folder):
+    for step, disk in enumerate("abc"):
+        put_targets(folder, "a", disk, step=step)
+    assert sums(folder) == []
+
+
+def test_probes_of_a_search_share_a_step_and_are_not_added(folder):
+    for depth in (1, 2, 4):
+        put(folder, "a", rates=[100] * 60, cell=f"w.iodepth-{depth}", step=3, order_sha256="1" * 64, target={"path": "/dev/sda"})
+    assert sums(folder) == []
+
+
+def test_a_target_that_was_measured_again_later_is_not_added(folder):
+    put_targets(folder, "a", "ab")
+    put_targets(folder, "a", "c", start=T0 + 500)
+    [one] = sums(folder)
+    assert (one.iops, one.targets) == (None, 3)
+    assert any("not measured at the same time: a, 3 targets w/1" in note for note in aggregate.notes_of([one]))
+
+
+@pytest.mark.parametrize("lost", ["failed", "missing"])
+def test_a_target_without_a_result_is_missing_in_the_sum_and_said(folder, lost):
+    put_targets(folder, "a", "ab")
+    if lost == "failed":
+        put_targets(folder, "a", "c", state="failed")
+    else:
+        store.write_plan(folder / "c", "a", "v", [("w.sda", 1), ("w.sdb", 1), ("w.sdc", 1), ("w.sync.sda", 1), ("other", 1)], now=NOW)
+    [one] = [one for one in sums(folder) if one.cell == "w"]
+    assert (one.iops, one.targets, one.added, one.state) == (pytest.approx(200), 3, 2, lost)
+    assert any("Not every host or target is in the sum of: a, 3 targets w" in note for note in aggregate.notes_of([one]))
+
+
+@pytest.mark.parametrize("meta", [{"step": "x"}, {"order_sha256": 7}, {"target": "sda"}, {"target": {"path": ["x"]}}, {"step": None}])
+def test_what_a_host_says_of_its_steps_is_not_believed_blindly(folder, meta):
+    put_targets(folder, "a", "ab", **meta)
+    assert sums(folder) == []
+
+
+def test_the_report_has_a_line_for_the_targets_of_a_host(folder):
+    put_targets(folder, "node1", "ab", error=0.002)
+    campaign = store.load_campaign(folder / "c")
+    moments = aggregate.together(campaign)
+    text = table.render(campaign, [*compare.rows_of(campaign), *aggregate.rows_of(moments)], [], None, aggregate.notes_of(moments))
+    [line] = [line for line in text.splitlines() if line.startswith("node1, 2 targets")]
+    assert line.split()[3:6] == ["v", "w", "200"]

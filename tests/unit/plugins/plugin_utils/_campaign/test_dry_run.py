@@ -96,3 +96,16 @@ def test_no_line_is_longer_than_a_terminal_and_none_controls_it(cells, path, pau
 )
 def test_durations(seconds, text):
     assert duration(seconds) == text
+
+
+def test_a_discard_says_what_the_device_must_be_able_to_do():
+    discard = {"name": "empty", "job": {"rw": "trim", "bs": "64m"}}
+    text = describe_plan(make_plan("mine", {"mine": {"cells": [discard]}}, [DISK]))
+    assert "empty discards its target, and a host whose device takes no discards is refused before anything runs;" in text
+    assert re.split(r"  +", text.splitlines()[2])[5] == "-"
+    assert "discards" not in text_of(DISK)
+
+
+def test_hosts_that_go_at_their_own_pace_are_said():
+    assert "each goes at its own pace" in text_of(DISK, hosts="apart")
+    assert "each goes at its own pace" not in text_of(DISK)

@@ -263,3 +263,33 @@ def test_every_cell_is_there_as_often_as_asked_and_no_two_overlap(jobs, pauses, 
             assert last.known
             assert step.offset == pytest.approx(last.offset + last.seconds + gap + fixed)
         assert step.barrier == (not last.known or bool(step.pause and "most" in step.pause))
+
+
+def test_what_discards_is_refused_on_a_file():
+    with pytest.raises(BadInput, match=r"empty: it discards its target, and /srv/x is a file: give the target a 'device', or leave the cell out"):
+        make_plan("mine", {"mine": {"cells": [{"name": "empty", "job": {"rw": "trim"}}]}}, [{"file": "/srv/x", "size": "1g"}])
+
+
+def test_a_timed_measurement_of_trims_is_an_ordinary_cell():
+    cells = [{"name": "t", "job": {"rw": "trim", "time_based": 1, "runtime": 9}}, {"name": "w", "job": {"rw": "write", "time_based": 1, "runtime": 9}}]
+    plan = make_plan("mine", {"mine": {"cells": cells}}, [{"device": "/dev/disk/by-id/a"}], repeats=2, runtime=5)
+    assert [run.name for run in plan.runs] == ["t", "w", "w", "t"]
+    assert {run.job["runtime"] for run in plan.runs} == {5}
+
+
+GARBAGE = [
+    {"name": "w", "job": {"rw": "write", "bs": "1m", "runtime": 10, "time_based": 1}, "pause": {"garbage_collection": "1m"}, "repeats": 3},
+]
+
+
+@pytest.mark.parametrize(("hosts", "group", "barriers"), [("together", "", 3), ("apart", "", 0), ("apart", "array1", 3)])
+def test_hosts_that_share_nothing_may_go_at_their_own_pace(hosts, group, barriers):
+    plan = make_plan("mine", {"mine": {"hosts": hosts, "cells": GARBAGE}}, [{"device": "/dev/disk/by-id/a"}], group=group)
+    assert plan.segments == barriers
+    assert all((step.offset is None) == (not barriers) for step in plan.steps)
+    assert [step.pause is not None for step in plan.steps] == [False, True, True]
+
+
+def test_hosts_are_together_or_apart():
+    with pytest.raises(BadInput, match="suite mine: 'hosts' must be together or apart"):
+        make_plan("mine", {"mine": {"hosts": "alone", "cells": GARBAGE}}, [])

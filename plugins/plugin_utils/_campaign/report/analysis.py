@@ -21,8 +21,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import costs, loads, problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of, is_probe
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Point, Rows, Series, median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import NEEDED, PERCENTILES, Band, Point, Rows, Series, median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
+
+#: Marks a percentile that too few I/Os were measured for.
+HIDDEN = "†"
 
 #: Series that are looked at one by one: those that vary most.
 MOST_SERIES = 1500
@@ -48,7 +52,8 @@ class Options:
 class TableCell:
     """One variant in one line of the comparison: medians over ``hosts``; ``lowest`` and ``highest`` IOPS of them.
 
-    :param latency: ns by percentile, of the added bins where all hosts are in it; ``verdict``: the worst of those hosts."""
+    :param latency: ns by percentile, of the added bins where all hosts are in it; ``verdict``: the worst of those hosts.
+    :param hidden: percentiles that are not known because of too few I/Os."""
 
     iops: float | None
     bandwidth: float | None
@@ -59,6 +64,7 @@ class TableCell:
     state: str
     verdict: str
     is_best: bool
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -160,6 +166,17 @@ def analyse(
     )
 
 
+def percentile_note(table: t.Iterable[TableLine]) -> str:
+    """Why some of the 99th percentiles of a table are not there; nothing if none is hidden."""
+    hidden = sum("p99" in cell.hidden for line in table for cell in line.cells if cell is not None)
+    if not hidden:
+        return ""
+    return (
+        f"{HIDDEN} p99 is not shown of {counted(hidden, 'value')}: with fewer than {NEEDED['p99']:,} I/Os in a repeat its rank would be known to "
+        "less than half a percent. Measure longer, or with more load, to know it."
+    )
+
+
 def _once(rows: Rows) -> list[t.Any]:
     """Each measurement once, whatever its directions."""
     return list({(one.host, one.variant, one.cell, one.repeat): one for one in rows.measurements}.values())
@@ -183,17 +200,19 @@ def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> 
             whole = len(here) == len(cells[variant, cell, direction])
             added = rows.merged.get((variant, cell, direction), {}) if whole else {}
             middle = median(iops)
+            latency = {name: added.get(name) or median(one.latency.get(name) for one in here) for name in PERCENTILES}
             line.append(
                 TableCell(
                     iops=middle,
                     bandwidth=median(one.bandwidth for one in here),
                     lowest=min(iops, default=None),
                     highest=max(iops, default=None),
-                    latency={name: added.get(name) or median(one.latency.get(name) for one in here) for name in ("p50", "p99", "p99.9")},
+                    latency=latency,
                     hosts=len(here),
                     state=max((one.state for one in here), key=_badness),
                     verdict=_worst_verdict(here),
                     is_best=best is not None and middle is not None and middle >= 0.95 * best and len(by_variant) > 1,
+                    hidden=tuple(name for name, value in latency.items() if value is None and any(name in one.hidden for one in here)),
                 )
             )
         typical = next(iter(by_variant.values()))[0].first

@@ -12,8 +12,8 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import median
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import duration, figure, listed, size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import NEEDED, median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed, size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.limit import (
     Knee,
     LoadPoint,
@@ -64,7 +64,8 @@ class CurveSet:
     """One workload in every variant.
 
     :param load: what was varied: ``jobs``, ``queue depth`` or ``jobs x queue depth``.
-    :param limit: ns."""
+    :param limit: ns.
+    :param note: why another latency than p99 is drawn; nothing where it is p99."""
 
     workload: str
     direction: str
@@ -73,6 +74,7 @@ class CurveSet:
     limit: float | None
     curves: tuple[Curve, ...]
     title: str
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,15 @@ def _curve_set(workload: str, direction: str, members: t.Sequence[Point], varian
     curves = tuple(_curve(variant, tables[variant], limit) for variant in variants if variant in tables)
     jobs, depths = ({getattr(one.first, column) for one in members} for column in ("numjobs", "iodepth"))
     load = "jobs x queue depth" if len(jobs) > 1 and len(depths) > 1 else "jobs" if len(jobs) > 1 else "queue depth"
-    return CurveSet(workload, direction, load, name, limit, curves, _title(workload, direction, name, limit, curves, load))
+    return CurveSet(workload, direction, load, name, limit, curves, _title(workload, direction, name, limit, curves, load), _note(name, members))
+
+
+def _note(name: str, members: t.Sequence[Point]) -> str:
+    if name == "p99":
+        return ""
+    few = sum("p99" in one.hidden for one in members)
+    why = f"{few} of {counted(len(members), 'measurement')} had fewer than {NEEDED['p99']:,} I/Os" if few else "not every measurement has it"
+    return f"The {'mean' if name == 'mean' else 'median (p50)'} is drawn, not p99: {why}."
 
 
 def _value(at: tuple[int, int], here: t.Sequence[Point], name: str, merged: Merged) -> LoadValue:

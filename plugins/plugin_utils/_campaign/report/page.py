@@ -25,6 +25,7 @@ from markupsafe import Markup
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import plotly_offline
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import charts, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import median
@@ -57,6 +58,7 @@ class CurveCharts:
     workload: str
     main: charts.Chart
     over: list[charts.Chart]
+    note: str
 
 
 def render(a: Analysis, folder: str) -> str:
@@ -67,7 +69,10 @@ def render(a: Analysis, folder: str) -> str:
     """
     curves = [
         CurveCharts(
-            f"{one.workload} ({one.direction})", charts.latency_over_iops(one, a.variants, f"curve-{place}"), charts.over_load(one, a.variants, f"load-{place}")
+            f"{one.workload} ({one.direction})",
+            charts.latency_over_iops(one, a.variants, f"curve-{place}"),
+            charts.over_load(one, a.variants, f"load-{place}"),
+            one.note,
         )
         for place, one in enumerate(a.curves)
     ]
@@ -111,6 +116,8 @@ def render(a: Analysis, folder: str) -> str:
         changed_keys=lambda stack: {(layer, key) for layer, key, _before, _after in stack.changed},
         heat=_shade,
         block_name=block_name,
+        hidden=HIDDEN,
+        percentile_note=percentile_note(a.table),
         command=command_of(folder, a),
         **{name: getattr(text, name) for name in ("counted", "duration", "figure", "listed", "size", "times")},
     )

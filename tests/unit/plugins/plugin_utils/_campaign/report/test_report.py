@@ -19,7 +19,7 @@ pytest.importorskip("numpy", reason="statistics need numpy: pip install -r requi
 pytest.importorskip("ruptures", reason="series need ruptures: pip install -r requirements.txt")
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, charts, costs, page, text, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, charts, costs, page, problems, text, twins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
@@ -271,3 +271,50 @@ def test_csv_has_a_line_for_each_point_and_no_zero_for_nothing(six):
 @pytest.mark.parametrize(("value", "said"), [(None, "-"), (0.314, "0.314"), (12345.6, "12,300"), (999.6, "1000"), (154.2, "154"), (9.834, "9.83")])
 def test_figures(value, said):
     assert text.figure(value) == said
+
+
+# --- percentiles with too few samples
+
+
+def few(count, variant="none", jobs=1):
+    known = {"p50_ns": 8e5 if count >= 100 else None, "p99_ns": 2e6 if count >= 1522 else None, "p999_ns": None}
+    return one_variant(100 * jobs, variant=variant, cell=f"randwrite-{jobs}", numjobs=jobs, lat_n=count, **known)
+
+
+def test_a_percentile_with_too_few_samples_has_a_footnote_everywhere():
+    found = analysed(Rows("c", few(1521) + few(1522, "writethrough")))
+    assert [cell.hidden for cell in found.table[0].cells] == [("p99", "p99.9"), ("p99.9",)]
+    html, markdown = page.render(found, "c"), twins.markdown(found)
+    for said in (html, markdown):
+        assert "p99 -†" in said
+        assert "p99 2 ms†" not in said
+        assert "† p99 is not shown of 1 value: with fewer than 1,522 I/Os" in said
+    lines = list(csv.DictReader(io.StringIO(twins.csv_text(found))))
+    assert [(one["p99_ns"], one["latency_samples"], one["percentiles_hidden"]) for one in lines] == [
+        ("", "1521", "p99 p99.9"),
+        ("2000000.0", "1522", "p99.9"),
+    ]
+
+
+def test_without_a_hidden_percentile_there_is_no_footnote():
+    found = analysed(Rows("c", few(20000)))
+    assert "†" not in page.render(found, "c").partition("<script")[0] + twins.markdown(found)
+
+
+def test_a_latency_that_nobody_measured_is_not_called_hidden():
+    found = analysed(Rows("c", one_variant(100, lat_n=None, p50_ns=None, p99_ns=None, p999_ns=None)))
+    assert found.table[0].cells[0].hidden == ()
+
+
+@pytest.mark.parametrize(("count", "said"), [(1521, "The median (p50) is drawn, not p99: 2 of 2 measurements"), (99, "The mean is drawn, not p99"), (1522, "")])
+def test_a_curve_says_why_it_is_not_of_p99(count, said):
+    curve = analysed(Rows("c", few(count) + few(count, jobs=4))).curves[0]
+    assert curve.note.startswith(said)
+    assert bool(curve.note) == bool(said)
+
+
+def test_facts_have_the_names_people_use():
+    settings = {("node1", "s"): [("sda", "queue", "scheduler", "none"), ("sda", "drive", "drive", "enabled"), ("e7.1", "network", "mtu", "8700")]}
+    rows = Rows("c", one_variant(100, stack_before="s", stack_after="s"), settings=settings)
+    facts = problems.host_facts(rows)["node1"]
+    assert (facts["scheduler"], facts["drive write cache"], facts["MTU"]) == ("none", "enabled", "8700")

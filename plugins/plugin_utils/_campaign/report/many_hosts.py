@@ -31,7 +31,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Point
 
 #: With more hosts than this there are lines of all hosts only.
-MANY = 50
+MANY = 20
 
 #: A common window shorter than this part of the shortest run says nothing of all hosts together (window.py).
 _ENOUGH_IN_COMMON = 0.5

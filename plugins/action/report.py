@@ -53,6 +53,8 @@ class ActionModule(ActionBase):
             return result | self._files(path, options, fleet)
         except StorageError as error:
             # What was printed stays known, if only the files could not be written.
+            if result:
+                self._display.display(f"No report was written: {error.message}\n")
             return {**result, "failed": True, "changed": False, **error.as_result()}
 
     def _fleet(self, path: Path, baseline: str) -> many_hosts.Fleet | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import re
 import typing as t
 from collections import Counter
@@ -53,6 +54,7 @@ class TableCell:
     """One variant in one line of the comparison: medians over ``hosts``; ``lowest`` and ``highest`` IOPS of them.
 
     :param latency: ns by percentile, of the added bins where all hosts are in it; ``verdict``: the worst of those hosts.
+    :param is_best: whether no variant is more than 5 % faster; ``is_best_safe``: of those that lose nothing in a power cut.
     :param hidden: percentiles that are not known because of too few I/Os."""
 
     iops: float | None
@@ -64,6 +66,7 @@ class TableCell:
     state: str
     verdict: str
     is_best: bool
+    is_best_safe: bool = False
     hidden: tuple[str, ...] = ()
 
 
@@ -189,7 +192,10 @@ def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> 
         groups.setdefault((one.cell, one.direction, one.first.model or "unknown model"), {}).setdefault(one.variant, []).append(one)
         cells.setdefault((one.variant, one.cell, one.direction), set()).add(one.host)
     for (cell, direction, model), by_variant in sorted(groups.items(), key=lambda item: (_natural(item[0][0]), *item[0][1:])):
-        best = max((value for here in by_variant.values() if (value := median(one.iops for one in here))), default=None)
+        rates = {variant: value for variant, here in by_variant.items() if (value := median(one.iops for one in here))}
+        verdicts = {variant: _worst_verdict(here) for variant, here in by_variant.items()}
+        best = max(rates.values(), default=math.inf)
+        best_safe = max((rate for variant, rate in rates.items() if verdicts[variant] == "durable"), default=math.inf)
         line = []
         for variant in variants:
             here = by_variant.get(variant)
@@ -210,13 +216,19 @@ def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> 
                     latency=latency,
                     hosts=len(here),
                     state=max((one.state for one in here), key=_badness),
-                    verdict=_worst_verdict(here),
-                    is_best=best is not None and middle is not None and middle >= 0.95 * best and len(by_variant) > 1,
+                    verdict=verdicts[variant],
+                    is_best=len(by_variant) > 1 and rates.get(variant, 0.0) >= 0.95 * best,
+                    is_best_safe=len(by_variant) > 1 and verdicts[variant] == "durable" and rates.get(variant, 0.0) >= 0.95 * best_safe,
                     hidden=tuple(name for name, value in latency.items() if value is None and any(name in one.hidden for one in here)),
                 )
             )
         typical = next(iter(by_variant.values()))[0].first
-        yield TableLine(model, cell, direction, loads.workload_of(typical), tuple(line), is_probe(cell))
+        yield TableLine(model, cell, direction, f"{loads.workload_of(typical)}{_load(typical)}", tuple(line), is_probe(cell))
+
+
+def _load(one: t.Any) -> str:
+    parts = [counted(one.numjobs, "job") if one.numjobs else "", f"queue depth {one.iodepth}" if one.iodepth else ""]
+    return "".join(f", {part}" for part in parts if part)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -169,12 +169,14 @@ def _title(workload: str, direction: str, name: str, limit: float | None, curves
     if kept and limit:
         best = max(kept, key=lambda one: (one.under.iops or 0.0) if one.under else 0.0)
         least = "at least " if best.under and best.under.state == "at_least" else ""
-        said = f"{best.variant} does most under {duration(limit)} ({name}): {least}{figure(best.under.iops if best.under else None)} IOPS"
+        most = f"{least}{figure(best.under.iops if best.under else None)} IOPS"
+        said = f"{best.variant} does most under {duration(limit)} ({name}): {most}" if len(curves) > 1 else f"{most} under {duration(limit)} ({name})"
     elif limit and curves:
-        said = f"no variant stays under {duration(limit)} ({name})"
+        said = f"{'no variant' if len(curves) > 1 else curves[0].variant} {'stays' if len(curves) > 1 else 'does not stay'} under {duration(limit)} ({name})"
     else:
         best = max(curves, key=lambda one: max((value.iops for value in one.values), default=0.0))
-        said = f"{best.variant} does most: {figure(max(value.iops for value in best.values))} IOPS"
+        most = f"{figure(max(value.iops for value in best.values))} IOPS"
+        said = f"{best.variant} does most: {most}" if len(curves) > 1 else f"at most {most}"
     knees = [one for one in curves if one.knee is not None and one.knee.state == "found"]
     if knees:
         said += f"; {listed([f'{one.variant} is saturated at {load} {one.knee.at:.0f}' for one in knees if one.knee], 2)}"
@@ -202,7 +204,7 @@ def heat_maps(points: t.Iterable[Point], variants: t.Sequence[str]) -> list[Heat
         best = best_block_size([(block, iops) for (block, _load), iops in values.items() if iops])
         most = max((iops, key) for key, iops in values.items() if iops)
         title = (
-            f"{workload} ({direction}) in {variant}: most IOPS with {_block(most[1][0])} at {load} {most[1][1]} ({figure(most[0])}), "
+            f"{workload} ({direction}) in {variant}: most IOPS with {_block(most[1][0])} at {load} {most[1][1]} ({figure(most[0])} IOPS), "
             f"most bandwidth from {_block(int(best.at))} on ({size(best.most)}/s)"
         )
         found.append(HeatMap(workload, direction, variant, load, tuple(blocks), tuple(loads), rows, title))

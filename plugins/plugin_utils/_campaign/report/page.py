@@ -17,6 +17,7 @@ import re
 import shlex
 import statistics
 import typing as t
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import FEWEST_ALIKE
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
@@ -149,14 +151,6 @@ def command_of(folder: str, a: Analysis) -> str:
 
 def titles_of(a: Analysis) -> dict[str, str]:
     """The finding of each section."""
-    won: dict[str, int] = {}
-    whole = [line for line in a.table if not line.is_part and line.direction != "sync"]
-    for line in whole:
-        best = max((cell.iops for cell in line.cells if cell is not None and cell.iops is not None), default=None)
-        for variant, cell in zip(a.variants, line.cells):
-            if cell is not None and best is not None and cell.iops == best:
-                won[variant] = won.get(variant, 0) + 1
-    most = max(won, key=lambda name: won[name], default=None)
     safe = [one.name for one in a.answer.variants if one.is_safe]
     kinds = dict(a.kinds)
     strange = ", ".join(f"{kinds[kind]} {kind}" for kind in ("cliff", "oscillating", "drifting", "step") if kinds.get(kind))
@@ -164,12 +158,10 @@ def titles_of(a: Analysis) -> dict[str, str]:
     written = sum(one.written for one in a.wear if one.written) if any(one.written is not None for one in a.wear) else None
     cheapest = min((one for one in a.costs if one.per_tb), key=lambda one: one.per_tb or math.inf, default=None)
     return {
-        "variants": f"{len(safe)} of {text.counted(len(a.variants), 'variant')} lose nothing in a power cut" + (f": {text.listed(safe)}" if safe else ""),
-        "comparison": f"{most}{_risk(a, most)} has the most IOPS in {won[most]} of {text.counted(len(whole), 'line')}"
-        if most and len(a.variants) > 1
-        else "What was measured",
+        "variants": _title_of_variants(a, safe),
+        "comparison": _title_of_comparison(a),
         "curves": f"Where more load brings only latency: {text.counted(len(a.curves), 'workload')}",
-        "heat": "Block size against load",
+        "heat": _title_of_heat_maps(a),
         "series": f"Along the run: {strange}" if strange else "Along the run nothing fell, swung or drifted" if a.series_looked_at else "Along the run",
         "hosts": f"{text.counted(len(a.outliers), 'host')} unlike the others: {text.listed([one.host for one in a.outliers])}"
         if a.outliers
@@ -186,14 +178,48 @@ def titles_of(a: Analysis) -> dict[str, str]:
     }
 
 
-def _risk(a: Analysis, variant: str) -> str:
-    """What a fast variant may cost, beside its name."""
-    safety = next(one.safety for one in a.answer.variants if one.name == variant)
-    return "" if safety == "durable" else f" ({safety})"
+def _title_of_variants(a: Analysis, safe: t.Sequence[str]) -> str:
+    if len(a.variants) == 1:
+        said = {"durable": "loses nothing in a power cut", "at_risk": "may lose data in a power cut"}
+        return f"{a.variants[0]} {said.get(a.answer.variants[0].safety, 'is not known to survive a power cut')}"
+    names = f": {text.listed(safe)}" if safe else ""
+    return f"{len(safe) or 'None'} of {text.counted(len(a.variants), 'variant')} {'loses' if len(safe) == 1 else 'lose'} nothing in a power cut{names}"
+
+
+def _title_of_comparison(a: Analysis) -> str:
+    """Who wins most lines of those that are safe, and who is faster than that and is not."""
+    whole = [line for line in a.table if not line.is_part and line.direction != "sync"]
+    won, risky = (
+        Counter(variant for line in whole for variant, cell in zip(a.variants, line.cells) if cell is not None and wins(cell))
+        for wins in (lambda cell: cell.is_best_safe, lambda cell: cell.is_best and not cell.is_best_safe)
+    )
+    lines = text.counted(len(whole), "line")
+    said = [f"{name} is the fastest safe variant, or within 5 % of it, in {count} of {lines}" for name, count in won.most_common(1)]
+    said += [f"{name} ({_safety(a, name)}) has the most IOPS in {count}" for name, count in risky.most_common(1)]
+    return "; ".join(said) or "What was measured"
+
+
+def _safety(a: Analysis, variant: str) -> str:
+    return next(one.safety for one in a.answer.variants if one.name == variant)
+
+
+def _title_of_heat_maps(a: Analysis) -> str:
+    places = [
+        (iops, block, load, one)
+        for one in a.heat_maps
+        for block, row in zip(one.blocks, one.iops)
+        for load, iops in zip(one.loads, row)
+        if iops and (_safety(a, one.variant) == "durable" or a.answer.fastest_safe is None)
+    ]
+    if not places:
+        return "Block size against load"
+    iops, block, load, one = max(places, key=lambda place: place[0])
+    safe = "safe " if a.answer.fastest_safe and len(a.variants) > 1 else ""
+    return f"Block sizes: most {safe}IOPS with {block_name(block)} at {one.load} {load} in {one.variant}: {text.figure(iops)} ({one.workload}, {one.direction})"
 
 
 def _no_outlier(a: Analysis) -> str:
-    return "No host is unlike the others" if len(a.hosts) >= 5 else f"{text.counted(len(a.hosts), 'host')}: too few to call one unlike the others"
+    return "No host is unlike the others" if len(a.hosts) >= FEWEST_ALIKE else f"{text.counted(len(a.hosts), 'host')}: too few to call one unlike the others"
 
 
 def _bands(a: Analysis) -> list[charts.Chart]:
@@ -208,6 +234,8 @@ def _bands(a: Analysis) -> list[charts.Chart]:
 
 
 def _strips(a: Analysis) -> list[Strip]:
+    if len(a.hosts) < 2:
+        return []
     place = {host: number for number, host in enumerate(a.hosts)}
     groups: dict[tuple[str, str], dict[str, list[float | None]]] = {}
     for one in a.points:
@@ -223,10 +251,9 @@ def _strips(a: Analysis) -> list[Strip]:
         count = sum(out.get(f"{cell} ({direction}) in {variant}", 0) for variant in by_variant)
         spread = [(max(known) / min(known), variant) for variant, values in by_variant.items() if (known := [value for value in values if value])]
         widest = max(spread, default=None)
-        said = f"{text.counted(count, 'outlier')}" if count else "no outlier"
-        if widest and len(a.hosts) > 1:
-            said += f"; the fastest host does {text.times(widest[0])} the slowest in {widest[1]}"
-        found.append((-count, Strip(f"{cell} ({direction})", f"{cell} ({direction}): {said}", [by_variant.get(variant) for variant in a.variants])))
+        said = [text.counted(count, "outlier")] if count else ["no outlier"] if len(a.hosts) >= FEWEST_ALIKE else []
+        said += [f"the fastest host does {text.times(widest[0])} the slowest in {widest[1]}"] if widest else []
+        found.append((-count, Strip(f"{cell} ({direction})", f"{cell} ({direction}): {'; '.join(said)}", [by_variant.get(variant) for variant in a.variants])))
     return [strip for _order, strip in sorted(found, key=lambda one: (one[0], one[1].name))]
 
 

@@ -19,7 +19,7 @@
     const themedAxis = (axis) => Object.assign({}, axis, { gridcolor: grid, linecolor: grid, tickcolor: grid, tickfont: { size: narrow ? 11 : 12 } });
     return Object.assign({}, layout, {
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', font: { color: ink, size: 12, family: 'system-ui, sans-serif' },
-      margin: { l: narrow ? 46 : 58, r: 12, t: 10, b: 46 }, legend: { orientation: 'h', y: -0.24, yanchor: 'top', x: 0 },
+      margin: { l: narrow ? 46 : 58, r: 12, t: 10, b: 46 }, legend: { orientation: 'h', y: 1.01, yanchor: 'bottom', x: 0 },
       hoverlabel: { align: 'left' }, xaxis: themedAxis(layout.xaxis), yaxis: themedAxis(layout.yaxis)
     });
   }
@@ -112,7 +112,7 @@
       title.textContent = chosen.title;
       draw(strips, { data: traces, layout: {
         xaxis: { title: { text: 'IOPS (1/s)' }, rangemode: 'tozero', automargin: true, zeroline: false },
-        yaxis: { title: { text: 'variant' }, tickvals: data.variants.map(function (_name, place) { return place; }), ticktext: data.variants.map(escaped), automargin: true, zeroline: false, range: [data.variants.length - 0.4, -0.6] },
+        yaxis: { tickvals: data.variants.map(function (_name, place) { return place; }), ticktext: data.variants.map(escaped), automargin: true, zeroline: false, range: [data.variants.length - 0.4, -0.6] },
         hovermode: 'closest', showlegend: false } });
     };
     cell.addEventListener('change', showStrips);

@@ -129,4 +129,4 @@ def _cell(cell: t.Any) -> str:
     if cell is None:
         return "-"
     marks = "".join(f" {word}" for word in (cell.verdict if cell.verdict != "durable" else "", cell.state if cell.state != "ok" else "") if word)
-    return f"{figure(cell.iops)}{' (best)' if cell.is_best else ''}, p99 {duration(cell.latency['p99'])}{HIDDEN if 'p99' in cell.hidden else ''}{marks}"
+    return f"{figure(cell.iops)}{' (best)' if cell.is_best_safe else ''}, p99 {duration(cell.latency['p99'])}{HIDDEN if 'p99' in cell.hidden else ''}{marks}"

@@ -79,6 +79,8 @@ def test_without_a_library_every_host_is_printed_and_what_was_printed_is_known(t
     result, printed = run(report_action, path=str(many), files=["html"])
     assert (result["failed"], result["states"], len(result["rows"])) == (True, {"ok": 6}, 8)
     assert "host0001" in printed[0]
+    assert printed[-1] == "No report was written: it needs duckdb: run 'pip install duckdb'.\n"
+    assert result["not_ok"] == []
 
 
 def test_nothing_is_written_in_check_mode(tmp_path):

@@ -318,3 +318,43 @@ def test_facts_have_the_names_people_use():
     rows = Rows("c", one_variant(100, stack_before="s", stack_after="s"), settings=settings)
     facts = problems.host_facts(rows)["node1"]
     assert (facts["scheduler"], facts["drive write cache"], facts["MTU"]) == ("none", "enabled", "8700")
+
+
+# --- titles say the finding
+
+
+def test_what_is_fast_and_not_safe_wins_nothing(six):
+    for line in six.table:
+        if line.direction == "write" and len([cell for cell in line.cells if cell]) == 3:
+            assert [cell.is_best_safe for cell in line.cells] == [False, True, False]
+            assert [cell.is_best for cell in line.cells] == [False, False, True]
+    titles = page.titles_of(six)
+    assert titles["comparison"].startswith("writethrough is the fastest safe variant, or within 5 % of it, in 18 of 18 lines; writeback (at_risk) has the most")
+    assert titles["variants"] == "2 of 3 variants lose nothing in a power cut: none and writethrough"
+    assert titles["heat"].startswith("Block sizes: most safe IOPS with 4 KiB at jobs 16 in writethrough: 8,")
+    assert (page.render(six, "c").count('"n best"'), page.render(six, "c").count('"n risky"')) == (18, 18)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "title"),
+    [
+        ("durable", "none loses nothing in a power cut"),
+        ("at_risk", "none may lose data in a power cut"),
+        ("unknown", "none is not known to survive a power cut"),
+    ],
+)
+def test_one_variant_is_spoken_of_by_its_name(verdict, title):
+    found = analysed(Rows("c", [*one_variant(100, verdict_before=verdict, verdict_after=verdict)]))
+    assert page.titles_of(found)["variants"] == title
+    assert 'id="strips"' not in page.render(found, "c").partition("<script")[0]
+
+
+def test_charts_over_the_load_say_what_they_show(six):
+    titles = [chart.title for chart in charts.over_load(six.curves[0], six.variants, "x")]
+    assert re.match(r"IOPS over jobs: most is 1[34],\d00 at 16 in writeback", titles[0])
+    assert re.match(r"bandwidth over jobs: most is \d\d\.\d MB/s at 16 in writeback", titles[1])
+    assert re.match(r"p99 latency over jobs: least is 3\.\d\d ms at 16 in writeback", titles[2])
+
+
+def test_a_level_that_stays_is_not_said_to_move(six):
+    assert "no variant ends more than 5 % from where it began" in page._bands(six)[0].title

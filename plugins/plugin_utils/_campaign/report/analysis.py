@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import costs, loads, problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of, is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import NEEDED, PERCENTILES, Band, Point, Rows, Series, median
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
 
 #: Marks a percentile that too few I/Os were measured for.
@@ -84,11 +85,16 @@ class TableLine:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search for the most load under a limit has found, over hosts."""
+    """What a search for the most load under a limit has found, over hosts.
+
+    :param limit: such as ``p99 3 ms``; :param over: the option that was varied, ``value`` is of it.
+    """
 
     cell: str
     variant: str
+    limit: str
     answers: tuple[tuple[str, int], ...]
+    over: str
     value: float | None
     iops: float | None
 
@@ -257,7 +263,11 @@ def _searches(rows: Rows) -> t.Iterator[SearchResult]:
                 groups.setdefault((one.cell, one.variant), []).append(said)
     for (cell, variant), found in sorted(groups.items()):
         numbers = {name: median(_number(one.get(name)) for one in found) for name in ("value", "iops")}
-        yield SearchResult(cell, variant, tuple(Counter(str(one.get("answer"))[:40] for one in found).most_common()), numbers["value"], numbers["iops"])
+        answers = tuple(Counter(str(one.get("answer"))[:40] for one in found).most_common())
+        limits = sorted({(plain(one.get("metric") or "latency", 20), _number(one.get("limit"))) for one in found}, key=str)
+        limit = listed([f"{metric} {duration(value)}" for metric, value in limits])
+        over = listed(sorted({plain(one.get("over") or "load", 20) for one in found}))
+        yield SearchResult(cell, variant, limit, answers, over, numbers["value"], numbers["iops"])
 
 
 def _number(value: t.Any) -> float | None:

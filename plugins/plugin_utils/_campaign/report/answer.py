@@ -86,7 +86,7 @@ def answer_of(
     sentences = (
         _who(fastest, ranked, points, deciding, base),
         _by_how_much(fastest, rival, duel, len(deciding)),
-        _how_sure(fastest, other, rates, duel),
+        _how_sure(fastest, other if other is not None and other.name != rival else None, rates, duel),
     )
     return Answer(base, tuple(variants), fastest.name if fastest else None, sentences, tuple(sorted(deciding)))
 

@@ -160,7 +160,7 @@ def titles_of(a: Analysis) -> dict[str, str]:
     return {
         "variants": _title_of_variants(a, safe),
         "comparison": _title_of_comparison(a),
-        "curves": f"Where more load brings only latency: {text.counted(len(a.curves), 'workload')}",
+        "curves": _title_of_curves(a),
         "heat": _title_of_heat_maps(a),
         "series": f"Along the run: {strange}" if strange else "Along the run nothing fell, swung or drifted" if a.series_looked_at else "Along the run",
         "hosts": f"{text.counted(len(a.outliers), 'host')} unlike the others: {text.listed([one.host for one in a.outliers])}"
@@ -201,6 +201,17 @@ def _title_of_comparison(a: Analysis) -> str:
 
 def _safety(a: Analysis, variant: str) -> str:
     return next(one.safety for one in a.answer.variants if one.name == variant)
+
+
+def _title_of_curves(a: Analysis) -> str:
+    won: Counter[str] = Counter()
+    for curves in a.curves:
+        kept = [(one.under.iops, one.variant) for one in curves.curves if one.under is not None and one.under.iops]
+        won.update([max(kept)[1]] if kept and len(curves.curves) > 1 else [])
+    for name, count in won.most_common(1):
+        risk = "" if _safety(a, name) == "durable" else f" ({_safety(a, name)})"
+        return f"Under a limit of latency {name}{risk} does most in {count} of {text.counted(len(a.curves), 'workload')}"
+    return f"What more load brings: {text.counted(len(a.curves), 'workload')}"
 
 
 def _title_of_heat_maps(a: Analysis) -> str:

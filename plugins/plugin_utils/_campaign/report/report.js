@@ -20,6 +20,7 @@
     return Object.assign({}, layout, {
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', font: { color: ink, size: 12, family: 'system-ui, sans-serif' },
       margin: { l: narrow ? 46 : 58, r: 12, t: 10, b: 46 }, legend: { orientation: 'h', y: 1.01, yanchor: 'bottom', x: 0 },
+      annotations: (layout.annotations || []).map(function (one) { return Object.assign({ bgcolor: isDark ? 'rgba(20,23,27,0.8)' : 'rgba(255,255,255,0.8)' }, one); }),
       hoverlabel: { align: 'left' }, xaxis: themedAxis(layout.xaxis), yaxis: themedAxis(layout.yaxis)
     });
   }

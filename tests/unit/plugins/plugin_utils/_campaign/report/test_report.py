@@ -358,3 +358,13 @@ def test_charts_over_the_load_say_what_they_show(six):
 
 def test_a_level_that_stays_is_not_said_to_move(six):
     assert "no variant ends more than 5 % from where it began" in page._bands(six)[0].title
+
+
+def test_a_search_says_its_limit_and_what_it_varied():
+    said = {"metric": "p99", "limit": 3000000, "over": "iodepth", "answer": "found", "value": 12, "iops": 7800}
+    found = analysed(Rows("c", one_variant(7800, search=json.dumps(said)) + one_variant(10, cell="other", search='{"answer": "not_reachable"}')))
+    assert [(one.limit, one.over, one.value, one.answers) for one in found.searches] == [
+        ("latency -", "load", None, (("not_reachable", 1),)),
+        ("p99 3 ms", "iodepth", 12, (("found", 1),)),
+    ]
+    assert "iodepth 12" in page.render(found, "c")

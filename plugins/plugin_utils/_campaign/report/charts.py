@@ -185,7 +185,7 @@ def series(one: NamedSeries, variants: t.Sequence[str], name: str) -> Chart:
     style = style_of(variants, one.series.variant)
     shown = {"type": "scatter", "mode": "lines", "x": x}
     mean = [rounded(sum(block) / len(block)) for block in blocks]
-    data: list[dict[str, t.Any]] = [{**shown, "y": mean, "name": "IOPS", "line": {"width": 1, "color": style["color"]}, "opacity": 0.7}]
+    data: list[dict[str, t.Any]] = [{**shown, "y": mean, "name": "IOPS", "line": {"width": 1.5, "color": style["color"]}, "opacity": 0.85}]
     if width > 1:
         # Averages alone would hide a stall of a second.
         data.append(

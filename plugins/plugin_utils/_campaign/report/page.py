@@ -156,7 +156,6 @@ def titles_of(a: Analysis) -> dict[str, str]:
     strange = ", ".join(f"{kinds[kind]} {kind}" for kind in ("cliff", "oscillating", "drifting", "step") if kinds.get(kind))
     changed = sum(bool(one.changed) or one.verdict_before != one.verdict_after for one in a.stacks)
     written = sum(one.written for one in a.wear if one.written) if any(one.written is not None for one in a.wear) else None
-    cheapest = min((one for one in a.costs if one.per_tb), key=lambda one: one.per_tb or math.inf, default=None)
     return {
         "variants": _title_of_variants(a, safe),
         "comparison": _title_of_comparison(a),
@@ -169,9 +168,7 @@ def titles_of(a: Analysis) -> dict[str, str]:
         "stacks": f"{text.counted(len(a.stacks), 'state')} of the layers below the targets, "
         + (f"{changed} of them changed meanwhile" if changed else "none changed meanwhile"),
         "problems": f"{text.counted(len(a.problems), 'problem')} found" if a.problems else "No problem found",
-        "costs": f"{cheapest.variant} costs least for its capacity: {a.currency} {text.figure(cheapest.per_tb)} per TB".replace(":  ", ": ")
-        if cheapest
-        else "Cost",
+        "costs": _title_of_costs(a),
         "wear": f"{text.size(written)} went to the drives" if written is not None else "Drives do not say what was written to them",
         "commands": "How to do it again",
         "environment": "What it ran on",
@@ -201,6 +198,15 @@ def _title_of_comparison(a: Analysis) -> str:
 
 def _safety(a: Analysis, variant: str) -> str:
     return next(one.safety for one in a.answer.variants if one.name == variant)
+
+
+def _title_of_costs(a: Analysis) -> str:
+    known = [(one.per_tb, one.variant) for one in a.costs if one.per_tb]
+    if not known:
+        return "Cost"
+    price, variant = min(known)
+    said = " ".join(filter(None, [a.currency, text.figure(price), "per TB"]))
+    return f"{variant} costs least for its capacity: {said}" if price < 0.99 * max(known)[0] else f"Every variant costs the same for its capacity: {said}"
 
 
 def _title_of_curves(a: Analysis) -> str:

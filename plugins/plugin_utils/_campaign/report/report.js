@@ -25,10 +25,15 @@
     });
   }
 
+  /* The first colour of variants is too dark for a dark page. */
+  function lit(traces) {
+    return dark.matches && !printing ? JSON.parse(JSON.stringify(traces).split('#0072b2').join('#3b97ea')) : traces;
+  }
+
   function draw(box, chart) {
     drawn.set(box, chart);
     const layout = themed(chart.layout, box.clientWidth < 480);
-    return Plotly.react(box, chart.data, layout, { responsive: true, displayModeBar: false, scrollZoom: false }).then(function () { box.dataset.drawn = 'yes'; });
+    return Plotly.react(box, lit(chart.data), layout, { responsive: true, displayModeBar: false, scrollZoom: false }).then(function () { box.dataset.drawn = 'yes'; });
   }
 
   function redraw() {

@@ -121,7 +121,7 @@ def render(a: Analysis, folder: str) -> str:
         hidden=HIDDEN,
         percentile_note=percentile_note(a.table),
         command=command_of(folder, a),
-        **{name: getattr(text, name) for name in ("counted", "duration", "figure", "listed", "size", "times")},
+        **{name: getattr(text, name) for name in ("chance", "counted", "duration", "figure", "listed", "size", "times")},
     )
 
 

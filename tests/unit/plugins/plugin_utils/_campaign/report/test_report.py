@@ -368,3 +368,8 @@ def test_a_search_says_its_limit_and_what_it_varied():
         ("p99 3 ms", "iodepth", 12, (("found", 1),)),
     ]
     assert "iodepth 12" in page.render(found, "c")
+
+
+@pytest.mark.parametrize(("p", "said"), [(None, "-"), (1.4e-34, "< 0.001"), (0.00099, "< 0.001"), (0.001, "0.001"), (0.03125, "0.031")])
+def test_a_chance_is_not_said_more_exactly_than_it_is_known(p, said):
+    assert text.chance(p) == said

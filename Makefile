@@ -53,7 +53,7 @@ demo-down: venv ## end the demonstration's machines and remove their disks
 ## -- tests
 
 .PHONY: test-fast
-test-fast: packages venv lint unit sanity tarball ## everything that needs no machines
+test-fast: packages venv lint unit report-test sanity tarball ## everything that needs no machines
 
 .PHONY: test
 test: test-fast molecule ## everything that CI runs
@@ -69,6 +69,10 @@ lint: venv ## ruff, yamllint, ansible-lint, licences, changelog
 .PHONY: unit
 unit: venv ## unit tests, with every ansible-core there is an interpreter for
 	@scripts/for-each-core scripts/unit-tests
+
+.PHONY: report-test
+report-test: packages venv ## the report of a campaign in a real Chromium
+	@scripts/report-test $(VENV)
 
 .PHONY: sanity
 sanity: venv ## ansible-test sanity, with every ansible-core there is an interpreter for

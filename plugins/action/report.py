@@ -16,7 +16,9 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.report import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, answers, compare, store, table
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, many_hosts, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 
 
 class ActionModule(ActionBase):
@@ -43,16 +45,37 @@ class ActionModule(ActionBase):
                 "problems": [],
                 "files": {},
             }
+        result: dict[str, t.Any] = {}
         try:
-            result = self._report(path, options["baseline"], {str(host): str(note) for host, note in options["problems"].items()})
-            return result | self._files(path, options)
+            notes = {str(host): str(note) for host, note in options["problems"].items()}
+            fleet = self._fleet(path, options["baseline"])
+            result = self._print_fleet(fleet, notes) if fleet is not None else self._print(path, options["baseline"], notes)
+            return result | self._files(path, options, fleet)
         except StorageError as error:
-            return {"failed": True, "changed": False, **error.as_result()}
+            # What was printed stays known, if only the files could not be written.
+            if result:
+                self._display.display(f"No report was written: {error.message}\n")
+            return {**result, "failed": True, "changed": False, **error.as_result()}
 
-    def _report(self, path: Path, baseline: str, notes: t.Mapping[str, str]) -> dict[str, t.Any]:
+    def _fleet(self, path: Path, baseline: str) -> many_hosts.Fleet | None:
+        """The campaign from its tables, if it has many hosts and tables can be made: reading every file of a thousand takes minutes."""
+        if self._task.check_mode or not path.is_dir() or len(store.host_folders(path, [])) <= many_hosts.MANY:
+            return None
+        try:
+            made = ingest(path)
+            fleet = many_hosts.read_fleet(path, made.campaign, baseline, made.problems)
+        except LibraryMissing:
+            return None
+        _require_variant(fleet.campaign, baseline)
+        return fleet
+
+    def _print_fleet(self, fleet: many_hosts.Fleet, notes: t.Mapping[str, str]) -> dict[str, t.Any]:
+        text = table.render(fleet.campaign, fleet.rows, fleet.ratios, notes, fleet.notes)
+        return self._printed(fleet.campaign, text, notes, fleet.rows, fleet.ratios, fleet.sums)
+
+    def _print(self, path: Path, baseline: str, notes: t.Mapping[str, str]) -> dict[str, t.Any]:
         campaign = store.load_campaign(path)
-        if baseline and baseline not in campaign.variants:
-            raise BadInput(f"There is no variant '{baseline}' in {path}: give one of {', '.join(campaign.variants)} as the baseline.")
+        _require_variant(campaign, baseline)
         rows = compare.rows_of(campaign)
         ratios = compare.ratios_of(campaign, rows, baseline)
         moments = aggregate.together(campaign)
@@ -61,10 +84,21 @@ class ActionModule(ActionBase):
         # A cell that is only an answer has no figures to stand in a row.
         shown = [row for row in rows if row.direction or (row.host, row.variant, row.cell) not in answered]
         text = table.render(campaign, shown, ratios, notes, aggregate.notes_of(moments), found)
+        return self._printed(campaign, text, notes, rows, ratios, moments)
+
+    def _printed(
+        self,
+        campaign: store.Campaign,
+        text: str,
+        notes: t.Mapping[str, str],
+        rows: t.Sequence[compare.Row],
+        ratios: t.Sequence[compare.Ratio],
+        moments: t.Sequence[t.Any],
+    ) -> dict[str, t.Any]:
         self._display.display("\n" + text + "\n")
         return {
             "changed": False,
-            "path": str(path),
+            "path": str(campaign.path),
             "text": text,
             "rows": [row.as_result() for row in rows],
             "ratios": [ratio.as_result() for ratio in ratios],
@@ -74,7 +108,7 @@ class ActionModule(ActionBase):
             "problems": list(campaign.problems),
         }
 
-    def _files(self, path: Path, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    def _files(self, path: Path, options: t.Mapping[str, t.Any], fleet: many_hosts.Fleet | None) -> dict[str, t.Any]:
         """Write what is asked for, after the table is printed: a library that is missing takes nothing away from that."""
         limit = options["latency_limit_ms"]
         if limit is not None and not 0 < limit < 1e9:
@@ -89,6 +123,11 @@ class ActionModule(ActionBase):
             prices=prices,
             currency=options["currency"],
         )
-        written = write.write_report(path, wanted, options["files"])
+        written = write.write_report(path, wanted, options["files"], fresh=fleet is None, read=fleet.read if fleet else None)
         self._display.display("\n".join([*written.answer, "", *(f"Report: {file}" for file in written.files.values()), ""]))
         return {"changed": True, "files": written.files, "answer": list(written.answer)}
+
+
+def _require_variant(campaign: store.Campaign, baseline: str) -> None:
+    if baseline and baseline not in campaign.variants:
+        raise BadInput(f"There is no variant '{baseline}' in {campaign.path}: give one of {', '.join(campaign.variants)} as the baseline.")

@@ -21,6 +21,8 @@ description:
     hosts that share an array. Percentiles of several hosts come from their added histograms.
   - What was not measured is shown as C(-), never as 0. Percentiles with too few I/Os behind them are not shown.
   - Every file is compared with its hash. A damaged cell is in the state V(failed).
+  - Of more than 20 hosts only what they did together is printed, and the host in the middle, from the tables. Of those, files are compared
+    with their hashes when the tables are made. Without duckdb every host is printed.
   - With O(files) it also writes a report into the folder C(reports) of the campaign, from its tables, which it brings up to date.
   - Works on the controller only and needs no connection to a host. A report needs duckdb, numpy, scipy, ruptures and plotly there.
 extends_documentation_fragment:
@@ -131,11 +133,12 @@ rows:
     - One entry per host, variant, cell and direction. Latencies are ns, bandwidth is bytes per second.
     - Those of several hosts together follow; their host is C(all N hosts) or C(group NAME). With several targets at once it is
       C(HOST, N targets), C(all N targets) or C(group NAME, N targets).
+    - Of more than 20 hosts there are only those, and C(median of N).
   type: list
   elements: dict
   returned: success
 ratios:
-  description: One entry per row of a variant other than the baseline.
+  description: One entry per row of a variant other than the baseline; of more than 20 hosts one per cell and direction.
   type: list
   elements: dict
   returned: success
@@ -147,6 +150,7 @@ together:
     - C(window) has the common window, with C(start) and C(end) in the time of the controller, its C(seconds), the C(skew) of the
       starts and how wrong that may be, C(skew_error), and the C(tail), all in seconds. C(iops_overall) is over the time from the
       first start to the last end. Of the hosts in C(pro_rata) the average of the whole run was taken.
+    - Of more than 20 hosts C(hosts), C(planned) and C(pro_rata) are numbers of hosts, and there is no C(window) but its C(skew) and C(tail).
   type: list
   elements: dict
   returned: success

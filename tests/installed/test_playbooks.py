@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
 import os
 import shutil
@@ -69,6 +70,9 @@ def test_a_host_that_cannot_be_reached_does_not_stop_the_others_and_the_play_say
     assert any(row[0] == "here" and "ok" in row for row in rows)
     assert any(row[0] == "gone" and "missing" in row for row in rows)
     assert "Not everything was measured: gone" in played.stdout
+    page = controller.results / "tested/reports/report.html"
+    assert f"Report: {page}" in played.stdout if page.exists() else "No report was written: " in played.stdout
+    assert page.exists() or not all(map(importlib.util.find_spec, ("duckdb", "numpy", "scipy", "ruptures", "plotly")))
 
     # The file is there now, and the host still knows that this campaign has made it.
     again = controller.play("benchmark", "here")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A Chromium of the system, without a network; every test skips with a reason where there is none."""
+"""A Chromium of the system, without a network; where there is none every test skips, or fails if REPORT_NEEDS_CHROMIUM is set."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ HOW = "needs a Chromium: apt-get install chromium, or set CHROMIUM to one; and p
 
 @pytest.fixture(scope="session")
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason=HOW)
+    give_up = pytest.fail if os.environ.get("REPORT_NEEDS_CHROMIUM") else pytest.skip
+    try:
+        from playwright import sync_api as playwright
+    except ImportError:
+        give_up(HOW)
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if path is None:
-        pytest.skip(HOW)
+        give_up(HOW)
     with playwright.sync_playwright() as running:
         # The sandbox of Chromium refuses to run as root; the page is ours.
         launched = running.chromium.launch(executable_path=path, args=["--no-sandbox"] if os.geteuid() == 0 else [])

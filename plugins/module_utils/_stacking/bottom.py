@@ -14,7 +14,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import served_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import DriveCache, read_drive_caches
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_output import read_aoe_device
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_output import read_aoe_device, read_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import find_tools
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import read_behind
 from ansible_collections.cachefleet.storage.plugins.module_utils._stacking.model import UNKNOWN, LayerFacts
@@ -102,7 +102,10 @@ def read_elsewhere(devices: Devices, _runner: Runner, root: Path, _protected: t.
 def _aoe_state(root: Path, name: str) -> dict[str, t.Any]:
     """How the AoE initiator sees a target (``aoedisk_attrs`` of drivers/block/aoe/aoeblk.c)."""
     found = read_aoe_device(root, name)
-    return {"interfaces": list(found.interfaces), "payload": found.payload, "target_state": found.state} if found is not None else {}
+    if found is None:
+        return {}
+    mtus = [mtu for interface in found.interfaces if (mtu := read_mtu(root, interface)) is not None]
+    return {"interfaces": list(found.interfaces), "mtu": min(mtus, default=None), "payload": found.payload, "target_state": found.state}
 
 
 def read_exports(devices: Devices, _runner: Runner, root: Path, _protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import re
 import typing as t
 from collections import Counter
@@ -18,11 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import costs, loads, problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of, is_probe
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Point, Rows, Series, median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import NEEDED, PERCENTILES, Band, Point, Rows, Series, median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
+
+#: Marks a percentile that too few I/Os were measured for.
+HIDDEN = "†"
 
 #: Series that are looked at one by one: those that vary most.
 MOST_SERIES = 1500
@@ -48,7 +54,9 @@ class Options:
 class TableCell:
     """One variant in one line of the comparison: medians over ``hosts``; ``lowest`` and ``highest`` IOPS of them.
 
-    :param latency: ns by percentile, of the added bins where all hosts are in it; ``verdict``: the worst of those hosts."""
+    :param latency: ns by percentile, of the added bins where all hosts are in it; ``verdict``: the worst of those hosts.
+    :param is_best: whether no variant is more than 5 % faster; ``is_best_safe``: of those that lose nothing in a power cut.
+    :param hidden: percentiles that are not known because of too few I/Os."""
 
     iops: float | None
     bandwidth: float | None
@@ -59,6 +67,8 @@ class TableCell:
     state: str
     verdict: str
     is_best: bool
+    is_best_safe: bool = False
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,11 +85,16 @@ class TableLine:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search for the most load under a limit has found, over hosts."""
+    """What a search for the most load under a limit has found, over hosts.
+
+    :param limit: such as ``p99 3 ms``; :param over: the option that was varied, ``value`` is of it.
+    """
 
     cell: str
     variant: str
+    limit: str
     answers: tuple[tuple[str, int], ...]
+    over: str
     value: float | None
     iops: float | None
 
@@ -160,6 +175,17 @@ def analyse(
     )
 
 
+def percentile_note(table: t.Iterable[TableLine]) -> str:
+    """Why some of the 99th percentiles of a table are not there; nothing if none is hidden."""
+    hidden = sum("p99" in cell.hidden for line in table for cell in line.cells if cell is not None)
+    if not hidden:
+        return ""
+    return (
+        f"{HIDDEN} p99 is not shown of {counted(hidden, 'value')}: with fewer than {NEEDED['p99']:,} I/Os in a repeat its rank would be known to "
+        "less than half a percent. Measure longer, or with more load, to know it."
+    )
+
+
 def _once(rows: Rows) -> list[t.Any]:
     """Each measurement once, whatever its directions."""
     return list({(one.host, one.variant, one.cell, one.repeat): one for one in rows.measurements}.values())
@@ -172,7 +198,10 @@ def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> 
         groups.setdefault((one.cell, one.direction, one.first.model or "unknown model"), {}).setdefault(one.variant, []).append(one)
         cells.setdefault((one.variant, one.cell, one.direction), set()).add(one.host)
     for (cell, direction, model), by_variant in sorted(groups.items(), key=lambda item: (_natural(item[0][0]), *item[0][1:])):
-        best = max((value for here in by_variant.values() if (value := median(one.iops for one in here))), default=None)
+        rates = {variant: value for variant, here in by_variant.items() if (value := median(one.iops for one in here))}
+        verdicts = {variant: _worst_verdict(here) for variant, here in by_variant.items()}
+        best = max(rates.values(), default=math.inf)
+        best_safe = max((rate for variant, rate in rates.items() if verdicts[variant] == "durable"), default=math.inf)
         line = []
         for variant in variants:
             here = by_variant.get(variant)
@@ -183,21 +212,29 @@ def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> 
             whole = len(here) == len(cells[variant, cell, direction])
             added = rows.merged.get((variant, cell, direction), {}) if whole else {}
             middle = median(iops)
+            latency = {name: added.get(name) or median(one.latency.get(name) for one in here) for name in PERCENTILES}
             line.append(
                 TableCell(
                     iops=middle,
                     bandwidth=median(one.bandwidth for one in here),
                     lowest=min(iops, default=None),
                     highest=max(iops, default=None),
-                    latency={name: added.get(name) or median(one.latency.get(name) for one in here) for name in ("p50", "p99", "p99.9")},
+                    latency=latency,
                     hosts=len(here),
                     state=max((one.state for one in here), key=_badness),
-                    verdict=_worst_verdict(here),
-                    is_best=best is not None and middle is not None and middle >= 0.95 * best and len(by_variant) > 1,
+                    verdict=verdicts[variant],
+                    is_best=len(by_variant) > 1 and rates.get(variant, 0.0) >= 0.95 * best,
+                    is_best_safe=len(by_variant) > 1 and verdicts[variant] == "durable" and rates.get(variant, 0.0) >= 0.95 * best_safe,
+                    hidden=tuple(name for name, value in latency.items() if value is None and any(name in one.hidden for one in here)),
                 )
             )
         typical = next(iter(by_variant.values()))[0].first
-        yield TableLine(model, cell, direction, loads.workload_of(typical), tuple(line), is_probe(cell))
+        yield TableLine(model, cell, direction, f"{loads.workload_of(typical)}{_load(typical)}", tuple(line), is_probe(cell))
+
+
+def _load(one: t.Any) -> str:
+    parts = [counted(one.numjobs, "job") if one.numjobs else "", f"queue depth {one.iodepth}" if one.iodepth else ""]
+    return "".join(f", {part}" for part in parts if part)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -226,7 +263,11 @@ def _searches(rows: Rows) -> t.Iterator[SearchResult]:
                 groups.setdefault((one.cell, one.variant), []).append(said)
     for (cell, variant), found in sorted(groups.items()):
         numbers = {name: median(_number(one.get(name)) for one in found) for name in ("value", "iops")}
-        yield SearchResult(cell, variant, tuple(Counter(str(one.get("answer"))[:40] for one in found).most_common()), numbers["value"], numbers["iops"])
+        answers = tuple(Counter(str(one.get("answer"))[:40] for one in found).most_common())
+        limits = sorted({(plain(one.get("metric") or "latency", 20), _number(one.get("limit"))) for one in found}, key=str)
+        limit = listed([f"{metric} {duration(value)}" for metric, value in limits])
+        over = listed(sorted({plain(one.get("over") or "load", 20) for one in found}))
+        yield SearchResult(cell, variant, limit, answers, over, numbers["value"], numbers["iops"])
 
 
 def _number(value: t.Any) -> float | None:

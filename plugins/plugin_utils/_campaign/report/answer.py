@@ -19,7 +19,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import median
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, figure, listed, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import chance, counted, figure, listed, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import FleetComparison, compare_fleet
 
 if t.TYPE_CHECKING:
@@ -86,7 +86,7 @@ def answer_of(
     sentences = (
         _who(fastest, ranked, points, deciding, base),
         _by_how_much(fastest, rival, duel, len(deciding)),
-        _how_sure(fastest, other, rates, duel),
+        _how_sure(fastest, other if other is not None and other.name != rival else None, rates, duel),
     )
     return Answer(base, tuple(variants), fastest.name if fastest else None, sentences, tuple(sorted(deciding)))
 
@@ -196,7 +196,7 @@ def _how_sure(fastest: Variant | None, other: Variant | None, rates: t.Mapping[s
         return "Nothing is claimed about which variant is better."
     overall = duel.overall
     hosts = counted(len(duel.hosts), "host")
-    p = f", p {overall.p:.2g}" if overall.p is not None else ""
+    p = f", p {chance(overall.p)}" if overall.p is not None else ""
     words = {
         "better": f"That is shown: {hosts}, each paired with itself{p}",
         "worse": f"It is slower than the baseline, which is not safe: {hosts}{p}",

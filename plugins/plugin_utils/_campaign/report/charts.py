@@ -30,6 +30,9 @@ _MOST_POINTS = 600
 
 _SIGNIFICANT = 4
 
+#: A smaller change from beginning to end is none to speak of.
+_NOTICED = 0.05
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -117,8 +120,25 @@ def over_load(curves: CurveSet, variants: t.Sequence[str], name: str) -> list[Ch
         layout = _layout(curves.load, label)
         layout["xaxis"].update(type="category", categoryorder="array", categoryarray=_all_loads(curves))
         layout["yaxis"].update(type="log") if is_log else layout["yaxis"].update(rangemode="tozero")
-        found.append(Chart(f"{name}-{what}", f"{label} over {curves.load}", data, layout))
+        found.append(Chart(f"{name}-{what}", f"{label.partition(' (')[0]} over {curves.load}: {_most(curves, what, read)}", data, layout))
     return found
+
+
+def _most(curves: CurveSet, what: str, read: t.Callable[[LoadValue], float | None]) -> str:
+    """The finding of one of them: the most there is, or the least latency at the most load."""
+    several = len(curves.curves) > 1
+    if what != "latency":
+        known = [(value, one, curve.variant) for curve in curves.curves for one in curve.values if (value := read(one)) is not None]
+        if not known:
+            return "not known"
+        value, one, variant = max(known, key=lambda found: found[0])
+        unit = " MB/s" if what == "bandwidth" else ""
+        return f"most is {figure(value)}{unit} at {_load(one, curves.load)}" + (f" in {variant}" if several else "")
+    ends = [(one.latency, one, curve.variant) for curve in curves.curves if curve.values and (one := curve.values[-1]).latency]
+    if not ends:
+        return "not known"
+    latency, one, variant = min(ends, key=lambda found: found[0] or 0.0)
+    return f"{'least is ' if several else ''}{duration(latency)} at {_load(one, curves.load)}" + (f" in {variant}" if several else "")
 
 
 def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Chart:
@@ -146,7 +166,12 @@ def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Char
     first = cells[0]
     ends = [(band.variant, band.middle[0], band.middle[-1]) for band in cells if band.middle]
     moved = max(ends, key=lambda one: abs(math.log(max(one[2], 1e-9) / max(one[1], 1e-9))), default=None)
-    said = f"from {figure(moved[1])} to {figure(moved[2])} IOPS in {moved[0]}" if moved else "no numbers"
+    if moved is None:
+        said = "no numbers"
+    elif abs(moved[2] / max(moved[1], 1e-9) - 1) < _NOTICED:
+        said = f"{'no variant' if len(cells) > 1 else moved[0]} {'ends' if len(cells) > 1 else 'does not end'} more than 5 % from where it began"
+    else:
+        said = f"from {figure(moved[1])} to {figure(moved[2])} IOPS in {moved[0]}"
     spread = f", middle of {counted(hosts, 'host')}; the band holds eight of ten" if hosts > 1 else ""
     return Chart(name, f"{first.cell} ({first.direction}): {said}{spread}", data, layout)
 
@@ -160,7 +185,7 @@ def series(one: NamedSeries, variants: t.Sequence[str], name: str) -> Chart:
     style = style_of(variants, one.series.variant)
     shown = {"type": "scatter", "mode": "lines", "x": x}
     mean = [rounded(sum(block) / len(block)) for block in blocks]
-    data: list[dict[str, t.Any]] = [{**shown, "y": mean, "name": "IOPS", "line": {"width": 1, "color": style["color"]}, "opacity": 0.7}]
+    data: list[dict[str, t.Any]] = [{**shown, "y": mean, "name": "IOPS", "line": {"width": 1.5, "color": style["color"]}, "opacity": 0.85}]
     if width > 1:
         # Averages alone would hide a stall of a second.
         data.append(
@@ -218,4 +243,4 @@ def _limit_line(at: float) -> dict[str, t.Any]:
 
 def _layout(x: str, y: str) -> dict[str, t.Any]:
     axis = {"automargin": True, "zeroline": False}
-    return {"xaxis": {**axis, "title": {"text": x}}, "yaxis": {**axis, "title": {"text": y}}, "hovermode": "closest", "showlegend": True}
+    return {"xaxis": {**axis, "title": {"text": x}}, "yaxis": {**axis, "title": {"text": y, "standoff": 10}}, "hovermode": "closest", "showlegend": True}

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import size
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
@@ -102,7 +103,7 @@ def environment_of(rows: Rows) -> list[tuple[str, list[tuple[str, int]]]]:
     for column, label in names.items():
         counts = Counter(value for _host, value in {(one.host, getattr(one, column)) for one in rows.measurements} if value is not None)
         if counts:
-            found.append((label, [(str(value), count) for value, count in counts.most_common(20)]))
+            found.append((label, [(size(value) if column == "target_size" else str(value), count) for value, count in counts.most_common(20)]))
     return found
 
 

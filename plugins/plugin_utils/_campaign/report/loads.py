@@ -12,8 +12,8 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import median
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import duration, figure, listed, size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import NEEDED, median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed, size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.limit import (
     Knee,
     LoadPoint,
@@ -64,7 +64,8 @@ class CurveSet:
     """One workload in every variant.
 
     :param load: what was varied: ``jobs``, ``queue depth`` or ``jobs x queue depth``.
-    :param limit: ns."""
+    :param limit: ns.
+    :param note: why another latency than p99 is drawn; nothing where it is p99."""
 
     workload: str
     direction: str
@@ -73,6 +74,7 @@ class CurveSet:
     limit: float | None
     curves: tuple[Curve, ...]
     title: str
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,15 @@ def _curve_set(workload: str, direction: str, members: t.Sequence[Point], varian
     curves = tuple(_curve(variant, tables[variant], limit) for variant in variants if variant in tables)
     jobs, depths = ({getattr(one.first, column) for one in members} for column in ("numjobs", "iodepth"))
     load = "jobs x queue depth" if len(jobs) > 1 and len(depths) > 1 else "jobs" if len(jobs) > 1 else "queue depth"
-    return CurveSet(workload, direction, load, name, limit, curves, _title(workload, direction, name, limit, curves, load))
+    return CurveSet(workload, direction, load, name, limit, curves, _title(workload, direction, name, limit, curves, load), _note(name, members))
+
+
+def _note(name: str, members: t.Sequence[Point]) -> str:
+    if name == "p99":
+        return ""
+    few = sum("p99" in one.hidden for one in members)
+    why = f"{few} of {counted(len(members), 'measurement')} had fewer than {NEEDED['p99']:,} I/Os" if few else "not every measurement has it"
+    return f"The {'mean' if name == 'mean' else 'median (p50)'} is drawn, not p99: {why}."
 
 
 def _value(at: tuple[int, int], here: t.Sequence[Point], name: str, merged: Merged) -> LoadValue:
@@ -159,12 +169,14 @@ def _title(workload: str, direction: str, name: str, limit: float | None, curves
     if kept and limit:
         best = max(kept, key=lambda one: (one.under.iops or 0.0) if one.under else 0.0)
         least = "at least " if best.under and best.under.state == "at_least" else ""
-        said = f"{best.variant} does most under {duration(limit)} ({name}): {least}{figure(best.under.iops if best.under else None)} IOPS"
+        most = f"{least}{figure(best.under.iops if best.under else None)} IOPS"
+        said = f"{best.variant} does most under {duration(limit)} ({name}): {most}" if len(curves) > 1 else f"{most} under {duration(limit)} ({name})"
     elif limit and curves:
-        said = f"no variant stays under {duration(limit)} ({name})"
+        said = f"{'no variant' if len(curves) > 1 else curves[0].variant} {'stays' if len(curves) > 1 else 'does not stay'} under {duration(limit)} ({name})"
     else:
         best = max(curves, key=lambda one: max((value.iops for value in one.values), default=0.0))
-        said = f"{best.variant} does most: {figure(max(value.iops for value in best.values))} IOPS"
+        most = f"{figure(max(value.iops for value in best.values))} IOPS"
+        said = f"{best.variant} does most: {most}" if len(curves) > 1 else f"at most {most}"
     knees = [one for one in curves if one.knee is not None and one.knee.state == "found"]
     if knees:
         said += f"; {listed([f'{one.variant} is saturated at {load} {one.knee.at:.0f}' for one in knees if one.knee], 2)}"
@@ -192,7 +204,7 @@ def heat_maps(points: t.Iterable[Point], variants: t.Sequence[str]) -> list[Heat
         best = best_block_size([(block, iops) for (block, _load), iops in values.items() if iops])
         most = max((iops, key) for key, iops in values.items() if iops)
         title = (
-            f"{workload} ({direction}) in {variant}: most IOPS with {_block(most[1][0])} at {load} {most[1][1]} ({figure(most[0])}), "
+            f"{workload} ({direction}) in {variant}: most IOPS with {_block(most[1][0])} at {load} {most[1][1]} ({figure(most[0])} IOPS), "
             f"most bandwidth from {_block(int(best.at))} on ({size(best.most)}/s)"
         )
         found.append(HeatMap(workload, direction, variant, load, tuple(blocks), tuple(loads), rows, title))

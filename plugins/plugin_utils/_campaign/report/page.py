@@ -17,6 +17,7 @@ import re
 import shlex
 import statistics
 import typing as t
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +26,11 @@ from markupsafe import Markup
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import plotly_offline
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import charts, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import FEWEST_ALIKE
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
@@ -57,6 +60,7 @@ class CurveCharts:
     workload: str
     main: charts.Chart
     over: list[charts.Chart]
+    note: str
 
 
 def render(a: Analysis, folder: str) -> str:
@@ -67,7 +71,10 @@ def render(a: Analysis, folder: str) -> str:
     """
     curves = [
         CurveCharts(
-            f"{one.workload} ({one.direction})", charts.latency_over_iops(one, a.variants, f"curve-{place}"), charts.over_load(one, a.variants, f"load-{place}")
+            f"{one.workload} ({one.direction})",
+            charts.latency_over_iops(one, a.variants, f"curve-{place}"),
+            charts.over_load(one, a.variants, f"load-{place}"),
+            one.note,
         )
         for place, one in enumerate(a.curves)
     ]
@@ -111,8 +118,10 @@ def render(a: Analysis, folder: str) -> str:
         changed_keys=lambda stack: {(layer, key) for layer, key, _before, _after in stack.changed},
         heat=_shade,
         block_name=block_name,
+        hidden=HIDDEN,
+        percentile_note=percentile_note(a.table),
         command=command_of(folder, a),
-        **{name: getattr(text, name) for name in ("counted", "duration", "figure", "listed", "size", "times")},
+        **{name: getattr(text, name) for name in ("chance", "counted", "duration", "figure", "listed", "size", "times")},
     )
 
 
@@ -142,27 +151,16 @@ def command_of(folder: str, a: Analysis) -> str:
 
 def titles_of(a: Analysis) -> dict[str, str]:
     """The finding of each section."""
-    won: dict[str, int] = {}
-    whole = [line for line in a.table if not line.is_part and line.direction != "sync"]
-    for line in whole:
-        best = max((cell.iops for cell in line.cells if cell is not None and cell.iops is not None), default=None)
-        for variant, cell in zip(a.variants, line.cells):
-            if cell is not None and best is not None and cell.iops == best:
-                won[variant] = won.get(variant, 0) + 1
-    most = max(won, key=lambda name: won[name], default=None)
     safe = [one.name for one in a.answer.variants if one.is_safe]
     kinds = dict(a.kinds)
     strange = ", ".join(f"{kinds[kind]} {kind}" for kind in ("cliff", "oscillating", "drifting", "step") if kinds.get(kind))
     changed = sum(bool(one.changed) or one.verdict_before != one.verdict_after for one in a.stacks)
     written = sum(one.written for one in a.wear if one.written) if any(one.written is not None for one in a.wear) else None
-    cheapest = min((one for one in a.costs if one.per_tb), key=lambda one: one.per_tb or math.inf, default=None)
     return {
-        "variants": f"{len(safe)} of {text.counted(len(a.variants), 'variant')} lose nothing in a power cut" + (f": {text.listed(safe)}" if safe else ""),
-        "comparison": f"{most}{_risk(a, most)} has the most IOPS in {won[most]} of {text.counted(len(whole), 'line')}"
-        if most and len(a.variants) > 1
-        else "What was measured",
-        "curves": f"Where more load brings only latency: {text.counted(len(a.curves), 'workload')}",
-        "heat": "Block size against load",
+        "variants": _title_of_variants(a, safe),
+        "comparison": _title_of_comparison(a),
+        "curves": _title_of_curves(a),
+        "heat": _title_of_heat_maps(a),
         "series": f"Along the run: {strange}" if strange else "Along the run nothing fell, swung or drifted" if a.series_looked_at else "Along the run",
         "hosts": f"{text.counted(len(a.outliers), 'host')} unlike the others: {text.listed([one.host for one in a.outliers])}"
         if a.outliers
@@ -170,23 +168,75 @@ def titles_of(a: Analysis) -> dict[str, str]:
         "stacks": f"{text.counted(len(a.stacks), 'state')} of the layers below the targets, "
         + (f"{changed} of them changed meanwhile" if changed else "none changed meanwhile"),
         "problems": f"{text.counted(len(a.problems), 'problem')} found" if a.problems else "No problem found",
-        "costs": f"{cheapest.variant} costs least for its capacity: {a.currency} {text.figure(cheapest.per_tb)} per TB".replace(":  ", ": ")
-        if cheapest
-        else "Cost",
+        "costs": _title_of_costs(a),
         "wear": f"{text.size(written)} went to the drives" if written is not None else "Drives do not say what was written to them",
         "commands": "How to do it again",
         "environment": "What it ran on",
     }
 
 
-def _risk(a: Analysis, variant: str) -> str:
-    """What a fast variant may cost, beside its name."""
-    safety = next(one.safety for one in a.answer.variants if one.name == variant)
-    return "" if safety == "durable" else f" ({safety})"
+def _title_of_variants(a: Analysis, safe: t.Sequence[str]) -> str:
+    if len(a.variants) == 1:
+        said = {"durable": "loses nothing in a power cut", "at_risk": "may lose data in a power cut"}
+        return f"{a.variants[0]} {said.get(a.answer.variants[0].safety, 'is not known to survive a power cut')}"
+    names = f": {text.listed(safe)}" if safe else ""
+    return f"{len(safe) or 'None'} of {text.counted(len(a.variants), 'variant')} {'loses' if len(safe) == 1 else 'lose'} nothing in a power cut{names}"
+
+
+def _title_of_comparison(a: Analysis) -> str:
+    """Who wins most lines of those that are safe, and who is faster than that and is not."""
+    whole = [line for line in a.table if not line.is_part and line.direction != "sync"]
+    won, risky = (
+        Counter(variant for line in whole for variant, cell in zip(a.variants, line.cells) if cell is not None and wins(cell))
+        for wins in (lambda cell: cell.is_best_safe, lambda cell: cell.is_best and not cell.is_best_safe)
+    )
+    lines = text.counted(len(whole), "line")
+    said = [f"{name} is the fastest safe variant, or within 5 % of it, in {count} of {lines}" for name, count in won.most_common(1)]
+    said += [f"{name} ({_safety(a, name)}) has the most IOPS in {count}" for name, count in risky.most_common(1)]
+    return "; ".join(said) or "What was measured"
+
+
+def _safety(a: Analysis, variant: str) -> str:
+    return next(one.safety for one in a.answer.variants if one.name == variant)
+
+
+def _title_of_costs(a: Analysis) -> str:
+    known = [(one.per_tb, one.variant) for one in a.costs if one.per_tb]
+    if not known:
+        return "Cost"
+    price, variant = min(known)
+    said = " ".join(filter(None, [a.currency, text.figure(price), "per TB"]))
+    return f"{variant} costs least for its capacity: {said}" if price < 0.99 * max(known)[0] else f"Every variant costs the same for its capacity: {said}"
+
+
+def _title_of_curves(a: Analysis) -> str:
+    won: Counter[str] = Counter()
+    for curves in a.curves:
+        kept = [(one.under.iops, one.variant) for one in curves.curves if one.under is not None and one.under.iops]
+        won.update([max(kept)[1]] if kept and len(curves.curves) > 1 else [])
+    for name, count in won.most_common(1):
+        risk = "" if _safety(a, name) == "durable" else f" ({_safety(a, name)})"
+        return f"Under a limit of latency {name}{risk} does most in {count} of {text.counted(len(a.curves), 'workload')}"
+    return f"What more load brings: {text.counted(len(a.curves), 'workload')}"
+
+
+def _title_of_heat_maps(a: Analysis) -> str:
+    places = [
+        (iops, block, load, one)
+        for one in a.heat_maps
+        for block, row in zip(one.blocks, one.iops)
+        for load, iops in zip(one.loads, row)
+        if iops and (_safety(a, one.variant) == "durable" or a.answer.fastest_safe is None)
+    ]
+    if not places:
+        return "Block size against load"
+    iops, block, load, one = max(places, key=lambda place: place[0])
+    safe = "safe " if a.answer.fastest_safe and len(a.variants) > 1 else ""
+    return f"Block sizes: most {safe}IOPS with {block_name(block)} at {one.load} {load} in {one.variant}: {text.figure(iops)} ({one.workload}, {one.direction})"
 
 
 def _no_outlier(a: Analysis) -> str:
-    return "No host is unlike the others" if len(a.hosts) >= 5 else f"{text.counted(len(a.hosts), 'host')}: too few to call one unlike the others"
+    return "No host is unlike the others" if len(a.hosts) >= FEWEST_ALIKE else f"{text.counted(len(a.hosts), 'host')}: too few to call one unlike the others"
 
 
 def _bands(a: Analysis) -> list[charts.Chart]:
@@ -201,6 +251,8 @@ def _bands(a: Analysis) -> list[charts.Chart]:
 
 
 def _strips(a: Analysis) -> list[Strip]:
+    if len(a.hosts) < 2:
+        return []
     place = {host: number for number, host in enumerate(a.hosts)}
     groups: dict[tuple[str, str], dict[str, list[float | None]]] = {}
     for one in a.points:
@@ -216,10 +268,9 @@ def _strips(a: Analysis) -> list[Strip]:
         count = sum(out.get(f"{cell} ({direction}) in {variant}", 0) for variant in by_variant)
         spread = [(max(known) / min(known), variant) for variant, values in by_variant.items() if (known := [value for value in values if value])]
         widest = max(spread, default=None)
-        said = f"{text.counted(count, 'outlier')}" if count else "no outlier"
-        if widest and len(a.hosts) > 1:
-            said += f"; the fastest host does {text.times(widest[0])} the slowest in {widest[1]}"
-        found.append((-count, Strip(f"{cell} ({direction})", f"{cell} ({direction}): {said}", [by_variant.get(variant) for variant in a.variants])))
+        said = [text.counted(count, "outlier")] if count else ["no outlier"] if len(a.hosts) >= FEWEST_ALIKE else []
+        said += [f"the fastest host does {text.times(widest[0])} the slowest in {widest[1]}"] if widest else []
+        found.append((-count, Strip(f"{cell} ({direction})", f"{cell} ({direction}): {'; '.join(said)}", [by_variant.get(variant) for variant in a.variants])))
     return [strip for _order, strip in sorted(found, key=lambda one: (one[0], one[1].name))]
 
 

@@ -24,6 +24,16 @@ if t.TYPE_CHECKING:
 #: What is said of a host that is its own and no reason for a speed.
 _IDENTITY = frozenset({"serial", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "reason", "size", "uuid"})
 
+#: What people call a setting, where layer and key do not say it.
+_CALLED = {
+    "queue scheduler": "scheduler",
+    "queue write cache": "write cache as the kernel sees it",
+    "drive drive": "drive write cache",
+    "drive kernel": "drive write cache as the kernel sees it",
+    "network mtu": "MTU",
+    "network payload": "bytes in a frame",
+}
+
 _WORST_FIRST = ("data", "missing", "series", "host", "cpu", "note")
 
 
@@ -80,10 +90,11 @@ def host_facts(rows: Rows) -> dict[str, dict[str, t.Any]]:
         stacks.setdefault(one.host, set()).update(stack for stack in (one.stack_before, one.stack_after) if stack)
     for host, names in stacks.items():
         told: dict[str, set[str]] = {}
-        for name in names:
-            for _device, layer, key, value in rows.settings.get((host, name), ()):
+        for stack in names:
+            for _device, layer, key, value in rows.settings.get((host, stack), ()):
                 if key not in _IDENTITY and value:
-                    told.setdefault(f"{layer} {key}".replace("_", " "), set()).add(value)
+                    name = f"{layer} {key}".replace("_", " ")
+                    told.setdefault(_CALLED.get(name, name), set()).add(value)
         facts[host].update({name: ", ".join(sorted(values)) for name, values in told.items()})
     for drive in rows.drives:
         if drive.hottest is not None and drive.host in facts:

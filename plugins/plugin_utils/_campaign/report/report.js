@@ -19,15 +19,21 @@
     const themedAxis = (axis) => Object.assign({}, axis, { gridcolor: grid, linecolor: grid, tickcolor: grid, tickfont: { size: narrow ? 11 : 12 } });
     return Object.assign({}, layout, {
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', font: { color: ink, size: 12, family: 'system-ui, sans-serif' },
-      margin: { l: narrow ? 46 : 58, r: 12, t: 10, b: 46 }, legend: { orientation: 'h', y: -0.24, yanchor: 'top', x: 0 },
+      margin: { l: narrow ? 46 : 58, r: 12, t: 10, b: 46 }, legend: { orientation: 'h', y: 1.01, yanchor: 'bottom', x: 0 },
+      annotations: (layout.annotations || []).map(function (one) { return Object.assign({ bgcolor: isDark ? 'rgba(20,23,27,0.8)' : 'rgba(255,255,255,0.8)' }, one); }),
       hoverlabel: { align: 'left' }, xaxis: themedAxis(layout.xaxis), yaxis: themedAxis(layout.yaxis)
     });
+  }
+
+  /* The first colour of variants is too dark for a dark page. */
+  function lit(traces) {
+    return dark.matches && !printing ? JSON.parse(JSON.stringify(traces).split('#0072b2').join('#3b97ea')) : traces;
   }
 
   function draw(box, chart) {
     drawn.set(box, chart);
     const layout = themed(chart.layout, box.clientWidth < 480);
-    return Plotly.react(box, chart.data, layout, { responsive: true, displayModeBar: false, scrollZoom: false }).then(function () { box.dataset.drawn = 'yes'; });
+    return Plotly.react(box, lit(chart.data), layout, { responsive: true, displayModeBar: false, scrollZoom: false }).then(function () { box.dataset.drawn = 'yes'; });
   }
 
   function redraw() {
@@ -112,7 +118,7 @@
       title.textContent = chosen.title;
       draw(strips, { data: traces, layout: {
         xaxis: { title: { text: 'IOPS (1/s)' }, rangemode: 'tozero', automargin: true, zeroline: false },
-        yaxis: { title: { text: 'variant' }, tickvals: data.variants.map(function (_name, place) { return place; }), ticktext: data.variants.map(escaped), automargin: true, zeroline: false, range: [data.variants.length - 0.4, -0.6] },
+        yaxis: { tickvals: data.variants.map(function (_name, place) { return place; }), ticktext: data.variants.map(escaped), automargin: true, zeroline: false, range: [data.variants.length - 0.4, -0.6] },
         hovermode: 'closest', showlegend: false } });
     };
     cell.addEventListener('change', showStrips);

@@ -23,7 +23,7 @@ PERCENTILES = {"p50": "p50_ns", "p99": "p99_ns", "p99.9": "p999_ns"}
 _PERCENT = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 
 #: With fewer I/Os the percentile is not shown (statistics/percentiles.py).
-_NEEDED = {"p50": 100, "p99": 1522, "p99.9": 15351}
+NEEDED = {"p50": 100, "p99": 1522, "p99.9": 15351}
 
 _COLUMNS = (
     "host", "variant", "cell", "repeat", "direction", "state", "reason", "iops", "bw_bytes", "lat_n", "lat_mean_ns", "p50_ns", "p99_ns", "p999_ns",
@@ -96,7 +96,11 @@ class Measurement:
 
 @dataclass(slots=True)
 class Point:
-    """One direction of one cell on one host in one variant, over its repeats. Numbers are medians of repeats, ``None`` where nobody measured."""
+    """One direction of one cell on one host in one variant, over its repeats. Numbers are medians of repeats, ``None`` where nobody measured.
+
+    :param samples: fewest I/Os of a repeat, of which the latency is known.
+    :param hidden: percentiles that are ``None`` only because a repeat had too few I/Os for them.
+    """
 
     host: str
     variant: str
@@ -107,6 +111,8 @@ class Point:
     iops: float | None
     bandwidth: float | None
     latency: dict[str, float | None]
+    samples: int | None = None
+    hidden: tuple[str, ...] = ()
 
     @property
     def first(self) -> Measurement:
@@ -188,9 +194,15 @@ class Rows:
                 bandwidth=median(run.bw_bytes for run in runs),
                 # A percentile counts only where every repeat had I/Os enough for it.
                 latency={name: median_of_all([getattr(run, column) for run in runs]) for name, column in PERCENTILES.items()},
+                samples=min((run.lat_n for run in runs if run.lat_n is not None), default=None),
+                hidden=tuple(name for name, column in PERCENTILES.items() if any(_too_few(run, name) and getattr(run, column) is None for run in runs)),
             )
             for key, runs in groups.items()
         ]
+
+
+def _too_few(run: Measurement, percentile: str) -> bool:
+    return run.lat_n is not None and run.lat_n < NEEDED[percentile]
 
 
 def median(values: t.Iterable[float | None]) -> float | None:
@@ -296,7 +308,7 @@ def _merged(database: DuckDBPyConnection) -> dict[tuple[str, str, str], dict[str
     ).fetchall()
     repeats: dict[tuple[str, str, str], list[dict[str, float | None]]] = {}
     for variant, cell, direction, _repeat, total, *values in found:
-        known = {name: float(value) if value is not None and total >= _NEEDED[name] else None for name, value in zip(_PERCENT, values)}
+        known = {name: float(value) if value is not None and total >= NEEDED[name] else None for name, value in zip(_PERCENT, values)}
         repeats.setdefault((variant, cell, direction), []).append(known)
     return {key: {name: median_of_all([one[name] for one in known]) for name in _PERCENT} for key, known in repeats.items()}
 

@@ -49,6 +49,11 @@ def times(ratio: float | None) -> str:
     return NOTHING if ratio is None else f"{ratio:.2f} x" if 0.1 <= ratio < 10 else f"{ratio:.3g} x"
 
 
+def chance(p: float | None) -> str:
+    """How likely a difference as large is where there is none; nobody can tell smaller ones apart."""
+    return NOTHING if p is None else "< 0.001" if p < 0.001 else f"{p:.2g}"
+
+
 def counted(count: int, word: str) -> str:
     """``1 host``, ``1,000 hosts``."""
     return f"{count:,} {word}" + ("" if count == 1 else "s")

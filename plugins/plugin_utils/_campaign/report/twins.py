@@ -14,6 +14,8 @@ import io
 import re
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import PERCENTILES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed, size, times
 
 if t.TYPE_CHECKING:
@@ -24,7 +26,8 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 _COLUMNS = (
     "campaign", "host", "variant", "cell", "direction", "state", "verdict", "model", "firmware", "workload_rw", "bs", "iodepth", "numjobs", "repeats",
-    "iops", "bandwidth_bytes_per_second", "p50_ns", "p99_ns", "p99.9_ns", "outlier",
+    "iops", "bandwidth_bytes_per_second", "p50_ns", "p99_ns", "p99.9_ns", "latency_samples",
+    "percentiles_hidden", "outlier",
 )  # fmt: skip
 
 
@@ -40,9 +43,10 @@ def markdown(a: Analysis) -> str:
         "",
         *_table(["model", "cell", "direction", *a.variants], ([one.model, one.cell, one.direction, *map(_cell, one.cells)] for one in lines)),
         "",
+        *((note, "") if (note := percentile_note(lines)) else ()),
     ]
     if a.curves:
-        parts += ["## Load", "", *(f"- {escaped(one.title)}" for one in a.curves), ""]
+        parts += ["## Load", "", *(f"- {escaped(one.title)}{' ' + escaped(one.note) if one.note else ''}" for one in a.curves), ""]
     if a.heat_maps:
         parts += ["## Block sizes", "", *(f"- {escaped(one.title)}" for one in a.heat_maps), ""]
     parts += ["## Problems", "", *([f"- {escaped(one.where)}: {escaped(one.text)}" for one in a.problems[:_MOST_LINES]] or ["None was found."])]
@@ -73,7 +77,7 @@ def markdown(a: Analysis) -> str:
 
 
 def csv_text(a: Analysis) -> str:
-    """One line for each direction of each cell of each host; an empty field is what nobody measured."""
+    """One line for each direction of each cell of each host; an empty field is what nobody measured, or a percentile with too few samples."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -82,8 +86,8 @@ def csv_text(a: Analysis) -> str:
         first = one.first
         verdict = first.verdict_before if first.verdict_before == first.verdict_after else f"{first.verdict_before}>{first.verdict_after}"
         plain = [a.campaign, one.host, one.variant, one.cell, one.direction, one.state, verdict, first.model, first.firmware, first.rw, first.bs]
-        numbers = [first.iodepth, first.numjobs, len(one.runs), one.iops, one.bandwidth, *(one.latency[name] for name in ("p50", "p99", "p99.9"))]
-        writer.writerow([*map(_field, plain), *("" if value is None else value for value in numbers), "yes" if one.host in out else "no"])
+        numbers = [first.iodepth, first.numjobs, len(one.runs), one.iops, one.bandwidth, *(one.latency[name] for name in PERCENTILES), one.samples]
+        writer.writerow([*map(_field, plain), *("" if value is None else value for value in numbers), " ".join(one.hidden), "yes" if one.host in out else "no"])
     return file.getvalue()
 
 
@@ -125,4 +129,4 @@ def _cell(cell: t.Any) -> str:
     if cell is None:
         return "-"
     marks = "".join(f" {word}" for word in (cell.verdict if cell.verdict != "durable" else "", cell.state if cell.state != "ok" else "") if word)
-    return f"{figure(cell.iops)}{' (best)' if cell.is_best else ''}, p99 {duration(cell.latency['p99'])}{marks}"
+    return f"{figure(cell.iops)}{' (best)' if cell.is_best_safe else ''}, p99 {duration(cell.latency['p99'])}{HIDDEN if 'p99' in cell.hidden else ''}{marks}"

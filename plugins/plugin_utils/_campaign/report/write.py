@@ -39,18 +39,25 @@ class Written:
 
 
 def write_report(
-    campaign: Path, options: analysis.Options, formats: t.Sequence[str] = tuple(FORMATS), *, fresh: bool = True, now: datetime.datetime | None = None
+    campaign: Path,
+    options: analysis.Options,
+    formats: t.Sequence[str] = tuple(FORMATS),
+    *,
+    fresh: bool = True,
+    read: rows.Rows | None = None,
+    now: datetime.datetime | None = None,
 ) -> Written:
     """Bring the tables up to date, and write what they say.
 
     :param fresh: look whether the tables are those of the files; ``False`` takes them as they are.
+    :param read: its rows, where they were read already.
     :raises ResultsError: if it is no campaign, or a file cannot be written.
     :raises BadInput: for a baseline that is no variant.
     :raises LibraryMissing: without duckdb, numpy, scipy, ruptures or plotly.
     """
     if fresh:
         ingest(campaign)
-    found = analysed(campaign, options, now)
+    found = analysed(campaign, options, now, read)
     makers: dict[str, t.Callable[[], str]] = {
         "html": lambda: page.render(found, str(campaign)),
         "markdown": lambda: twins.markdown(found),
@@ -75,11 +82,11 @@ def write_files(campaign: Path, makers: t.Mapping[str, t.Callable[[], str]]) -> 
     return {name: str(folder / name) for name in makers}
 
 
-def analysed(campaign: Path, options: analysis.Options, now: datetime.datetime | None = None) -> analysis.Analysis:
+def analysed(campaign: Path, options: analysis.Options, now: datetime.datetime | None = None, read: rows.Rows | None = None) -> analysis.Analysis:
     """What the tables of a campaign say."""
     database = open_tables(campaign)
     try:
-        read = rows.read_rows(database, campaign.name)
+        read = read or rows.read_rows(database, campaign.name)
         series, total = rows.read_series(database, analysis.MOST_SERIES)
         bands = rows.read_bands(database)
     finally:

@@ -16,6 +16,9 @@ for library in ("numpy", "duckdb", "ruptures", "plotly"):
 
 from ansible_collections.cachefleet.storage.plugins.action import compare as compare_action
 from ansible_collections.cachefleet.storage.plugins.action import report as report_action
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import many_hosts, write
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
 
@@ -50,6 +53,34 @@ def test_files_are_written_when_asked(folder):
     assert any(result["answer"][0] in line for line in printed)
     again, _printed = run(report_action, path=str(folder))
     assert (again["changed"], again["files"], again["problems"]) == (False, {}, [])
+
+
+def test_of_many_hosts_only_what_they_did_together_is_printed(tmp_path, monkeypatch):
+    many = write_campaign(tmp_path / "many", 3, cells=2, seconds=12)
+    monkeypatch.setattr(many_hosts, "MANY", 2)
+    monkeypatch.setattr(store, "load_campaign", lambda _path: pytest.fail("every file is read"))
+    result, printed = run(report_action, path=str(many), files=["csv"], problems={"gone": "no route to it"})
+    assert {row["host"] for row in result["rows"]} == {"all 3 hosts", "median of 3"}
+    assert (result["states"], result["not_ok"]) == ({"ok": 6}, ["gone: no route to it"])
+    assert (many / "reports" / "report.csv").read_text().count("host0001") == 2
+    assert "host0001" not in printed[0]
+    assert run(report_action, path=str(many), baseline="other")[0]["msg"].startswith("There is no variant 'other'")
+
+
+def test_without_a_library_every_host_is_printed_and_what_was_printed_is_known(tmp_path, monkeypatch):
+    many = write_campaign(tmp_path / "many", 3, cells=2, seconds=12)
+    monkeypatch.setattr(many_hosts, "MANY", 2)
+
+    def missing(*_args, **_named):
+        raise LibraryMissing("it needs duckdb: run 'pip install duckdb'.")
+
+    monkeypatch.setattr(report_action, "ingest", missing)
+    monkeypatch.setattr(write, "ingest", missing)
+    result, printed = run(report_action, path=str(many), files=["html"])
+    assert (result["failed"], result["states"], len(result["rows"])) == (True, {"ok": 6}, 8)
+    assert "host0001" in printed[0]
+    assert printed[-1] == "No report was written: it needs duckdb: run 'pip install duckdb'.\n"
+    assert result["not_ok"] == []
 
 
 def test_nothing_is_written_in_check_mode(tmp_path):

@@ -92,9 +92,10 @@ def test_a_target_and_an_initiator_are_layers_of_the_stack(host):
     host.disk("etherd!e7.1", "virtual", write_cache="write through")
     for name, text in {"payload": "8704", "netif": "eth1", "state": "up", "mac": "2a177953084a"}.items():
         host.write(f"sys/devices/virtual/block/etherd!e7.1/{name}", text + "\n")
+    host.write("sys/class/net/eth1/mtu", "9000\n")
     serve(host, "vblade", "7", "1", "eth1", "/dev/sda")
     devices = devices_of(host)
     ((name, facts),) = bottom.read_exports(devices, None, host.root, ())
     assert (name, facts.layer, facts.volatile, facts.state["aoe_target"]) == ("sda", "memory", True, "e7.1")
     ((name, facts),) = bottom.read_elsewhere(devices, None, host.root, ())
-    assert (name, facts.state) == ("etherd!e7.1", {"interfaces": ["eth1"], "payload": 8704, "target_state": "up"})
+    assert (name, facts.state) == ("etherd!e7.1", {"interfaces": ["eth1"], "mtu": 9000, "payload": 8704, "target_state": "up"})

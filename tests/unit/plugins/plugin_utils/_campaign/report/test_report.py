@@ -19,7 +19,7 @@ pytest.importorskip("numpy", reason="statistics need numpy: pip install -r requi
 pytest.importorskip("ruptures", reason="series need ruptures: pip install -r requirements.txt")
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, charts, costs, page, text, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, charts, costs, page, problems, text, twins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
@@ -271,3 +271,105 @@ def test_csv_has_a_line_for_each_point_and_no_zero_for_nothing(six):
 @pytest.mark.parametrize(("value", "said"), [(None, "-"), (0.314, "0.314"), (12345.6, "12,300"), (999.6, "1000"), (154.2, "154"), (9.834, "9.83")])
 def test_figures(value, said):
     assert text.figure(value) == said
+
+
+# --- percentiles with too few samples
+
+
+def few(count, variant="none", jobs=1):
+    known = {"p50_ns": 8e5 if count >= 100 else None, "p99_ns": 2e6 if count >= 1522 else None, "p999_ns": None}
+    return one_variant(100 * jobs, variant=variant, cell=f"randwrite-{jobs}", numjobs=jobs, lat_n=count, **known)
+
+
+def test_a_percentile_with_too_few_samples_has_a_footnote_everywhere():
+    found = analysed(Rows("c", few(1521) + few(1522, "writethrough")))
+    assert [cell.hidden for cell in found.table[0].cells] == [("p99", "p99.9"), ("p99.9",)]
+    html, markdown = page.render(found, "c"), twins.markdown(found)
+    for said in (html, markdown):
+        assert "p99 -†" in said
+        assert "p99 2 ms†" not in said
+        assert "† p99 is not shown of 1 value: with fewer than 1,522 I/Os" in said
+    lines = list(csv.DictReader(io.StringIO(twins.csv_text(found))))
+    assert [(one["p99_ns"], one["latency_samples"], one["percentiles_hidden"]) for one in lines] == [
+        ("", "1521", "p99 p99.9"),
+        ("2000000.0", "1522", "p99.9"),
+    ]
+
+
+def test_without_a_hidden_percentile_there_is_no_footnote():
+    found = analysed(Rows("c", few(20000)))
+    assert "†" not in page.render(found, "c").partition("<script")[0] + twins.markdown(found)
+
+
+def test_a_latency_that_nobody_measured_is_not_called_hidden():
+    found = analysed(Rows("c", one_variant(100, lat_n=None, p50_ns=None, p99_ns=None, p999_ns=None)))
+    assert found.table[0].cells[0].hidden == ()
+
+
+@pytest.mark.parametrize(("count", "said"), [(1521, "The median (p50) is drawn, not p99: 2 of 2 measurements"), (99, "The mean is drawn, not p99"), (1522, "")])
+def test_a_curve_says_why_it_is_not_of_p99(count, said):
+    curve = analysed(Rows("c", few(count) + few(count, jobs=4))).curves[0]
+    assert curve.note.startswith(said)
+    assert bool(curve.note) == bool(said)
+
+
+def test_facts_have_the_names_people_use():
+    settings = {("node1", "s"): [("sda", "queue", "scheduler", "none"), ("sda", "drive", "drive", "enabled"), ("e7.1", "network", "mtu", "8700")]}
+    rows = Rows("c", one_variant(100, stack_before="s", stack_after="s"), settings=settings)
+    facts = problems.host_facts(rows)["node1"]
+    assert (facts["scheduler"], facts["drive write cache"], facts["MTU"]) == ("none", "enabled", "8700")
+
+
+# --- titles say the finding
+
+
+def test_what_is_fast_and_not_safe_wins_nothing(six):
+    for line in six.table:
+        if line.direction == "write" and len([cell for cell in line.cells if cell]) == 3:
+            assert [cell.is_best_safe for cell in line.cells] == [False, True, False]
+            assert [cell.is_best for cell in line.cells] == [False, False, True]
+    titles = page.titles_of(six)
+    assert titles["comparison"].startswith("writethrough is the fastest safe variant, or within 5 % of it, in 18 of 18 lines; writeback (at_risk) has the most")
+    assert titles["variants"] == "2 of 3 variants lose nothing in a power cut: none and writethrough"
+    assert titles["heat"].startswith("Block sizes: most safe IOPS with 4 KiB at jobs 16 in writethrough: 8,")
+    assert (page.render(six, "c").count('"n best"'), page.render(six, "c").count('"n risky"')) == (18, 18)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "title"),
+    [
+        ("durable", "none loses nothing in a power cut"),
+        ("at_risk", "none may lose data in a power cut"),
+        ("unknown", "none is not known to survive a power cut"),
+    ],
+)
+def test_one_variant_is_spoken_of_by_its_name(verdict, title):
+    found = analysed(Rows("c", [*one_variant(100, verdict_before=verdict, verdict_after=verdict)]))
+    assert page.titles_of(found)["variants"] == title
+    assert 'id="strips"' not in page.render(found, "c").partition("<script")[0]
+
+
+def test_charts_over_the_load_say_what_they_show(six):
+    titles = [chart.title for chart in charts.over_load(six.curves[0], six.variants, "x")]
+    assert re.match(r"IOPS over jobs: most is 1[34],\d00 at 16 in writeback", titles[0])
+    assert re.match(r"bandwidth over jobs: most is \d\d\.\d MB/s at 16 in writeback", titles[1])
+    assert re.match(r"p99 latency over jobs: least is 3\.\d\d ms at 16 in writeback", titles[2])
+
+
+def test_a_level_that_stays_is_not_said_to_move(six):
+    assert "no variant ends more than 5 % from where it began" in page._bands(six)[0].title
+
+
+def test_a_search_says_its_limit_and_what_it_varied():
+    said = {"metric": "p99", "limit": 3000000, "over": "iodepth", "answer": "found", "value": 12, "iops": 7800}
+    found = analysed(Rows("c", one_variant(7800, search=json.dumps(said)) + one_variant(10, cell="other", search='{"answer": "not_reachable"}')))
+    assert [(one.limit, one.over, one.value, one.answers) for one in found.searches] == [
+        ("latency -", "load", None, (("not_reachable", 1),)),
+        ("p99 3 ms", "iodepth", 12, (("found", 1),)),
+    ]
+    assert "iodepth 12" in page.render(found, "c")
+
+
+@pytest.mark.parametrize(("p", "said"), [(None, "-"), (1.4e-34, "< 0.001"), (0.00099, "< 0.001"), (0.001, "0.001"), (0.03125, "0.031")])
+def test_a_chance_is_not_said_more_exactly_than_it_is_known(p, said):
+    assert text.chance(p) == said

@@ -1,0 +1,98 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the terminal shows of many hosts: the same sums from the tables as from the files, and few lines."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+for library in ("numpy", "scipy", "duckdb", "ruptures"):
+    pytest.importorskip(library, reason=f"needs {library}: pip install -r requirements.txt")
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, store, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import many_hosts
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
+from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
+
+KEY = ("variant", "cell", "repeat", "direction")
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Randrw, randwrite with fdatasync, and reads, on seven hosts."""
+    folder = write_campaign(tmp_path_factory.mktemp("results") / "seven", 7, cells=28, seconds=15)
+    ingest(folder)
+    return folder
+
+
+def changed(folder, where, **changes):
+    path = folder / where / "meta.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def by_key(sums):
+    return {tuple(getattr(one, name) for name in KEY): one for one in sums}
+
+
+def test_sums_are_those_of_the_files(measured):
+    from_files = by_key(aggregate.together(store.load_campaign(measured)))
+    fleet = many_hosts.read_fleet(measured, "synthetic")
+    from_tables = by_key(fleet.sums)
+    assert from_tables.keys() == from_files.keys()
+    assert len(from_tables) > 14
+    for key, one in from_tables.items():
+        assert one.iops == pytest.approx(from_files[key].iops)
+        assert one.bandwidth == pytest.approx(from_files[key].bandwidth)
+        assert (one.hosts, one.planned, one.pro_rata) == (7, 7, 0)
+    rows = {(row.variant, row.cell, row.direction): row for row in fleet.rows if row.host == "all 7 hosts"}
+    for row in aggregate.rows_of(list(from_files.values())):
+        own = rows[row.variant, row.cell, row.direction]
+        assert (own.latency, own.synced, own.state, own.runs) == (row.latency, row.synced, row.state, row.runs)
+
+
+def test_there_is_a_line_of_all_and_one_of_the_middle_for_each_cell(measured):
+    fleet = many_hosts.read_fleet(measured, "synthetic")
+    assert {row.host for row in fleet.rows} == {"all 7 hosts", "median of 7"}
+    text = table.render(fleet.campaign, fleet.rows, fleet.ratios, {}, fleet.notes)
+    assert "host0003" not in text
+    assert "7 hosts: lines are of all of them" in text
+    assert text.count("median of 7") == text.count("all 7 hosts") == len(fleet.sums)
+    assert "196 cells: 196 ok" in text
+    assert {(ratio.host, ratio.baseline, ratio.variant) for ratio in fleet.ratios} == {("7 hosts", "writethrough", "writeback")}
+    assert all(ratio.ratio == pytest.approx(1.4, rel=0.05) and ratio.note.startswith("better, ") for ratio in fleet.ratios)
+
+
+def test_hosts_that_did_not_measure_together_are_not_added(measured, tmp_path):
+    copy = shutil.copytree(measured, tmp_path / "apart")
+    where = "host0003/writeback/randread-4k-qd1/1"
+    meta = json.loads((copy / where / "meta.json").read_text())
+    changed(copy, where, io_start=meta["io_start"] + 3600, io_end=meta["io_end"] + 3600)
+    changed(copy, "host0005/writethrough/randread-4k-qd1/1", state="failed", reason="fio ended with status 1")
+    ingest(copy)
+    fleet = many_hosts.read_fleet(copy, "synthetic")
+    sums = by_key(fleet.sums)
+    assert sums["writeback", "randread-4k-qd1", 1, "read"].iops is None
+    one = sums["writethrough", "randread-4k-qd1", 1, "read"]
+    assert (one.hosts, one.planned) == (6, 7)
+    notes = " ".join(fleet.notes)
+    assert "Not added up, for the hosts did not measure at the same time: randread-4k-qd1/1." in notes
+    assert "Not every host is in the sum of: randread-4k-qd1 (6 of 7)." in notes
+    assert table.troubles(fleet.campaign, {}) == ["host0005 writethrough randread-4k-qd1/1: failed: fio ended with status 1"]
+
+
+def test_hosts_that_share_an_array_have_a_line(measured, tmp_path):
+    copy = shutil.copytree(measured, tmp_path / "groups")
+    for number in range(7):
+        for variant in ("writeback", "writethrough"):
+            plan = {"schema": 1, "cells": {}, "group": "left" if number < 3 else "right"}
+            (copy / f"host{number:04d}" / variant / "plan.json").write_text(json.dumps(plan))
+    ingest(copy)
+    sums = many_hosts.read_fleet(copy, "synthetic").sums
+    of = {one.group: one for one in sums if one.cell == "randread-4k-qd1" and one.variant == "writeback"}
+    assert {group: one.hosts for group, one in of.items()} == {"": 7, "left": 3, "right": 4}
+    assert of["left"].iops + of["right"].iops == pytest.approx(of[""].iops)

@@ -35,7 +35,7 @@ KINDS: dict[str, type[simulator.Simulator]] = {kind.name: kind for kind in (Stor
 _LAUNCHER = """#!/bin/sh
 # This is NOT the vendor's {command}. It is a simulator of cachefleet.storage for tests: it speaks the language of the real tool
 # and has no device behind it. See SIMULATORS.txt beside it.
-PYTHONPATH={place} exec python3 -m simulators call {name} "$@"
+PYTHONPATH={place} exec python3 -S -m simulators.call {called} "$@"
 """
 _NOTICE = """The commands in this folder that say so in their first lines are simulators of proprietary RAID tools and of
 tools for SSD caches, made for the tests of the Ansible collection cachefleet.storage. They print what the real tools print
@@ -56,11 +56,17 @@ def install(root: Path) -> list[Path]:
             if path.exists() and b"simulator of cachefleet.storage" not in path.read_bytes()[:400]:
                 raise FileExistsError(f"{path} is there and is no simulator: nothing was replaced.")
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(_LAUNCHER.format(command=path.name, place=place, name=kind.name), encoding="utf-8")
+            path.write_text(_LAUNCHER.format(command=path.name, place=place, called=called(kind.name)), encoding="utf-8")
             path.chmod(0o755)
             (path.parent / "SIMULATORS.txt").write_text(_NOTICE.format(states=simulator.folder()), encoding="utf-8")
             written.append(path)
     return written
+
+
+def called(name: str) -> str:
+    """The word that makes ``python3 -m simulators.call`` this tool."""
+    kind = KINDS[name]
+    return f"{kind.__module__.rpartition('.')[2]}:{kind.__name__}"
 
 
 def add(name: str, model: str, options: t.Mapping[str, t.Any], changes: t.Mapping[str, t.Any] | None = None) -> None:
@@ -100,8 +106,6 @@ def _state(name: str) -> str:
 
 
 def main(words: t.Sequence[str]) -> int:
-    if words[:1] == ["call"]:
-        return simulator.run(KINDS[words[1]], words[2:])
     try:
         return _control(_arguments(words))
     except KeyError as error:

@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.tests.simulators import __main__ as 
 from ansible_collections.cachefleet.storage.tests.simulators import simulator
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[4]
-_LAUNCHER = '#!/bin/sh\nPYTHONPATH={tests} CACHEFLEET_SIMULATORS={states} exec {python} -m simulators call {name} "$@"\n'
+_LAUNCHER = '#!/bin/sh\nPYTHONPATH={tests} CACHEFLEET_SIMULATORS={states} exec {python} -S -m simulators.call {called} "$@"\n'
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def add(tmp_path, monkeypatch):
 
     def make(name="storcli", model="MegaRAID 9361-8i", **options):
         launcher = tmp_path / name
-        launcher.write_text(_LAUNCHER.format(tests=REPOSITORY / "tests", states=tmp_path, python=sys.executable, name=name))
+        launcher.write_text(_LAUNCHER.format(tests=REPOSITORY / "tests", states=tmp_path, python=sys.executable, called=simulators.called(name)))
         launcher.chmod(0o755)
         simulators.add(name, model, {"volumes": 2, "drives": 4, **options})
         return str(launcher)

@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.tests.simulators import __main__ as 
 from ansible_collections.cachefleet.storage.tests.simulators import simulator
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[4]
-_LAUNCHER = '#!/bin/sh\nPYTHONPATH={tests} CACHEFLEET_SIMULATORS={states} exec {python} -m simulators call arcconf "$@"\n'
+_LAUNCHER = '#!/bin/sh\nPYTHONPATH={tests} CACHEFLEET_SIMULATORS={states} exec {python} -S -m simulators.call {called} "$@"\n'
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def tool(tmp_path, monkeypatch):
     monkeypatch.setenv(simulator.FOLDER_VARIABLE, str(tmp_path))
     monkeypatch.setattr(maxcache, "FIRST_PAUSE", 0.0)
     launcher = tmp_path / "arcconf"
-    launcher.write_text(_LAUNCHER.format(tests=REPOSITORY / "tests", states=tmp_path, python=sys.executable))
+    launcher.write_text(_LAUNCHER.format(tests=REPOSITORY / "tests", states=tmp_path, python=sys.executable, called=simulators.called("arcconf")))
     launcher.chmod(0o755)
     simulators.add("arcconf", "Adaptec ASR-81605ZQ", {"volumes": 1, "drives": 4, "ssds": 2, "maxcache": False})
     return str(launcher)

@@ -1,0 +1,20 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One call of a simulated tool: ``python3 -m simulators.call MODULE:CLASS WORD...``
+
+Modules send many of them to emulated machines, so nothing is loaded here but the tool that was called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from . import simulator
+
+if __name__ == "__main__":
+    place, _colon, name = sys.argv[1].partition(":")
+    sys.exit(simulator.run(getattr(importlib.import_module(f".{place}", __package__), name), sys.argv[2:]))

@@ -101,7 +101,9 @@ class Proof:
         from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
         from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
         from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
-        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import Target, examine, judge
+        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.examination import examine
+        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import judge
+        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target
 
         runner = Runner()
         before = plain_files_in_dev()
@@ -318,7 +320,9 @@ def hold(proof: Proof, device: str) -> None:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import Target, claimed, examine
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.examination import examine
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import claimed
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target
 
     run("mkfs.ext4", "-q", device)
     runner = Runner()

@@ -21,11 +21,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import Target, TargetFacts
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision, Run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import COLLECTION_VERSION, SCHEMA, CellKey, component
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target, TargetFacts
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner

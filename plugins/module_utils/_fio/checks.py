@@ -13,16 +13,16 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import guard, versions
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import examination, guard, versions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.discards import require_discard
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, Host
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import TargetFacts
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target, TargetFacts
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ def guard_all(cells: t.Sequence[Cell], host: Host, devices: Devices, created: t.
     :param created: files that an earlier part of this very campaign has made.
     :raises StorageError: the refusal of the first target, with the others behind it.
     """
-    known: dict[tuple[guard.Target, bool], TargetFacts] = {}
+    known: dict[tuple[Target, bool], TargetFacts] = {}
     refusals: list[StorageError] = []
     for target, writing in dict.fromkeys((cell.target, cell.job.writes) for cell in cells):
         try:
-            facts = guard.examine(devices, target, host.runner, host.root, writing=writing, created=created)
+            facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created)
             guard.require(facts, writing=writing)
             require_discard(facts, [cell for cell in cells if (cell.target, cell.job.writes) == (target, writing)], host.root)
         except StorageError as error:

@@ -25,7 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import TargetFacts
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
 
 #: Options without a value (``FIO_OPT_STR_SET``). ``true`` for any other option is written as 1, ``false`` as 0.
 FLAGS = frozenset(

@@ -19,7 +19,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import guard
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
@@ -45,8 +45,8 @@ if t.TYPE_CHECKING:
     from pathlib import Path
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import TargetFacts
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
 
 __all__ = ["SCHEMA", "Host", "Settings", "measure", "read_cells"]
 
@@ -155,7 +155,7 @@ class _Campaign:
         started = self.host.clock()
         try:
             devices = self.host.devices()
-            facts = guard.examine(devices, cell.target, self.host.runner, self.host.root, writing=cell.job.writes, created=self.created)
+            facts = examination.examine(devices, cell.target, self.host.runner, self.host.root, writing=cell.job.writes, created=self.created)
             guard.require(facts, writing=cell.job.writes)
         except StorageError as error:
             return self._store_unmeasured(cell, Decision("refused", error.message), started)

@@ -17,7 +17,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import activity, guard, pauses
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import activity, examination, guard, pauses
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
@@ -34,11 +34,11 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cache_samples import CacheSamples
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, Host
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import TargetFacts
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.looks import Look, Looks
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.order import Asked
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.preparation import MadeFiles, Prepared
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.status import Status
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.waiting import Waiter
 
 _DROP_CACHES = "proc/sys/vm/drop_caches"
@@ -143,7 +143,9 @@ class Measuring:
         cell = asked.cell
         facts = self.prepared.facts_of(cell)
         if cell.target.kind == "file":
-            facts = guard.examine(self.prepared.devices, cell.target, self.host.runner, self.host.root, writing=cell.job.writes, created=self.made.paths())
+            facts = examination.examine(
+                self.prepared.devices, cell.target, self.host.runner, self.host.root, writing=cell.job.writes, created=self.made.paths()
+            )
             guard.require(facts, writing=cell.job.writes)
         below = devices_below(self.prepared.devices, facts, self.host.root)
         pace, fio = self.prepared.order.pace, self.prepared.fio

@@ -24,9 +24,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, Host
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.checks import Fio, check_fio, guard_all
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import Target, TargetFacts
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.order import Order, edges
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target, TargetFacts
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices

@@ -17,8 +17,10 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import guard
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import Neighbour, Target, TargetFacts, examine, judge, require
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import examination, guard
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.examination import examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import judge, require
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Neighbour, Target, TargetFacts
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 GIB = 1024**3
@@ -565,13 +567,13 @@ def test_superblocks_that_libblkid_does_not_know(tmp_path, name, offset, form, v
 def test_blkid_answers_where_wipefs_cannot():
     old = {("wipefs",): Reply(rc=1, stderr="unrecognized option '--json'")}
     nothing = ScriptedRunner({**old, ("blkid",): Reply(rc=2)})
-    assert guard.read_signatures(nothing, "/dev/sda") == ()
+    assert examination.read_signatures(nothing, "/dev/sda") == ()
     several = ScriptedRunner({("blkid",): Reply(rc=8)}, missing={"wipefs"})
-    assert guard.read_signatures(several, "/dev/sda") == ("several signatures",)
+    assert examination.read_signatures(several, "/dev/sda") == ("several signatures",)
     one = ScriptedRunner({("blkid",): Reply("DEVNAME=/dev/sda\nUUID=u-1\nTYPE=xfs\nPTTYPE=dos\n")}, missing={"wipefs"})
-    assert guard.read_signatures(one, "/dev/sda") == ("xfs (u-1)", "dos (u-1)")
+    assert examination.read_signatures(one, "/dev/sda") == ("xfs (u-1)", "dos (u-1)")
     with pytest.raises(ToolMissing, match="util-linux"):
-        guard.read_signatures(ScriptedRunner({}, missing={"wipefs", "blkid"}), "/dev/sda")
+        examination.read_signatures(ScriptedRunner({}, missing={"wipefs", "blkid"}), "/dev/sda")
 
 
 def test_a_process_that_writes_is_found_by_its_descriptor(tmp_path):
@@ -585,7 +587,7 @@ def test_a_process_that_writes_is_found_by_its_descriptor(tmp_path):
         (process / "fd/7").symlink_to(image)
         (process / "fdinfo/7").write_text(f"pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n")
     inode = image.stat().st_ino
-    assert guard.writers_of(tmp_path, lambda status: status.st_ino == inode) == ("qemu (10)",)
+    assert examination.writers_of(tmp_path, lambda status: status.st_ino == inode) == ("qemu (10)",)
 
 
 # --- examine: plain files ---------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import Target, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target, TargetFacts
 
 DEVICE = TargetFacts(target=Target("/dev/vg0/scratch"), path="/dev/dm-3", size=10**9)
 

@@ -1,0 +1,76 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""What a target is, what its user permits, and what is known of it and of everything around it."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+
+
+@dataclass(frozen=True)
+class Target:
+    """What one cell measures and what its user permits.
+
+    :param path: as the user wrote it.
+    :param kind: ``device`` for a block device, ``file`` for a plain file.
+    :param identity: serial, WWN, ``vg/lv`` or device-mapper name that the device must have.
+    :param size: bytes of the target to use; ``None`` for the whole device or the file as it is.
+    """
+
+    path: str
+    kind: str = "device"
+    allow_data_loss: bool = False
+    identity: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """The target itself, or a device above it, below it, or of the same storage; ``relation`` says which.
+
+    ``signatures`` are those that are no normal part of the stack; ``strangers`` are devices that hold it or are loops over it;
+    ``exports`` says through what it is given to other hosts.
+    """
+
+    relation: str
+    path: str
+    mountpoints: tuple[str, ...] = ()
+    swap: bool = False
+    strangers: tuple[str, ...] = ()
+    exports: tuple[str, ...] = ()
+    busy: str | None = None
+    signatures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TargetFacts:
+    """Everything :func:`judge` decides on; plain data. Sizes in bytes.
+
+    :param path: what fio opens: the kernel's name of the device, or the real path of the file.
+    :param twins: other devices to which ``target.identity`` fits as well.
+    :param writers: processes that have the target open for writing, as ``name (pid)``.
+    :param created: a file that this very run has made; overwriting it loses nothing.
+    """
+
+    target: Target
+    path: str
+    size: int = 0
+    read_only: bool = False
+    identity: str | None = None
+    identity_matches: bool | None = None
+    twins: tuple[str, ...] = ()
+    neighbours: tuple[Neighbour, ...] = ()
+    writers: tuple[str, ...] = ()
+    unreadable: str | None = None
+    device: BlockDevice | None = None
+    exists: bool = True
+    free: int | None = None
+    created: bool = False

@@ -17,8 +17,8 @@ if t.TYPE_CHECKING:
     from pathlib import Path
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import TargetFacts
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
 
 _MODES = frozenset({"trim", "randtrim", "trimwrite", "randtrimwrite"})
 

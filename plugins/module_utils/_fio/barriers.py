@@ -76,9 +76,14 @@ class Barriers:
         self.patience = patience
         self._left_alone = 0
 
+    @property
+    def patience_now(self) -> float:
+        """Seconds that the next barrier is waited at."""
+        return min(self.patience, max(self.patience / 2**self._left_alone, _LEAST))
+
     def wait(self, segment: int) -> Passed:
         """Until it is released, nobody is expected any more, or the process is told to stop."""
-        patience = min(self.patience, max(self.patience / 2**self._left_alone, _LEAST))
+        patience = self.patience_now
         ends = time.monotonic() + patience
         while not self.waiter.stopping:
             release = read_release(self.home, segment)

@@ -165,7 +165,7 @@ class HostRun:
     # -- when
 
     def _pass(self, step: Step) -> None:
-        self.status.say(state="waiting", segment=step.segment, cell=None, target=None, until=self.host.clock() + self.order.pace.barrier_timeout)
+        self.status.say(state="waiting", segment=step.segment, cell=None, target=None, until=self.host.clock() + self.barriers.patience_now)
         self.log.say(f"waiting at the barrier {step.segment}")
         self.passed = self.barriers.wait(step.segment)
         if self.passed.alone:

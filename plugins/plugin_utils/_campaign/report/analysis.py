@@ -131,17 +131,25 @@ class Analysis:
 
 
 def analyse(
-    rows: Rows, series: t.Sequence[Series], total: int, bands: t.Sequence[Band], folder: Path, options: Options, now: datetime.datetime | None = None
+    rows: Rows,
+    series: t.Sequence[Series],
+    total: int,
+    bands: t.Sequence[Band],
+    folder: Path,
+    options: Options,
+    now: datetime.datetime | None = None,
+    points: t.Sequence[Point] | None = None,
 ) -> Analysis:
     """All that can be said of a campaign.
 
     :param total: series that there are; ``series`` are those of them that vary most.
+    :param points: of the rows, where they were put together already.
     :raises BadInput: for a baseline that is no variant of it.
     """
     variants = rows.variants
     if options.baseline and options.baseline not in variants:
         raise BadInput(f"There is no variant '{options.baseline}' in {rows.campaign}: give one of {', '.join(variants)} as the baseline.")
-    points = rows.points()
+    points = rows.points() if points is None else points
     named = problems.named_series(series)
     out = problems.outlier_hosts(rows, points)
     answer = answer_of(rows, points, baseline=options.baseline, decide_by=options.decide_by, doubtful=problems.doubtful_cells(named))

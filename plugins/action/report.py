@@ -123,7 +123,7 @@ class ActionModule(ActionBase):
             prices=prices,
             currency=options["currency"],
         )
-        written = write.write_report(path, wanted, options["files"], fresh=fleet is None, read=fleet.read if fleet else None)
+        written = write.write_report(path, wanted, options["files"], fresh=fleet is None, known=fleet)
         self._display.display("\n".join([*written.answer, "", *(f"Report: {file}" for file in written.files.values()), ""]))
         return {"changed": True, "files": written.files, "answer": list(written.answer)}
 

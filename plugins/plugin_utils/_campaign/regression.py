@@ -15,8 +15,8 @@ from __future__ import annotations
 import fnmatch
 import json
 import typing as t
-import xml.etree.ElementTree as ElementTree
 from dataclasses import asdict, dataclass
+from xml.etree import ElementTree
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import plain

@@ -23,6 +23,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layou
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import costs, loads, problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of, is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.costs import Cost, Wear
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, Problem
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import NEEDED, PERCENTILES, Band, Point, Rows, Series, median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
@@ -114,16 +116,16 @@ class Analysis:
     curves: tuple[loads.CurveSet, ...]
     heat_maps: tuple[loads.HeatMap, ...]
     bands: tuple[Band, ...]
-    series: tuple[problems.NamedSeries, ...]
+    series: tuple[NamedSeries, ...]
     series_looked_at: int
     series_total: int
     kinds: tuple[tuple[str, int], ...]
     outliers: tuple[OutlierHost, ...]
     stacks: tuple[setup.Stack, ...]
-    problems: tuple[problems.Problem, ...]
-    costs: tuple[costs.Cost, ...]
+    problems: tuple[Problem, ...]
+    costs: tuple[Cost, ...]
     currency: str
-    wear: tuple[costs.Wear, ...]
+    wear: tuple[Wear, ...]
     bytes_written: int | None
     environment: tuple[tuple[str, list[tuple[str, int]]], ...]
     jobs: tuple[setup.Job, ...]
@@ -131,17 +133,25 @@ class Analysis:
 
 
 def analyse(
-    rows: Rows, series: t.Sequence[Series], total: int, bands: t.Sequence[Band], folder: Path, options: Options, now: datetime.datetime | None = None
+    rows: Rows,
+    series: t.Sequence[Series],
+    total: int,
+    bands: t.Sequence[Band],
+    folder: Path,
+    options: Options,
+    now: datetime.datetime | None = None,
+    points: t.Sequence[Point] | None = None,
 ) -> Analysis:
     """All that can be said of a campaign.
 
     :param total: series that there are; ``series`` are those of them that vary most.
+    :param points: of the rows, where they were put together already.
     :raises BadInput: for a baseline that is no variant of it.
     """
     variants = rows.variants
     if options.baseline and options.baseline not in variants:
         raise BadInput(f"There is no variant '{options.baseline}' in {rows.campaign}: give one of {', '.join(variants)} as the baseline.")
-    points = rows.points()
+    points = rows.points() if points is None else points
     named = problems.named_series(series)
     out = problems.outlier_hosts(rows, points)
     answer = answer_of(rows, points, baseline=options.baseline, decide_by=options.decide_by, doubtful=problems.doubtful_cells(named))
@@ -228,7 +238,8 @@ def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> 
                     hidden=tuple(name for name, value in latency.items() if value is None and any(name in one.hidden for one in here)),
                 )
             )
-        typical = next(iter(by_variant.values()))[0].first
+        first, *_others = by_variant.values()
+        typical = first[0].first
         yield TableLine(model, cell, direction, f"{loads.workload_of(typical)}{_load(typical)}", tuple(line), is_probe(cell))
 
 

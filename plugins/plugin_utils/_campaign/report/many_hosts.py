@@ -70,7 +70,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Fleet:
-    """All that the terminal shows. ``read``: the rows it was made of, for the report."""
+    """All that the terminal shows. ``read`` and ``points``: what it was made of, for the report."""
 
     campaign: Campaign
     rows: list[Row]
@@ -78,6 +78,7 @@ class Fleet:
     sums: list[Sum]
     notes: list[str]
     read: Rows
+    points: list[Point]
 
 
 def read_fleet(folder: Path, name: str, baseline: str = "", problems: t.Sequence[str] = ()) -> Fleet:
@@ -92,14 +93,15 @@ def read_fleet(folder: Path, name: str, baseline: str = "", problems: t.Sequence
         sums = read_sums(database)
     finally:
         database.close()
-    points = [one for one in read.points() if one.direction != "sync"]
+    every = read.points()
+    points = [one for one in every if one.direction != "sync"]
     variants = read.variants
     once = {(one.host, one.variant, one.cell, one.repeat): one for one in read.measurements}
     records = tuple(CellRecord(one.host, CellKey(one.variant, one.cell, one.repeat), one.state, one.reason or "") for one in once.values())
     rows = [*_sum_rows(sums, read), *_median_rows(points)]
     rows.sort(key=lambda row: (variants.index(row.variant), row.cell, row.direction))
     ratios = _ratios(points, baseline or (variants[0] if variants else ""))
-    return Fleet(Campaign(name, folder, tuple(variants), records, tuple(problems)), rows, ratios, sums, _notes(sums, read), read)
+    return Fleet(Campaign(name, folder, tuple(variants), records, tuple(problems)), rows, ratios, sums, _notes(sums, read), read, every)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

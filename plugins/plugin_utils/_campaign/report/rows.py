@@ -185,7 +185,7 @@ class Rows:
             worst[cell] = max(worst.get(cell, "ok"), one.state, key=STATES.index)
             if one.measured and one.direction is not None:
                 groups.setdefault((*cell, one.direction), []).append(one)
-        return [
+        found = [
             Point(
                 *key,
                 runs=runs,
@@ -195,10 +195,15 @@ class Rows:
                 # A percentile counts only where every repeat had I/Os enough for it.
                 latency={name: median_of_all([getattr(run, column) for run in runs]) for name, column in PERCENTILES.items()},
                 samples=min((run.lat_n for run in runs if run.lat_n is not None), default=None),
-                hidden=tuple(name for name, column in PERCENTILES.items() if any(_too_few(run, name) and getattr(run, column) is None for run in runs)),
             )
             for key, runs in groups.items()
         ]
+        for one in found:
+            if None in one.latency.values():
+                one.hidden = tuple(
+                    name for name, column in PERCENTILES.items() if any(_too_few(run, name) and getattr(run, column) is None for run in one.runs)
+                )
+        return found
 
 
 def _too_few(run: Measurement, percentile: str) -> bool:

@@ -38,12 +38,13 @@ def markdown(a: Analysis) -> str:
     parts += [f"{counted(len(a.hosts), 'host')}, {counted(len(a.variants), 'variant')}; measurements: {states}. Report of {a.made}.", ""]
     parts += ["## Variants", "", *_table(["variant", "power cut", "hosts", f"IOPS against {a.answer.baseline}", "interval", "claim"], _variants(a)), ""]
     lines = [one for one in a.table if not one.is_part]
+    note = percentile_note(lines)
     parts += [
         "## IOPS by cell",
         "",
         *_table(["model", "cell", "direction", *a.variants], ([one.model, one.cell, one.direction, *map(_cell, one.cells)] for one in lines)),
         "",
-        *((note, "") if (note := percentile_note(lines)) else ()),
+        *([note, ""] if note else []),
     ]
     if a.curves:
         parts += ["## Load", "", *(f"- {escaped(one.title)}{' ' + escaped(one.note) if one.note else ''}" for one in a.curves), ""]

@@ -23,6 +23,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
 if t.TYPE_CHECKING:
     import datetime
 
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import many_hosts
+
 #: Where they lie in the folder of a campaign.
 REPORTS_FOLDER = "reports"
 
@@ -44,20 +46,20 @@ def write_report(
     formats: t.Sequence[str] = tuple(FORMATS),
     *,
     fresh: bool = True,
-    read: rows.Rows | None = None,
+    known: many_hosts.Fleet | None = None,
     now: datetime.datetime | None = None,
 ) -> Written:
     """Bring the tables up to date, and write what they say.
 
     :param fresh: look whether the tables are those of the files; ``False`` takes them as they are.
-    :param read: its rows, where they were read already.
+    :param known: what was read already.
     :raises ResultsError: if it is no campaign, or a file cannot be written.
     :raises BadInput: for a baseline that is no variant.
     :raises LibraryMissing: without duckdb, numpy, scipy, ruptures or plotly.
     """
     if fresh:
         ingest(campaign)
-    found = analysed(campaign, options, now, read)
+    found = analysed(campaign, options, now, known)
     makers: dict[str, t.Callable[[], str]] = {
         "html": lambda: page.render(found, str(campaign)),
         "markdown": lambda: twins.markdown(found),
@@ -82,16 +84,16 @@ def write_files(campaign: Path, makers: t.Mapping[str, t.Callable[[], str]]) -> 
     return {name: str(folder / name) for name in makers}
 
 
-def analysed(campaign: Path, options: analysis.Options, now: datetime.datetime | None = None, read: rows.Rows | None = None) -> analysis.Analysis:
+def analysed(campaign: Path, options: analysis.Options, now: datetime.datetime | None = None, known: many_hosts.Fleet | None = None) -> analysis.Analysis:
     """What the tables of a campaign say."""
     database = open_tables(campaign)
     try:
-        read = read or rows.read_rows(database, campaign.name)
+        read = known.read if known else rows.read_rows(database, campaign.name)
         series, total = rows.read_series(database, analysis.MOST_SERIES)
         bands = rows.read_bands(database)
     finally:
         database.close()
-    return analysis.analyse(read, series, total, bands, campaign, options, now)
+    return analysis.analyse(read, series, total, bands, campaign, options, now, known.points if known else None)
 
 
 def _write(path: Path, content: str) -> None:

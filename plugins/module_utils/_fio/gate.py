@@ -9,7 +9,8 @@
 
 From its start to its first I/O fio needs as long as the host is slow, and that differs from host to host and from run to run. So it is
 started ahead of the instant, with ``exec_prerun`` (fio HOWTO): that command runs in every thread of a job after everything else is prepared,
-and right before the job begins to count its time. Here it waits for a lock that the runner holds (flock(1)), and says when it got it.
+and right before the job begins to count its time. Here it waits for a lock that the runner holds (flock(1)), and writes a word when it
+got it. No program is started after that: on an emulated machine each is tens of milliseconds.
 
 A gate fails closed: if the runner dies its lock is gone, but so is what says that the gate was opened, and fio ends without any I/O.
 """
@@ -26,14 +27,17 @@ from pathlib import Path
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
 
-#: How long before the instant fio is started, in seconds. Emulated machines with one processor were seen to need 0.8.
-LEAD = 1.5
+#: How long before the instant fio is started, in seconds. Emulated machines with one processor were seen to need 2.3.
+LEAD = 5.0
 
 #: The option that makes fio wait.
 OPTION = "exec_prerun=/bin/sh ./gate.sh"
 
 _LOCK, _OPEN, _SCRIPT = "gate.lock", "gate.open", "gate.sh"
-_WAIT = f"exec 9<{_LOCK} && flock -s 9 && test -e {_OPEN} && date +%s.%N\n"
+_WORD = "through"
+_WAIT = f"exec 9<{_LOCK} && flock -s 9 && test -e {_OPEN} && echo {_WORD}\n"
+#: How coarse the times of files are: they come from the clock's last tick, of which there are 100 a second at least (CONFIG_HZ).
+_TICK = 0.01
 
 #: fio sends what the command prints into a file with the name of the section, and does not quote it.
 _PLAIN = re.compile(r"^[A-Za-z0-9._+-]+$")
@@ -81,7 +85,7 @@ class Gate:
             return None
         found = []
         for path in self.folder.glob("*.prerun.txt"):
-            with contextlib.suppress(OSError, ValueError):
-                found.append(float(path.read_text(errors="replace").strip()))
-        good = [instant for instant in found if self.opened - 0.001 <= instant <= finished]
+            with contextlib.suppress(OSError):
+                found.append(path.stat().st_mtime if path.read_text(errors="replace").strip() == _WORD else 0.0)
+        good = [max(instant, self.opened) for instant in found if self.opened - _TICK <= instant <= finished]
         return max(good) if good and len(good) == len(found) else None

@@ -36,7 +36,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 SCHEMA = 1
 
 #: Of this collection, as galaxy.yml has it: no module knows from which release it came.
-COLLECTION_VERSION = "0.3.0"
+COLLECTION_VERSION = "0.4.0"
 
 #: The least that must be free before a cell begins. In bytes.
 MINIMUM_FREE = 16 * MIB

@@ -67,7 +67,8 @@ _LEAST = 30.0
 _REST = 500.0
 
 #: Seconds between two looks of Ansible at its own processes: its own default, and while nothing but waiting is done.
-_HURRIED, _CALM = 0.001, 0.05
+_HURRIED = 0.001
+_CALM = 0.05
 
 _AWAIT = ("cachefleet.storage.await_runner", "await_runner")
 _CAMPAIGN = ("cachefleet.storage.campaign", "campaign")

@@ -208,8 +208,9 @@ def _logs(folder: Path, names: t.Iterable[str], what: str) -> list[dict[str, t.A
 def _unpacked(path: Path) -> str | None:
     """The text of a packed file that a host sent; ``None`` if it cannot be read or is larger than can be meant."""
     try:
-        with open(path, "rb") as packed:
-            content = packed.read(_LARGEST)
+        with open(path, "rb", buffering=0) as packed:
+            # Not read(_LARGEST): that makes room for as much.
+            content = packed.readall() if os.fstat(packed.fileno()).st_size <= _LARGEST else b""
         # Without the layers of the module gzip, which take longer than the work.
         unpacking = zlib.decompressobj(wbits=31)
         content = unpacking.decompress(content, _LARGEST + 1)

@@ -149,7 +149,9 @@ class Measuring:
             guard.require(facts, writing=cell.job.writes)
         below = devices_below(self.prepared.devices, facts, self.host.root)
         pace, fio = self.prepared.order.pace, self.prepared.fio
-        gate = Gate(folder) if moment.start is not None and fits(cell.job) and shutil.which("flock") else None
+        # A fio that does not know the option would not wait, and begin long before the instant.
+        waits = moment.start is not None and fits(cell.job) and "exec_prerun" not in fio.abilities.without and shutil.which("flock")
+        gate = Gate(folder) if waits else None
         text = fio_job.render(cell.job, facts, series="series" if pace.series else None, without=fio.abilities.without, added=[OPTION] if gate else ())
         if cell.target.kind == "file" and not facts.exists:
             self.made.make(facts.path)
@@ -176,8 +178,10 @@ class Measuring:
             return {}
         self._announce(ready)
         self._start(gated)
-        if moment.start is not None:
-            self.waiter.until(moment.start - _READ, self.host.clock)
+        while moment.start is not None and self.host.clock() < moment.start - _READ and not self.waiter.stopping:
+            # fio lays its files out meanwhile.
+            self.made.renew(one.facts.path for one in ready)
+            self.waiter.until(min(moment.start - _READ, self.host.clock() + 0.5), self.host.clock)
         ticks = read_cpu(self.host.root)
         before = _Surroundings(self.host.clock(), fio_run.read_device_stats(names, self.host.root), look)
         sampler.begin()

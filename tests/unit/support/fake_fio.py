@@ -5,9 +5,10 @@
 
 """A stand-in for fio that takes as long as it is told and touches no device. It is a program: tests put it on PATH as ``fio``.
 
-Its behaviour is in the JSON file that ``FAKE_FIO`` names, read anew by each run: ``version``; ``seconds`` instead of the job's runtime;
-``deaf``: SIGTERM is ignored; ``rates``: IOPS of one run after the other; ``latency_per_depth``: ns for each I/O in flight; ``fails``: names
-of jobs that end with an error. ``exec_prerun`` of a job runs first, as with fio. Each run leaves a line in ``<FAKE_FIO>.runs``.
+Its behaviour is in the JSON file that ``FAKE_FIO`` names, read anew by each run: ``version``; ``unknown``: options that it lacks;
+``seconds`` instead of the job's runtime; ``deaf``: SIGTERM is ignored; ``rates``: IOPS of one run after the other; ``latency_per_depth``: ns
+for each I/O in flight; ``fails``: names of jobs that end with an error. ``exec_prerun`` of a job runs first, as with fio. Each run leaves a
+line in ``<FAKE_FIO>.runs``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ def main() -> int:
     behaviour = _behaviour()
     if "--version" in words:
         print(behaviour.get("version", "fio-3.33"))
+        return 0
+    if any(word == f"--cmdhelp={option}" for word in words for option in behaviour.get("unknown", ())):
+        print("No such command")
         return 0
     if any(word.startswith(("--enghelp=", "--cmdhelp=", "--parse-only")) for word in words):
         print(words[0])

@@ -302,6 +302,16 @@ def test_hosts_begin_when_they_are_told_to(rig):
     assert third["segment"] == 1 and any("later than it was asked to" in note for note in third["notes"])
 
 
+def test_a_fio_that_cannot_wait_is_not_started_ahead(rig):
+    rig.behave(version="fio-2.2.10", unknown=["exec_prerun"])
+    rig.start(step(barrier=True))
+    rig.await_status(lambda status: status["state"] == "waiting")
+    start = time.time() + 1.5
+    release(rig, 0, start)
+    rig.await_end()
+    assert "exec_prerun" not in rig.runs[0]["job"] and rig.runs[0]["time"] >= start
+
+
 def test_told_to_stop_while_fio_waits_at_its_gate(rig):
     rig.start(step(barrier=True))
     rig.await_status(lambda status: status["state"] == "waiting")

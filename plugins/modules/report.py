@@ -150,7 +150,8 @@ together:
     - C(window) has the common window, with C(start) and C(end) in the time of the controller, its C(seconds), the C(skew) of the
       starts and how wrong that may be, C(skew_error), and the C(tail), all in seconds. C(iops_overall) is over the time from the
       first start to the last end. Of the hosts in C(pro_rata) the average of the whole run was taken.
-    - Of more than 20 hosts C(hosts), C(planned) and C(pro_rata) are numbers of hosts, and there is no C(window) but its C(skew) and C(tail).
+    - Of more than 20 hosts C(hosts) and C(planned) are numbers of hosts, C(pro_rata) is a number of results, and there is no C(window)
+      but its C(skew) and C(tail).
   type: list
   elements: dict
   returned: success

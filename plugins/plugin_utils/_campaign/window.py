@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 """The seconds in which several hosts measured at once, and what each of them did in those. Pure.

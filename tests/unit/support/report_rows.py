@@ -11,6 +11,7 @@ import random
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Drive, Measurement, Rows, Series
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.sums import Sum, Sums
 
 VARIANTS = ("none", "writethrough", "writeback")
 SPEED = {"none": 1.0, "writethrough": 1.3, "writeback": 2.2}
@@ -96,6 +97,22 @@ def campaign(hosts: int = 6, repeats: int = 4, seed: int = 7, *, loads: t.Sequen
     series = [_cliff(host_names(hosts)[0], chance), _swing(host_names(hosts)[-1], chance), _steady(host_names(hosts)[0], chance)]
     bands = [_band(variant) for variant in VARIANTS]
     return Rows("2026-11-22 <i>night</i>", rows, drives, {}, settings), series, bands
+
+
+def sums(rows: Rows) -> Sums:
+    """What all hosts, two of them that share an array, and two targets of one did together."""
+    found = []
+    latency: dict[tuple[str, str, str, str, str], dict[str, float | None]] = {}
+    for one in rows.measurements:
+        if one.host != rows.hosts[-1] or one.iops is None or not one.cell.startswith("randwrite"):
+            continue
+        for group, host, planned, targets in (("", "", len(rows.hosts), 0), (MARKUP, "", 2, 0), ("", SCRIPT, 1, 2)):
+            parts = targets or planned
+            if parts > 1:
+                rates = (parts * one.iops, parts * (one.bw_bytes or 0.0))
+                found.append(Sum(group, host, one.variant, one.cell, one.repeat, "write", planned, planned, targets, parts, *rates, 0, 0.012, 0.4))
+                latency[group, host, one.variant, one.cell, "write"] = {"p50": one.p50_ns, "p99": one.p99_ns, "p99.9": None}
+    return Sums(found, latency)
 
 
 def _cliff(host: str, chance: random.Random) -> Series:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.compare import Row
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import costs, loads, problems
@@ -26,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.costs import Cost, Wear
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, Problem
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import NEEDED, PERCENTILES, Band, Point, Rows, Series, median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.sums import Sums, notes_of_sums, rows_of_sums
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
 
@@ -86,6 +88,20 @@ class TableLine:
 
 
 @dataclass(frozen=True)
+class SumLine:
+    """One cell of several hosts, or of several targets, together, in every variant, in the order of the variants.
+
+    :param who: whose rates are added.
+    :param cells: ``None`` where they did not measure it.
+    """
+
+    who: str
+    cell: str
+    direction: str
+    cells: tuple[Row | None, ...]
+
+
+@dataclass(frozen=True)
 class SearchResult:
     """What a search for the most load under a limit has found, over hosts.
 
@@ -112,6 +128,8 @@ class Analysis:
     states: tuple[tuple[str, int], ...]
     answer: Answer
     table: tuple[TableLine, ...]
+    sums: tuple[SumLine, ...]
+    sum_notes: tuple[str, ...]
     searches: tuple[SearchResult, ...]
     curves: tuple[loads.CurveSet, ...]
     heat_maps: tuple[loads.HeatMap, ...]
@@ -141,14 +159,17 @@ def analyse(
     options: Options,
     now: datetime.datetime | None = None,
     points: t.Sequence[Point] | None = None,
+    sums: Sums | None = None,
 ) -> Analysis:
     """All that can be said of a campaign.
 
     :param total: series that there are; ``series`` are those of them that vary most.
     :param points: of the rows, where they were put together already.
+    :param sums: what hosts and targets did together, if they did.
     :raises BadInput: for a baseline that is no variant of it.
     """
     variants = rows.variants
+    sums = Sums([], {}) if sums is None else sums
     if options.baseline and options.baseline not in variants:
         raise BadInput(f"There is no variant '{options.baseline}' in {rows.campaign}: give one of {', '.join(variants)} as the baseline.")
     points = rows.points() if points is None else points
@@ -164,6 +185,8 @@ def analyse(
         states=tuple(Counter(one.state for one in _once(rows)).most_common()),
         answer=answer,
         table=tuple(_table(points, variants, rows)),
+        sums=tuple(_sum_lines(sums, rows, variants)),
+        sum_notes=tuple(notes_of_sums(sums.every)),
         searches=tuple(_searches(rows)),
         curves=tuple(loads.curve_sets(points, variants, rows.merged, options.limit)),
         heat_maps=tuple(loads.heat_maps(points, variants)),
@@ -241,6 +264,20 @@ def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> 
         first, *_others = by_variant.values()
         typical = first[0].first
         yield TableLine(model, cell, direction, f"{loads.workload_of(typical)}{_load(typical)}", tuple(line), is_probe(cell))
+
+
+def _sum_lines(sums: Sums, rows: Rows, variants: t.Sequence[str]) -> list[SumLine]:
+    """All hosts first, then groups, then the targets of each host."""
+    groups: dict[tuple[str, str, str], dict[str, Row]] = {}
+    for row in rows_of_sums(sums, rows):
+        if not is_probe(row.cell):
+            groups.setdefault((row.host, row.cell, row.direction), {})[row.variant] = row
+    found = [SumLine(*key, tuple(by_variant.get(variant) for variant in variants)) for key, by_variant in groups.items()]
+    return sorted(found, key=lambda one: (_breadth(one.who), _natural(one.who), _natural(one.cell), one.direction))
+
+
+def _breadth(who: str) -> int:
+    return 0 if who.startswith("all ") else 1 if who.startswith("group ") else 2
 
 
 def _load(one: t.Any) -> str:

@@ -38,6 +38,7 @@ if t.TYPE_CHECKING:
 _HERE = Path(__file__).parent
 _SHADES = 10
 _MOST_COST_CELLS = 6
+_MOST_SUMS = 300
 
 #: plotly makes a style element without text and adds rules to it later.
 _EMPTY = ""
@@ -114,6 +115,7 @@ def render(a: Analysis, folder: str) -> str:
         models=sorted({line.model for line in a.table}),
         has_parts=any(line.is_part for line in a.table),
         cost_cells=cost_cells,
+        most_sums=_MOST_SUMS,
         cost_of=lambda one, key: next((price for cell, direction, price in one.per_iops if (cell, direction) == key), None),
         changed_keys=lambda stack: {(layer, key) for layer, key, _before, _after in stack.changed},
         heat=_shade,
@@ -126,13 +128,14 @@ def render(a: Analysis, folder: str) -> str:
 
 
 _SECTIONS = (
-    ("variants", "Variants"), ("comparison", "Comparison"), ("curves", "Curves"), ("heat", "Block sizes"), ("series", "Over time"), ("hosts", "Hosts"),
-    ("stacks", "Stacks"), ("problems", "Problems"), ("costs", "Cost"), ("wear", "Wear"), ("commands", "Commands"), ("environment", "Environment"),
+    ("variants", "Variants"), ("comparison", "Comparison"), ("together", "Together"), ("curves", "Curves"), ("heat", "Block sizes"), ("series", "Over time"),
+    ("hosts", "Hosts"), ("stacks", "Stacks"), ("problems", "Problems"), ("costs", "Cost"), ("wear", "Wear"), ("commands", "Commands"),
+    ("environment", "Environment"),
 )  # fmt: skip
 
 
 def _is_there(name: str, a: Analysis) -> bool:
-    parts = {"curves": a.curves, "heat": a.heat_maps, "series": a.bands or a.series, "costs": a.costs, "wear": a.wear}
+    parts = {"together": a.sums, "curves": a.curves, "heat": a.heat_maps, "series": a.bands or a.series, "costs": a.costs, "wear": a.wear}
     return bool(parts.get(name, True))
 
 
@@ -159,6 +162,7 @@ def titles_of(a: Analysis) -> dict[str, str]:
     return {
         "variants": _title_of_variants(a, safe),
         "comparison": _title_of_comparison(a),
+        "together": _title_of_sums(a),
         "curves": _title_of_curves(a),
         "heat": _title_of_heat_maps(a),
         "series": f"Along the run: {strange}" if strange else "Along the run nothing fell, swung or drifted" if a.series_looked_at else "Along the run",
@@ -218,6 +222,17 @@ def _title_of_curves(a: Analysis) -> str:
         risk = "" if _safety(a, name) == "durable" else f" ({_safety(a, name)})"
         return f"Under a limit of latency {name}{risk} does most in {count} of {text.counted(len(a.curves), 'workload')}"
     return f"What more load brings: {text.counted(len(a.curves), 'workload')}"
+
+
+def _title_of_sums(a: Analysis) -> str:
+    """The most that everything did together in a variant that is safe; else in any."""
+    rows = [row for line in a.sums for row in line.cells if row is not None and row.iops]
+    if not rows:
+        return "Nothing was measured at the same time"
+    safe = [row for row in rows if _safety(a, row.variant) == "durable"]
+    most = max(safe or rows, key=lambda row: row.iops or 0.0)
+    risk = "" if safe else f" ({_safety(a, most.variant)})"
+    return f"Together: {most.host} reach {text.figure(most.iops)} IOPS in {most.cell} ({most.direction}), {most.variant}{risk}"
 
 
 def _title_of_heat_maps(a: Analysis) -> str:

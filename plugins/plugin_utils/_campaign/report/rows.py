@@ -156,6 +156,7 @@ class Rows:
 
     :param merged: percentiles in ns of the added bins of all hosts, by (variant, cell, direction) and name.
     :param settings: by (host, stack) what its layers were set to, as (device, layer, key, value).
+    :param together: by (host, variant, cell) what it has in common with the cells of other targets that were measured at the same time.
     """
 
     campaign: str
@@ -163,6 +164,7 @@ class Rows:
     drives: list[Drive] = field(default_factory=list)
     merged: dict[tuple[str, str, str], dict[str, float | None]] = field(default_factory=dict)
     settings: dict[tuple[str, str], list[tuple[str, str, str, str]]] = field(default_factory=dict)
+    together: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     @property
     def hosts(self) -> list[str]:
@@ -231,6 +233,7 @@ def read_rows(database: DuckDBPyConnection, campaign: str) -> Rows:
         drives=_drives(database),
         merged=_merged(database),
         settings=_settings(database),
+        together={row[:3]: row[3] for row in database.execute("SELECT host, variant, cell, common FROM targets_at_once").fetchall()},
     )
 
 
@@ -303,19 +306,28 @@ def _drives(database: DuckDBPyConnection) -> list[Drive]:
 
 
 def _merged(database: DuckDBPyConnection) -> dict[tuple[str, str, str], dict[str, float | None]]:
-    """fio's rule on the added bins of each repeat, and the median of the repeats."""
+    found = merged_percentiles(database, "histograms", ("variant", "cell", "direction"))
+    return {(variant, cell, direction): values for (variant, cell, direction), values in found.items()}
+
+
+def merged_percentiles(database: DuckDBPyConnection, histograms: str, key: t.Sequence[str]) -> dict[tuple[str, ...], dict[str, float | None]]:
+    """fio's rule on the added bins of each repeat, and the median of the repeats: ns by ``key`` and the name of the percentile.
+
+    :param histograms: the table, or a query in brackets with its columns ``repeat``, ``bin_ns`` and ``count``, and those of ``key``.
+    """
+    one = ", ".join((*key, "repeat"))
     ranks = ", ".join(f"min(CASE WHEN reached >= total * {percent / 100!r} - 1e-9 THEN bin_ns END)" for percent in _PERCENT.values())
     found = database.execute(
-        "WITH added AS (SELECT variant, cell, direction, repeat, bin_ns, sum(count) AS count FROM histograms GROUP BY ALL), "
-        "summed AS (SELECT *, sum(count) OVER (PARTITION BY variant, cell, direction, repeat ORDER BY bin_ns) AS reached, "
-        "sum(count) OVER (PARTITION BY variant, cell, direction, repeat) AS total FROM added) "
-        f"SELECT variant, cell, direction, repeat, max(total), {ranks} FROM summed GROUP BY variant, cell, direction, repeat"
+        f"WITH added AS (SELECT {one}, bin_ns, sum(count) AS count FROM {histograms} GROUP BY ALL), "
+        f"summed AS (SELECT *, sum(count) OVER (PARTITION BY {one} ORDER BY bin_ns) AS reached, sum(count) OVER (PARTITION BY {one}) AS total FROM added) "
+        f"SELECT {one}, max(total), {ranks} FROM summed GROUP BY {one}"
     ).fetchall()
-    repeats: dict[tuple[str, str, str], list[dict[str, float | None]]] = {}
-    for variant, cell, direction, _repeat, total, *values in found:
+    repeats: dict[tuple[str, ...], list[dict[str, float | None]]] = {}
+    for row in found:
+        total, *values = row[len(key) + 1 :]
         known = {name: float(value) if value is not None and total >= NEEDED[name] else None for name, value in zip(_PERCENT, values)}
-        repeats.setdefault((variant, cell, direction), []).append(known)
-    return {key: {name: median_of_all([one[name] for one in known]) for name in _PERCENT} for key, known in repeats.items()}
+        repeats.setdefault(row[: len(key)], []).append(known)
+    return {which: {name: median_of_all([one[name] for one in known]) for name in _PERCENT} for which, known in repeats.items()}
 
 
 def _settings(database: DuckDBPyConnection) -> dict[tuple[str, str], list[tuple[str, str, str, str]]]:

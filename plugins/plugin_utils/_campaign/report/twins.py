@@ -46,6 +46,9 @@ def markdown(a: Analysis) -> str:
         "",
         *([note, ""] if note else []),
     ]
+    if a.sums:
+        rows = ([one.who, one.cell, one.direction, *map(_sum, one.cells)] for one in a.sums[:_MOST_LINES])
+        parts += ["## Together", "", *_table(["added", "cell", "direction", *a.variants], rows), "", *(f"- {escaped(one)}" for one in a.sum_notes), ""]
     if a.curves:
         parts += ["## Load", "", *(f"- {escaped(one.title)}{' ' + escaped(one.note) if one.note else ''}" for one in a.curves), ""]
     if a.heat_maps:
@@ -124,6 +127,12 @@ def _variants(a: Analysis) -> t.Iterator[list[str]]:
         interval = f"{times(overall.interval.low)} to {times(overall.interval.high)} ({overall.interval.confidence:.1%})" if overall.interval else "-"
         ratio = overall.ratio if overall.ratio is not None else overall.ratio_of_medians
         yield [one.name, one.safety, str(one.hosts), times(ratio), interval, overall.verdict.replace("_", " ")]
+
+
+def _sum(row: t.Any) -> str:
+    if row is None:
+        return "-"
+    return f"{figure(row.iops)}, p99 {duration(row.latency['p99'])}{f' {row.state}' if row.state != 'ok' else ''}"
 
 
 def _cell(cell: t.Any) -> str:

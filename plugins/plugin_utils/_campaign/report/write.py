@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import explained
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, page, rows, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, page, rows, sums, twins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 
@@ -89,11 +89,12 @@ def analysed(campaign: Path, options: analysis.Options, now: datetime.datetime |
     database = open_tables(campaign)
     try:
         read = known.read if known else rows.read_rows(database, campaign.name)
+        added = known.sums if known else sums.read_sums(database, read)
         series, total = rows.read_series(database, analysis.MOST_SERIES)
         bands = rows.read_bands(database)
     finally:
         database.close()
-    return analysis.analyse(read, series, total, bands, campaign, options, now, known.points if known else None)
+    return analysis.analyse(read, series, total, bands, campaign, options, now, known.points if known else None, added)
 
 
 def _write(path: Path, content: str) -> None:

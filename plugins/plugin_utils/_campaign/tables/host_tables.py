@@ -34,6 +34,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, TABLES_SCHEMA, literal, part_path
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_rows import device_interval_rows, interval_rows, read_log
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.stack_rows import SIDES, Stacks, common_text, device_rows, drives_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.targets_at_once import shared_names
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.store import CellRecord
@@ -92,13 +93,15 @@ class HostWriter:
     def close(self) -> None:
         self.database.close()
 
-    def write(self, host: Path, digest: str) -> Written:
+    def write(self, host: Path) -> Written:
         """Write what a host has. Whoever reads meanwhile sees the old file of a table or the new one.
 
         :param host: its folder of results.
         :raises ResultsError: if the tables cannot be written.
         """
         problems: list[str] = []
+        # Before anything else is read: what changes meanwhile is seen the next time.
+        digest = host_digest(host)
         records = store.load_host(host, {}, problems)
         batches = self._batches(host.name, records, problems)
         with explained(self.root, f"writing the tables of host {host.name}"):
@@ -124,6 +127,10 @@ class HostWriter:
             for name, found in rows.items():
                 batches[name].add(found)
         batches["layers"].add(stacks.rows({"campaign": self.campaign, "host": host}))
+        batches["targets_at_once"].add(
+            {"campaign": self.campaign, "host": host, "variant": variant, "cell": cell, "common": common}
+            for (_host, variant, cell), common in sorted(shared_names(records).items())
+        )
         return batches
 
     def _write_table(self, batch: Batch, path: Path, said: t.Mapping[str, str]) -> None:

@@ -82,21 +82,22 @@ def ingest(campaign: Path, tables: Path | None = None, *, everything: bool = Fal
     if not hosts and not (campaign / CAMPAIGN_FILE).exists():
         raise ResultsError(f"{campaign} is not the folder of a campaign: it holds neither {CAMPAIGN_FILE} nor results.")
     known = {} if everything else _digests(root, name, writer)
-    digests = {host.name: host_digest(host) for host in hosts}
-    due = [host.name for host in hosts if known.get(host.name) != digests[host.name]]
-    gone = _gone(root, name, writer, set(digests), alone=tables is None)
+    # Of hosts without tables nothing need be read here, one after the other: whoever writes their tables reads all of it.
+    due = [host.name for host in hosts if host.name not in known or known[host.name] != host_digest(host)]
+    names = {host.name for host in hosts}
+    gone = _gone(root, name, writer, names, alone=tables is None)
     if not dry_run:
         with explained(root, "making the folder of tables"):
             root.mkdir(parents=True, exist_ok=True)
             for path in gone:
                 path.unlink(missing_ok=True)
-    written = [] if dry_run else _write(campaign, name, root, writer, [(host, digests[host]) for host in due], workers)
-    removed = sorted({path.parent.name.partition("=")[2] for path in gone} - set(digests))
+    written = [] if dry_run else _write(campaign, name, root, writer, due, workers)
+    removed = sorted({path.parent.name.partition("=")[2] for path in gone} - names)
     return Ingested(
         campaign=name,
         folder=root,
         written=tuple(due),
-        unchanged=tuple(host for host in digests if host not in set(due)),
+        unchanged=tuple(sorted(names - set(due))),
         removed=tuple(removed),
         cells=sum(one.cells for one in written),
         problems=(*problems, *(f"{one.host}: {problem}" for one in written for problem in one.problems)),
@@ -162,20 +163,18 @@ def _gone(root: Path, campaign: str, writer: str, hosts: set[str], *, alone: boo
 # ---------------------------------------------------------------------------------------------------------------------
 # Writing
 
-_Due = t.List[t.Tuple[str, str]]
 
-
-def write_hosts(campaign: Path, name: str, root: Path, writer: str, due: _Due) -> t.Iterator[Written]:
+def write_hosts(campaign: Path, name: str, root: Path, writer: str, due: t.Sequence[str]) -> t.Iterator[Written]:
     """Write one host after the other, in this process."""
     tables = HostWriter(name, root, writer)
     try:
-        for host, digest in due:
-            yield tables.write(campaign / host, digest)
+        for host in due:
+            yield tables.write(campaign / host)
     finally:
         tables.close()
 
 
-def _write(campaign: Path, name: str, root: Path, writer: str, due: _Due, workers: int | None) -> list[Written]:
+def _write(campaign: Path, name: str, root: Path, writer: str, due: t.Sequence[str], workers: int | None) -> list[Written]:
     count = workers if workers is not None else min(len(os.sched_getaffinity(0)), len(due) // _HOSTS_PER_WORKER, _MOST_WORKERS)
     if count <= 1 or len(due) <= 1:
         return list(write_hosts(campaign, name, root, writer, due)) if due else []
@@ -189,7 +188,7 @@ def _write(campaign: Path, name: str, root: Path, writer: str, due: _Due, worker
             process.wait()
 
 
-def _start(campaign: Path, name: str, root: Path, writer: str, due: _Due) -> subprocess.Popen[str]:
+def _start(campaign: Path, name: str, root: Path, writer: str, due: t.Sequence[str]) -> subprocess.Popen[str]:
     # The folder that holds ansible_collections: in a worker there is no loader of collections.
     place = next(parent.parent for parent in Path(__file__).absolute().parents if parent.name == "ansible_collections")
     search = os.pathsep.join(filter(None, [str(place), os.environ.get("PYTHONPATH")]))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 #: The version of the tables. A host whose tables have another one is written anew; the files of results are the truth.
-TABLES_SCHEMA = 1
+TABLES_SCHEMA = 2
 
 #: Where the tables of a campaign lie in its folder, unless another folder is given.
 TABLES_FOLDER = "tables"
@@ -218,8 +218,19 @@ DEVICE_INTERVALS = Table(
     ),
 )
 
+TARGETS_AT_ONCE = Table(
+    "targets_at_once",
+    "The measurements that a host made on several targets at once: one row for each of them. There is none where a suite has one target at a time.",
+    _HOST
+    + _columns(
+        ("variant", "VARCHAR", "cache configuration"),
+        ("cell", "VARCHAR", "measurement, of one of the targets"),
+        ("common", "VARCHAR", "the name that the measurements of all these targets have in common: that of their sum"),
+    ),
+)
+
 #: ``cells`` is the last that is written: it says what the others hold.
-TABLES = (INTERVALS, HISTOGRAMS, LAYERS, DEVICES, DEVICE_INTERVALS, CELLS)
+TABLES = (INTERVALS, HISTOGRAMS, LAYERS, DEVICES, DEVICE_INTERVALS, TARGETS_AT_ONCE, CELLS)
 
 #: What :func:`views.open_tables` shows beside the tables: ``layers`` at every measurement.
 STACKS_COLUMNS = (*_CELL, Column("side", "VARCHAR", "`before` or `after`"), *LAYERS.series)

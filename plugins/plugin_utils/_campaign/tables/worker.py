@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
 def main() -> None:
     order = json.load(sys.stdin)
     try:
-        for one in write_hosts(Path(order["campaign"]), order["name"], Path(order["root"]), order["writer"], [tuple(row) for row in order["due"]]):
+        for one in write_hosts(Path(order["campaign"]), order["name"], Path(order["root"]), order["writer"], order["due"]):
             print(json.dumps(one._asdict()), flush=True)
     except StorageError as error:
         print(json.dumps({"error": error.message}), flush=True)

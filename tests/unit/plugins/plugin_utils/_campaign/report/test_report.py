@@ -25,15 +25,15 @@ from ansible_collections.cachefleet.storage.tests.unit.support import report_row
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
 
 
-def analysed(rows, series=(), bands=(), folder="nowhere", **options):
-    return analysis.analyse(rows, list(series), len(series), list(bands), pathlib.Path(folder), analysis.Options(**options))
+def analysed(rows, series=(), bands=(), folder="nowhere", sums=None, **options):
+    return analysis.analyse(rows, list(series), len(series), list(bands), pathlib.Path(folder), analysis.Options(**options), sums=sums)
 
 
 @pytest.fixture(scope="module")
 def six():
     rows, series, bands = report_rows.campaign(6)
     prices = costs.read_prices([{"variant": "write*", "price": 2000, "capacity_tb": 4}, {"price": 1000}])
-    return analysed(rows, series, bands, prices=prices, currency="USD")
+    return analysed(rows, series, bands, sums=report_rows.sums(rows), prices=prices, currency="USD")
 
 
 def one_variant(*rates, variant="none", host="node1", **changes):
@@ -271,6 +271,37 @@ def test_csv_has_a_line_for_each_point_and_no_zero_for_nothing(six):
 @pytest.mark.parametrize(("value", "said"), [(None, "-"), (0.314, "0.314"), (12345.6, "12,300"), (999.6, "1000"), (154.2, "154"), (9.834, "9.83")])
 def test_figures(value, said):
     assert text.figure(value) == said
+
+
+# --- sums
+
+
+def test_sums_are_of_all_first_then_of_groups_then_of_targets(six):
+    assert list(dict.fromkeys(line.who for line in six.sums)) == ["all 6 hosts", f"group {report_rows.MARKUP}", f"{report_rows.SCRIPT}, 2 targets"]
+    assert [line.cell for line in six.sums if line.who == "all 6 hosts"][:4] == ["randwrite-4k-1", "randwrite-4k-4", "randwrite-4k-16", "randwrite-16k-1"]
+    assert page.titles_of(six)["together"].startswith("Together: all 6 hosts reach ")
+    assert page.titles_of(six)["together"].endswith("IOPS in randwrite-4k-16 (write), writethrough")
+    assert six.sum_notes == ("Sums are over the whole seconds in which everything in them was measured. The starts were at most 12 ms apart, the ends 0.4 s.",)
+
+
+def test_sums_are_in_the_page_and_in_markdown(six, read):
+    assert {"id": "together"} in [attrs for tag, attrs in read.elements if tag == "section"]
+    assert f"group {report_rows.MARKUP}" in "".join(read.text)
+    part = twins.markdown(six).partition("## Together\n")[2].partition("\n## ")[0]
+    assert "| all 6 hosts | randwrite-4k-1 | write | " in part
+    assert "12 ms apart" in part
+
+
+def test_where_nothing_was_measured_together_nothing_is_said_of_it():
+    alone = analysed(Rows("c", one_variant(100)))
+    assert "## Together" not in twins.markdown(alone)
+    assert 'id="together"' not in page.render(alone, "results/c")
+
+
+def test_sums_that_no_safe_variant_has_say_so():
+    rows = Rows("c", [one for number in (1, 2) for one in one_variant(100, 101, host=f"node{number}", verdict_after="at_risk")])
+    said = page.titles_of(analysed(rows, sums=report_rows.sums(rows)))["together"]
+    assert said == "Together: all 2 hosts reach 201 IOPS in randwrite-4k (write), none (at_risk)"
 
 
 # --- percentiles with too few samples

@@ -48,7 +48,7 @@ def check_fio(cells: t.Sequence[Cell], host: Host) -> Fio:
 def guard_all(cells: t.Sequence[Cell], host: Host, devices: Devices, created: t.Container[str] = ()) -> dict[CellKey, TargetFacts]:
     """Facts of every target; all refusals of a host are told at once.
 
-    :param created: files that an earlier part of this very campaign has made.
+    :param created: files that the collection has made, and nobody has changed (:class:`made_files.MadeFiles`).
     :raises StorageError: the refusal of the first target, with the others behind it.
     """
     known: dict[tuple[Target, bool], TargetFacts] = {}

@@ -21,8 +21,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import daemon, outcomes
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.barriers import forget_releases
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Host
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.made_files import MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.order import ORDER_FILE, Order, read_order
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.preparation import MadeFiles, Prepared, prepare
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.preparation import Prepared, prepare
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import PATIENCE, end_leftovers
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import HostRun
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner_log import RunnerLog

@@ -67,7 +67,7 @@ def examine(
     """Look at a target and everything around it; changes nothing, creates nothing.
 
     :param writing: whether the job writes: a job that only reads needs no proof that the device is empty.
-    :param created: files that this run itself has made.
+    :param created: files that the collection has made, and nobody has changed (:class:`made_files.MadeFiles`).
     :raises DeviceMissing: if the target is not there or is not what its kind says.
     """
     if target.kind == "file":

@@ -35,8 +35,9 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cache_samples import CacheSamples
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, Host
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.looks import Look, Looks
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.made_files import MadeFiles
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.order import Asked
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.preparation import MadeFiles, Prepared
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.preparation import Prepared
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.status import Status
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.waiting import Waiter
@@ -153,8 +154,11 @@ class Measuring:
         waits = moment.start is not None and fits(cell.job) and "exec_prerun" not in fio.abilities.without and shutil.which("flock")
         gate = Gate(folder) if waits else None
         text = fio_job.render(cell.job, facts, series="series" if pace.series else None, without=fio.abilities.without, added=[OPTION] if gate else ())
-        if cell.target.kind == "file" and not facts.exists:
-            self.made.make(facts.path)
+        if cell.target.kind == "file":
+            if facts.exists:
+                self.made.take_over(facts.path)
+            else:
+                self.made.make(facts.path)
         (folder / "job.fio").write_text(text)
         report = folder / "fio.json"
         long = (cell.job.longest or pace.timeout) > fio_run.LONG_RUN
@@ -190,6 +194,7 @@ class Measuring:
         busy = busy_percent(ticks, read_cpu(self.host.root))
         after_stats, ended = fio_run.read_device_stats(names, self.host.root), self.host.clock()
         sampler.end()
+        self.made.leave(one.facts.path for one in ready)
         after = _Surroundings(ended, after_stats, self.looks.again() if last or self.waiter.stopping else self.looks.refreshed(), busy)
         return {one.asked.cell.key: self._store(one, hashes, moment, before, after) for one in ready}
 

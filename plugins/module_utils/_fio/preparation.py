@@ -5,36 +5,27 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""Everything that can be refused of an order, before anything of it runs; and files that the campaign itself has made."""
+"""Everything that can be refused of an order, before anything of it runs."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import secrets
 import shutil
 import tempfile
 import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, Host
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.checks import Fio, check_fio, guard_all
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.order import Order, edges
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import write_draft
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target, TargetFacts
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.made_files import MadeFiles
 
-#: Beside the campaigns, whose own folders go when their results are collected.
-_MADE_FILE = ".made_files.json"
-_MARK = "user.cachefleet.storage"
 #: Job files that fio reads at once. It holds every job of all of them in memory, and not more than some thousands.
 _AT_ONCE, _MOST_THREADS = 24, 1000
 
@@ -101,63 +92,3 @@ def _accepts_all(host: Host, texts: t.Sequence[str]) -> bool:
         return host.runner.run(["fio", "--parse-only", *map(str, paths)], ok=None).rc == 0
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-class MadeFiles:
-    """Plain files that this campaign has made: overwriting them loses nothing, also after its runner was killed.
-
-    A file counts as made only while it is the very same one. Its inode does not tell: the next file in its place may have it too. So
-    it carries a mark (xattr(7)); on a file system that keeps none, it counts as made only as long as the runner that made it lives.
-    """
-
-    def __init__(self, spool: Spool, root: Path = Path("/")) -> None:
-        self.path = spool.folder / _MADE_FILE
-        self.campaign = spool.campaign
-        self.root = root
-        self._own: set[str] = set()
-        self._marks = self._all().get(self.campaign, {})
-
-    def _all(self) -> dict[str, dict[str, str]]:
-        """The marks of the files of every campaign that are still there."""
-        try:
-            found = json.loads(self.path.read_text())
-        except (OSError, ValueError):
-            return {}
-        rows = found.items() if isinstance(found, dict) else ()
-        marks = {name: {path: mark for path, mark in made.items() if self._mark_of(path) == mark} for name, made in rows if isinstance(made, dict)}
-        return {name: made for name, made in marks.items() if made}
-
-    def paths(self) -> frozenset[str]:
-        return frozenset(self._own) | {path for path, mark in self._marks.items() if self._mark_of(path) == mark}
-
-    def make(self, path: str) -> None:
-        """Make an empty file that fio then fills.
-
-        :raises CommandFailed: if it cannot be made, or is there by now.
-        """
-        place, mark = self.root / path.lstrip("/"), secrets.token_hex(16)
-        try:
-            os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-            self._own.add(path)
-            with contextlib.suppress(OSError):
-                os.setxattr(place, _MARK, mark.encode(), follow_symlinks=False)
-            self._marks[path] = mark
-            write_draft(self.path, json.dumps({**self._all(), self.campaign: self._marks}), durable=True)
-        except OSError as error:
-            raise CommandFailed(f"{path} cannot be made on this host: {error.strerror}.", item=path) from None
-
-    def renew(self, measured: t.Iterable[str]) -> None:
-        """Mark what fio has put in the place of files that this runner made: it lays a file out as a new one.
-
-        :param measured: the paths that fio is working on now; what lies in another place may be somebody else's by now.
-        """
-        for path in self._own.intersection(measured):
-            if path in self._marks and self._mark_of(path) != self._marks[path]:
-                with contextlib.suppress(OSError):
-                    os.setxattr(self.root / path.lstrip("/"), _MARK, self._marks[path].encode(), follow_symlinks=False)
-
-    def _mark_of(self, path: str) -> str:
-        try:
-            return os.getxattr(self.root / path.lstrip("/"), _MARK, follow_symlinks=False).decode(errors="replace")
-        except OSError:
-            return ""

@@ -25,10 +25,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cache_samp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, Host, describe_target, devices_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.fingerprint import measurement_sha256
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.looks import Looks
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.made_files import MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.measuring import Measuring, Metas, Moment, all_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.order import Asked, Step, probe, round_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.outcomes import Outcomes
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.preparation import MadeFiles, Prepared
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.preparation import Prepared
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.status import Status

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Host
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.made_files import MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.order import read_order
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.preparation import MadeFiles, prepare
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.preparation import prepare
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.versions import TooOld
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
@@ -89,30 +90,3 @@ def test_what_an_old_fio_lacks_is_left_out(host, tmp_path):
     host.runner.replies["fio", "--parse-only", "-"] = Reply()
     prepared = prepare(order(JOB), host, MadeFiles(Spool(tmp_path, "c")))
     assert prepared.fio.abilities.without == {"log_unix_epoch"} and prepared.fio.abilities.output_format == "json"
-
-
-def test_made_files_are_known_again_by_their_mark(tmp_path):
-    (tmp_path / "home").mkdir()
-    made = MadeFiles(Spool(tmp_path / "home", "c"), tmp_path)
-    made.make("/f")
-    assert made.paths() == {"/f"}
-    again = MadeFiles(Spool(tmp_path / "home", "c"), tmp_path)
-    if not again.paths():
-        pytest.skip("this file system keeps no extended attributes")
-    assert MadeFiles(Spool(tmp_path / "home", "d"), tmp_path).paths() == frozenset(), "another campaign may not overwrite it"
-    (tmp_path / "f").unlink()
-    (tmp_path / "f").write_text("laid out by fio")
-    assert again.paths() == frozenset()
-    again.renew(["/f"])
-    assert again.paths() == frozenset(), "only the runner that made it knows whose it is"
-    made.renew(["/other"])
-    assert again.paths() == frozenset(), "nor is it marked while fio works elsewhere"
-    made.renew(["/f"])
-    assert again.paths() == {"/f"}
-    (tmp_path / "f").unlink()
-    (tmp_path / "f").write_text("somebody else's")
-    assert again.paths() == MadeFiles(Spool(tmp_path / "home", "c"), tmp_path).paths() == frozenset()
-    with pytest.raises(CommandFailed, match="/f cannot be made on this host: File exists"):
-        again.make("/f")
-    (tmp_path / "home/.made_files.json").write_text("[]")
-    assert MadeFiles(Spool(tmp_path / "home", "c"), tmp_path).paths() == frozenset()

@@ -1,0 +1,153 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Plain files that the collection has made for fio: overwriting them loses nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import typing as t
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import write_draft
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
+
+#: Beside the campaigns, whose own folders go when their results are collected.
+_FILE = ".made_files.json"
+_MARK = "user.cachefleet.storage"
+
+
+@dataclass(frozen=True)
+class _Made:
+    """One file.
+
+    :param campaign: the last that wrote it.
+    :param mark: what it carries.
+    :param size: bytes, and ``mtime_ns`` the time of its last change, when fio was done with it; ``None`` while fio writes it.
+    """
+
+    campaign: str
+    mark: str
+    size: int | None = None
+    mtime_ns: int | None = None
+
+
+class MadeFiles:
+    """Files that a campaign may write again, also after its runner was killed: its own, and those of other campaigns that nobody has
+    changed since.
+
+    A file is known only while it is the very same one. Its inode does not tell: the next file in its place may have it too. So it carries
+    a mark (xattr(7)); on a file system that keeps none, it is known only as long as the runner that made it lives.
+    """
+
+    def __init__(self, spool: Spool, root: Path = Path("/")) -> None:
+        self.path = spool.folder / _FILE
+        self.campaign = spool.campaign
+        self.root = root
+        self._own: set[str] = set()
+        self._made = self._read()
+
+    def paths(self) -> frozenset[str]:
+        return frozenset(self._own) | {path for path, made in self._made.items() if self._is_free(path, made)}
+
+    def make(self, path: str) -> None:
+        """Make an empty file that fio then fills.
+
+        :raises CommandFailed: if it cannot be made, or is there by now.
+        """
+        mark = secrets.token_hex(16)
+        try:
+            os.close(os.open(self._place(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            raise CommandFailed(f"{path} cannot be made on this host: {error.strerror}.", item=path) from None
+        self._own.add(path)
+        with contextlib.suppress(OSError):
+            os.setxattr(self._place(path), _MARK, mark.encode(), follow_symlinks=False)
+        self._keep(path, _Made(self.campaign, mark), durable=True)
+
+    def take_over(self, path: str) -> None:
+        """Before fio writes a file that is there: if it is what another campaign has left, it is this one's from now on, whatever becomes of it.
+
+        :raises CommandFailed: if that cannot be noted.
+        """
+        made = self._made.get(path)
+        if made is not None and made.campaign != self.campaign and self._is_free(path, made):
+            self._keep(path, _Made(self.campaign, made.mark), durable=True)
+
+    def renew(self, measured: t.Iterable[str]) -> None:
+        """Mark what fio has put in the place of files that this runner made: it lays a file out as a new one.
+
+        :param measured: the paths that fio is working on now; what lies in another place may be somebody else's by now.
+        """
+        for path in self._own.intersection(measured):
+            if path in self._made and self._mark_of(path) != self._made[path].mark:
+                with contextlib.suppress(OSError):
+                    os.setxattr(self._place(path), _MARK, self._made[path].mark.encode(), follow_symlinks=False)
+
+    def leave(self, measured: t.Iterable[str]) -> None:
+        """Note how fio left files, now that it is done with them: as long as they stay so, the next campaign may write them too."""
+        for path in measured:
+            made = self._made.get(path)
+            if made is not None and made.campaign == self.campaign and self._mark_of(path) == made.mark:
+                size, mtime_ns = self._state_of(path)
+                # If this is lost the next campaign asks for a permission, and nothing else happens.
+                with contextlib.suppress(CommandFailed):
+                    self._keep(path, replace(made, size=size, mtime_ns=mtime_ns), durable=False)
+
+    def _keep(self, path: str, made: _Made, *, durable: bool) -> None:
+        self._made[path] = made
+        there = {name: asdict(one) for name, one in self._made.items() if self._mark_of(name) == one.mark or name in self._own}
+        try:
+            write_draft(self.path, json.dumps(there), durable=durable)
+        except OSError as error:
+            raise CommandFailed(f"{self.path} cannot be written on this host: {error.strerror}.", item=path) from None
+
+    def _read(self) -> dict[str, _Made]:
+        try:
+            found = json.loads(self.path.read_text())
+        except (OSError, ValueError):
+            return {}
+        rows: dict[str, _Made] = {}
+        for name, said in found.items() if isinstance(found, dict) else ():
+            if not isinstance(said, dict):
+                continue
+            if "mark" in said:
+                with contextlib.suppress(TypeError):
+                    rows[name] = _Made(**said)
+            else:
+                # Before version 0.5.0: by campaign, and of each file only its mark.
+                rows.update({path: _Made(name, mark) for path, mark in said.items() if isinstance(mark, str)})
+        return rows
+
+    def _is_free(self, path: str, made: _Made) -> bool:
+        """Whether what lies there may be overwritten."""
+        if not made.mark or self._mark_of(path) != made.mark:
+            return False
+        return made.campaign == self.campaign or (made.size is not None and (made.size, made.mtime_ns) == self._state_of(path))
+
+    def _state_of(self, path: str) -> tuple[int | None, int | None]:
+        try:
+            found = os.lstat(self._place(path))
+        except OSError:
+            return None, None
+        return found.st_size, found.st_mtime_ns
+
+    def _mark_of(self, path: str) -> str:
+        try:
+            return os.getxattr(self._place(path), _MARK, follow_symlinks=False).decode(errors="replace")
+        except OSError:
+            return ""
+
+    def _place(self, path: str) -> Path:
+        return self.root / path.lstrip("/")

@@ -108,7 +108,7 @@ def test_the_other_ansible_core_finds_nothing_to_change_either():
         pytest.skip("there is no second ansible-core on this machine")
     command = [str(playbook), "-i", str(_TOP / "inventories/virtual_rack"), str(_TOP / "playbooks/site.yml")]
     environment = {**os.environ, "ANSIBLE_FORCE_COLOR": "false", "ANSIBLE_NOCOLOR": "true"}
-    played = subprocess.run(command, cwd=_TOP, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    played = subprocess.run(command, cwd=_TOP, env=environment, capture_output=True, text=True, timeout=900, check=False)
     assert played.returncode == 0, played.stdout + played.stderr
     assert [line.split()[3] for line in played.stdout.splitlines() if line.startswith(("node1 ", "node2 "))] == ["changed=0", "changed=0"]
 

@@ -1,0 +1,71 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whoever sees only the first lines after a failed run of molecule sees why it failed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[3] / "scripts/molecule-failures"
+
+PASSED = """\
+INFO     \x1b[32mdefault\x1b[0m ➜ side_effect: Executing
+  │ fatal: [node1]: FAILED! => this was expected
+  │ ...ignoring
+INFO     default ➜ side_effect: Executed: Successful
+"""
+TESTS = """\
+INFO     default ➜ verify: Executing
+  │ tests/test_default.py ..F.
+  │ E       assert 4.2 >= 5
+  │ tests/test_default.py:99: AssertionError
+  │ FAILED tests/test_default.py::test_gain[ansible://node1]
+CRITICAL Verifier tests failed
+ERROR    default ➜ verify: Executed: Failed
+"""
+PLAYBOOK = """\
+INFO     raid ➜ converge: Executing
+  │ TASK [Have it]
+  │ fatal: [node2]: FAILED! =>
+  │     msg: no such volume
+ERROR    raid ➜ converge: Executed: Failed
+"""
+
+
+@pytest.fixture
+def told(tmp_path):
+    if not SCRIPT.exists():
+        pytest.skip("the scripts of the repository are not part of a built collection")
+
+    def run(*parts):
+        log = tmp_path / "log"
+        log.write_text("".join(parts))
+        return subprocess.run([str(SCRIPT), str(log)], capture_output=True, text=True, check=True).stdout.splitlines()
+
+    return run
+
+
+def test_of_tests_the_names_come_first_then_the_assertions(told):
+    assert told(PASSED, TESTS, PASSED) == [
+        "INFO     default ➜ verify: Executing",
+        "FAILED tests/test_default.py::test_gain[ansible://node1]",
+        "E       assert 4.2 >= 5",
+    ]
+
+
+def test_of_a_playbook_it_is_what_was_said_last(told):
+    assert told(PASSED, PLAYBOOK)[:3] == ["INFO     raid ➜ converge: Executing", "TASK [Have it]", "fatal: [node2]: FAILED! =>"]
+
+
+def test_what_was_expected_is_not_said(told):
+    assert not [line for line in told(PASSED * 20, PLAYBOOK) if "expected" in line]
+
+
+def test_molecule_that_broke_off_is_seen_by_its_last_lines(told):
+    assert told(PASSED, "Traceback (most recent call last):\n", "RuntimeError: no pytest\n")[-1] == "RuntimeError: no pytest"

@@ -178,4 +178,4 @@ def _file_objections(facts: TargetFacts, writing: bool) -> t.Iterator[Objection]
         yield Objection("unfit", f"{target.path} would need {format_size(grows)} more and its file system has {format_size(facts.free)} free")
     # fio lays a file out again, from its beginning, when it is shorter than the size asked for, whatever the job does.
     if facts.exists and facts.size and not facts.created and not target.allow_data_loss and (writing or grows):
-        yield Objection("data", f"{target.path} is a file of {format_size(facts.size)} that this run did not make")
+        yield Objection("data", f"{target.path} is a file of {format_size(facts.size)} that the collection did not make, or that was changed since")

@@ -7,7 +7,7 @@
 
 """What hosts, and targets of one host, did together, from the tables: the same sums that ``aggregate`` makes of the files.
 
-Rates are added over the whole seconds in which everything in a sum was measured; percentiles are of the added histograms.
+Rates are added over the time in which everything in a sum was measured; percentiles are of the added histograms.
 """
 
 from __future__ import annotations
@@ -133,10 +133,15 @@ def _sums(database: DuckDBPyConnection, placed: str) -> list[Sum]:
             SELECT {key}, max(began) AS opens, min(ended) AS closes, max(began) - min(began) AS skew, max(ended) - min(ended) AS tail,
                 min(ended) - max(began) >= {_ENOUGH_IN_COMMON} * min(ended - began) AS together, bool_or(synchronised) AS wanted
             FROM numbers GROUP BY ALL HAVING count(DISTINCT (host, CASE WHEN alone = '' THEN '' ELSE cell END)) > 1),
-        rates AS (
-            SELECT {key}, host, cell, direction, avg(intervals.iops) AS iops, avg(intervals.bw_bytes) AS bandwidth
+        seconds AS (
+            SELECT {key}, host, cell, direction, intervals.iops, intervals.bw_bytes,
+                least(began + second + 1, closes) - greatest(began + second, opens) AS part
             FROM intervals JOIN numbers USING (host, variant, cell, repeat, direction) JOIN windows USING ({key})
-            WHERE began + second >= opens AND began + second + 1 <= closes GROUP BY ALL)
+            WHERE began + second + 1 > opens AND began + second < closes),
+        rates AS (
+            SELECT {key}, host, cell, direction, sum(iops * part) / sum(part) FILTER (iops IS NOT NULL) AS iops,
+                sum(bw_bytes * part) / sum(part) FILTER (bw_bytes IS NOT NULL) AS bandwidth
+            FROM seconds GROUP BY ALL)
         SELECT its_group, alone, variant, common, repeat, numbers.direction, count(DISTINCT host), any_value(planned),
             CASE WHEN any_value(results) > any_value(planned) THEN any_value(results) ELSE 0 END, count(*),
             CASE WHEN any_value(together) THEN sum(coalesce(rates.iops, numbers.iops)) END,
@@ -196,8 +201,7 @@ def notes_of_sums(sums: t.Sequence[Sum]) -> list[str]:
     if running:
         skew, tail = max(one.skew for one in running), max(one.tail for one in running)
         notes.append(
-            f"Sums are over the whole seconds in which everything in them was measured. The starts were at most {skew * 1000:.0f} ms apart, "
-            f"the ends {tail:.1f} s."
+            f"Sums are over the seconds in which everything in them was measured. The starts were at most {skew * 1000:.0f} ms apart, the ends {tail:.1f} s."
         )
     estimated = max((one.pro_rata for one in running), default=0)
     if estimated:

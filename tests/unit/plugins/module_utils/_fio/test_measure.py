@@ -307,7 +307,7 @@ def test_a_file_made_by_one_cell_may_be_used_by_the_next(rig):
     rig.before_fio = lambda: (rig.root / "data/f").write_bytes(b"x" * 8192)
     row = cell(target={"file": "/data/f", "size": 8192})
     assert [one["state"] for one in rig.measure(row, {**row, "repeat": 2})["cells"]] == ["ok", "ok"]
-    with pytest.raises(Refused, match="that this run did not make"):
+    with pytest.raises(Refused, match="that the collection did not make, or that was changed since"):
         rig.measure({**row, "repeat": 3})
 
 

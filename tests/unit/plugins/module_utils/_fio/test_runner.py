@@ -520,7 +520,7 @@ def test_a_file_that_the_campaign_made_is_its_own(rig):
     assert [row["state"] for row in rig.finish(*rows)] == ["ok", "ok"]
     (rig.root / "srv/data").unlink()
     (rig.root / "srv/data").write_bytes(b"another file of that name")
-    with pytest.raises(Refused, match="is a file of 25 B that this run did not make"):
+    with pytest.raises(Refused, match="is a file of 25 B that the collection did not make, or that was changed since"):
         rig.start({"cells": [{"name": "g", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}]})
 
 

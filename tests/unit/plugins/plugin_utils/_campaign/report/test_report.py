@@ -281,7 +281,7 @@ def test_sums_are_of_all_first_then_of_groups_then_of_targets(six):
     assert [line.cell for line in six.sums if line.who == "all 6 hosts"][:4] == ["randwrite-4k-1", "randwrite-4k-4", "randwrite-4k-16", "randwrite-16k-1"]
     assert page.titles_of(six)["together"].startswith("Together: all 6 hosts reach ")
     assert page.titles_of(six)["together"].endswith("IOPS in randwrite-4k-16 (write), writethrough")
-    assert six.sum_notes == ("Sums are over the whole seconds in which everything in them was measured. The starts were at most 12 ms apart, the ends 0.4 s.",)
+    assert six.sum_notes == ("Sums are over the seconds in which everything in them was measured. The starts were at most 12 ms apart, the ends 0.4 s.",)
 
 
 def test_sums_are_in_the_page_and_in_markdown(six, read):

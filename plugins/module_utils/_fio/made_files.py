@@ -34,13 +34,14 @@ class _Made:
 
     :param campaign: the last that wrote it.
     :param mark: what it carries.
-    :param size: bytes, and ``mtime_ns`` the time of its last change, when fio was done with it; ``None`` while fio writes it.
+    :param size: bytes, and ``ctime_ns`` the time of its last change (which nobody can set back), when fio was done with it; ``None`` while
+        fio writes it.
     """
 
     campaign: str
     mark: str
     size: int | None = None
-    mtime_ns: int | None = None
+    ctime_ns: int | None = None
 
 
 class MadeFiles:
@@ -100,10 +101,10 @@ class MadeFiles:
         for path in measured:
             made = self._made.get(path)
             if made is not None and made.campaign == self.campaign and self._mark_of(path) == made.mark:
-                size, mtime_ns = self._state_of(path)
+                size, ctime_ns = self._state_of(path)
                 # If this is lost the next campaign asks for a permission, and nothing else happens.
                 with contextlib.suppress(CommandFailed):
-                    self._keep(path, replace(made, size=size, mtime_ns=mtime_ns), durable=False)
+                    self._keep(path, replace(made, size=size, ctime_ns=ctime_ns), durable=False)
 
     def _keep(self, path: str, made: _Made, *, durable: bool) -> None:
         self._made[path] = made
@@ -134,14 +135,14 @@ class MadeFiles:
         """Whether what lies there may be overwritten."""
         if not made.mark or self._mark_of(path) != made.mark:
             return False
-        return made.campaign == self.campaign or (made.size is not None and (made.size, made.mtime_ns) == self._state_of(path))
+        return made.campaign == self.campaign or (made.size is not None and (made.size, made.ctime_ns) == self._state_of(path))
 
     def _state_of(self, path: str) -> tuple[int | None, int | None]:
         try:
             found = os.lstat(self._place(path))
         except OSError:
             return None, None
-        return found.st_size, found.st_mtime_ns
+        return found.st_size, found.st_ctime_ns
 
     def _mark_of(self, path: str) -> str:
         try:

@@ -161,7 +161,7 @@ def rows_of_sums(sums: Sums, read: Rows) -> list[Row]:
     """One row for each sum, over its repeats."""
     states: dict[tuple[str, str], set[str]] = {}
     for one in read.measurements:
-        for name in {one.cell, read.together.get((one.host, one.variant, one.cell), one.cell)}:
+        for name in (one.cell, read.together.get((one.host, one.variant, one.cell), one.cell)):
             states.setdefault((one.variant, name), set()).add(one.state)
     runs: dict[_Place, list[Sum]] = {}
     for one in sums.every:

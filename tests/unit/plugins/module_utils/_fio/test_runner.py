@@ -524,6 +524,34 @@ def test_a_file_that_the_campaign_made_is_its_own(rig):
         rig.start({"cells": [{"name": "g", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}]})
 
 
+def test_a_file_keeps_its_mark_while_fio_waits_at_its_gate(rig):
+    (rig.root / "srv").mkdir()
+    row = {"cells": [{"name": "f", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}], "barrier": True}
+    rig.start(row)
+    rig.await_status(lambda status: status["state"] == "waiting")
+    release(rig, 0, time.time() + 5)
+    rig.await_run(1)
+    (rig.root / "srv/data").unlink()
+    (rig.root / "srv/data").write_bytes(b"laid out by fio")
+    time.sleep(1.5)
+    assert not (rig.spool.home / ".cell.work/gate.open").exists(), "it waits no more, and this proves nothing"
+    rig.kill()
+    rig.await_end()
+    assert rig.start(row, check_mode=True)["changed"]
+
+
+def test_what_another_campaign_left_is_measured_as_long_as_nobody_changed_it(rig):
+    (rig.root / "srv").mkdir()
+    row = {"cells": [{"name": "f", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}]}
+    rig.finish(row)
+    order, other = dataclasses.replace(rig.order(row), campaign="c2"), Spool(rig.spool.folder, "c2")
+    assert control.start(order, other, rig.host, check_mode=True)["changed"]
+    time.sleep(0.05)
+    (rig.root / "srv/data").write_bytes(b"somebody's")
+    with pytest.raises(Refused, match="is a file of 10 B that the collection did not make, or that was changed since"):
+        control.start(order, other, rig.host, check_mode=True)
+
+
 def test_an_empty_order_is_no_work(rig):
     assert rig.start()["changed"] is False
     assert not rig.spool.folder.exists() and rig.packed()["cells"] == []

@@ -96,11 +96,17 @@ class MadeFiles:
                 with contextlib.suppress(OSError):
                     os.setxattr(self._place(path), _MARK, self._made[path].mark.encode(), follow_symlinks=False)
 
-    def leave(self, measured: t.Iterable[str]) -> None:
-        """Note how fio left files, now that it is done with them: as long as they stay so, the next campaign may write them too."""
-        for path in measured:
+    def leave(self, measured: t.Iterable[tuple[str, bool]]) -> None:
+        """Note how fio left files, now that it is done with them: as long as they stay so, the next campaign may write them too.
+
+        :param measured: paths, and whether fio was told to write them. What it has only read it has changed once at most, to lay it out:
+            whatever else is in it by now is not fio's.
+        """
+        for path, writes in measured:
             made = self._made.get(path)
-            if made is not None and made.campaign == self.campaign and self._mark_of(path) == made.mark:
+            if made is None or made.campaign != self.campaign or (made.size is not None and not writes):
+                continue
+            if self._mark_of(path) == made.mark:
                 size, ctime_ns = self._state_of(path)
                 # If this is lost the next campaign asks for a permission, and nothing else happens.
                 with contextlib.suppress(CommandFailed):

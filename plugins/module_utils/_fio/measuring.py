@@ -194,7 +194,7 @@ class Measuring:
         busy = busy_percent(ticks, read_cpu(self.host.root))
         after_stats, ended = fio_run.read_device_stats(names, self.host.root), self.host.clock()
         sampler.end()
-        self.made.leave(one.facts.path for one in ready)
+        self.made.leave((one.facts.path, one.asked.cell.job.writes) for one in ready)
         after = _Surroundings(ended, after_stats, self.looks.again() if last or self.waiter.stopping else self.looks.refreshed(), busy)
         return {one.asked.cell.key: self._store(one, hashes, moment, before, after) for one in ready}
 

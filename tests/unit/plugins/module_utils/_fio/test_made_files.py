@@ -30,7 +30,7 @@ def left(tmp_path):
     made = campaign(tmp_path, "c")
     made.make("/f")
     (tmp_path / "f").write_bytes(b"fio")
-    made.leave(["/f"])
+    made.leave([("/f", True)])
     if not campaign(tmp_path, "c").paths():
         pytest.skip("this file system keeps no extended attributes")
     return tmp_path / "f"
@@ -70,7 +70,7 @@ def test_what_one_campaign_left_another_may_write(tmp_path, left):
     left.write_bytes(b"other")
     assert other.paths() == campaign(tmp_path, "d").paths() == {"/f"}, "its own, also after its runner was killed"
     assert campaign(tmp_path, "c").paths() == frozenset(), "and nobody else's until fio is done with it"
-    other.leave(["/f"])
+    other.leave([("/f", True)])
     assert campaign(tmp_path, "c").paths() == campaign(tmp_path, "e").paths() == {"/f"}
 
 
@@ -101,11 +101,30 @@ def test_what_somebody_changed_no_other_campaign_writes(tmp_path, left, how):
     assert other.paths() == frozenset()
 
 
+def test_what_fio_has_only_read_is_not_its_own_for_that(tmp_path, left):
+    time.sleep(0.05)
+    left.write_bytes(b"data of somebody")
+    reading = campaign(tmp_path, "c")
+    reading.leave([("/f", False)])
+    assert campaign(tmp_path, "d").paths() == frozenset()
+    reading.leave([("/f", True)])
+    assert campaign(tmp_path, "d").paths() == {"/f"}
+
+
+def test_what_fio_has_laid_out_to_read_is_left_too(tmp_path):
+    (tmp_path / "home").mkdir()
+    made = campaign(tmp_path, "c")
+    made.make("/f")
+    (tmp_path / "f").write_bytes(b"fio")
+    made.leave([("/f", False)])
+    assert campaign(tmp_path, "d").paths() == campaign(tmp_path, "c").paths()
+
+
 def test_only_the_campaign_that_fio_works_for_leaves_a_file(tmp_path, left):
     other = campaign(tmp_path, "d")
     other.take_over("/f")
     left.write_bytes(b"somebody else's by now")
-    campaign(tmp_path, "e").leave(["/f", "/never"])
+    campaign(tmp_path, "e").leave([("/f", True), ("/never", True)])
     assert campaign(tmp_path, "e").paths() == frozenset()
 
 
@@ -122,4 +141,4 @@ def test_a_folder_that_cannot_be_written_is_said_before_fio_starts_and_ignored_a
     (tmp_path / "home/.made_files.json").mkdir()
     with pytest.raises(CommandFailed, match=r"made_files\.json cannot be written on this host"):
         other.take_over("/f")
-    other.leave(["/f"])
+    other.leave([("/f", True)])

@@ -71,7 +71,7 @@ class ActionModule(ActionBase):
 
     def _print_fleet(self, fleet: many_hosts.Fleet, notes: t.Mapping[str, str]) -> dict[str, t.Any]:
         text = table.render(fleet.campaign, fleet.rows, fleet.ratios, notes, fleet.notes)
-        return self._printed(fleet.campaign, text, notes, fleet.rows, fleet.ratios, fleet.sums.every)
+        return self._printed(fleet.campaign, text, notes, fleet.rows, fleet.ratios, fleet.shown)
 
     def _print(self, path: Path, baseline: str, notes: t.Mapping[str, str]) -> dict[str, t.Any]:
         campaign = store.load_campaign(path)

@@ -151,7 +151,7 @@ together:
       starts and how wrong that may be, C(skew_error), and the C(tail), all in seconds. C(iops_overall) is over the time from the
       first start to the last end. Of the hosts in C(pro_rata) the average of the whole run was taken.
     - Of more than 20 hosts C(hosts) and C(planned) are numbers of hosts, C(pro_rata) is a number of results, and there is no C(window)
-      but its C(skew) and C(tail).
+      but its C(skew) and C(tail). The targets of each single host are left to the report then.
   type: list
   elements: dict
   returned: success

@@ -154,11 +154,11 @@ class Measuring:
         waits = moment.start is not None and fits(cell.job) and "exec_prerun" not in fio.abilities.without and shutil.which("flock")
         gate = Gate(folder) if waits else None
         text = fio_job.render(cell.job, facts, series="series" if pace.series else None, without=fio.abilities.without, added=[OPTION] if gate else ())
-        if cell.target.kind == "file":
-            if facts.exists:
-                self.made.take_over(facts.path)
-            else:
-                self.made.make(facts.path)
+        if cell.target.kind == "file" and not facts.exists:
+            self.made.make(facts.path)
+        elif cell.target.kind == "file" and cell.job.writes:
+            # What is only read stays whose it is: if somebody changes it meanwhile, the next that would write it is refused.
+            self.made.take_over(facts.path)
         (folder / "job.fio").write_text(text)
         report = folder / "fio.json"
         long = (cell.job.longest or pace.timeout) > fio_run.LONG_RUN

@@ -37,12 +37,13 @@ _Key = t.Tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Fleet:
-    """All that the terminal shows. ``read`` and ``points``: what it was made of, for the report."""
+    """All that the terminal shows. ``read``, ``points`` and ``sums``: what it was made of, for the report."""
 
     campaign: Campaign
     rows: list[Row]
     ratios: list[Ratio]
     sums: Sums
+    shown: list[Sum]
     notes: list[str]
     read: Rows
     points: list[Point]
@@ -69,7 +70,7 @@ def read_fleet(folder: Path, name: str, baseline: str = "", problems: t.Sequence
     rows = [*rows_of_sums(shown, read), *_median_rows(points)]
     rows.sort(key=lambda row: (variants.index(row.variant), row.cell, row.direction))
     ratios = _ratios(points, baseline or (variants[0] if variants else ""))
-    return Fleet(Campaign(name, folder, tuple(variants), records, tuple(problems)), rows, ratios, sums, _notes(shown.every, read), read, every)
+    return Fleet(Campaign(name, folder, tuple(variants), records, tuple(problems)), rows, ratios, sums, shown.every, _notes(shown.every, read), read, every)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

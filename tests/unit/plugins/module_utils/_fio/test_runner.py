@@ -552,6 +552,22 @@ def test_what_another_campaign_left_is_measured_as_long_as_nobody_changed_it(rig
         control.start(order, other, rig.host, check_mode=True)
 
 
+def test_what_another_campaign_only_reads_stays_whose_it_is(rig):
+    (rig.root / "srv").mkdir()
+    target = {"file": "/srv/data", "size": "1M"}
+    rig.finish({"cells": [{"name": "f", "target": target, "job": JOB}]})
+    first, rig.spool = rig.spool, Spool(rig.spool.folder, "c2")
+    order = dataclasses.replace(rig.order({"cells": [{"name": "r", "target": target, "job": {**JOB, "rw": "read"}}]}), campaign="c2")
+    control.start(order, rig.spool, rig.host, check_mode=False)
+    assert rig.await_end()["done"] == 1
+    time.sleep(0.05)
+    (rig.root / "srv/data").write_bytes(b"somebody's")
+    for spool, name in ((rig.spool, "c2"), (Spool(first.folder, "c3"), "c3")):
+        order = dataclasses.replace(rig.order({"cells": [{"name": "w", "target": target, "job": JOB}]}), campaign=name)
+        with pytest.raises(Refused, match="that the collection did not make, or that was changed since"):
+            control.start(order, spool, rig.host, check_mode=True)
+
+
 def test_an_empty_order_is_no_work(rig):
     assert rig.start()["changed"] is False
     assert not rig.spool.folder.exists() and rig.packed()["cells"] == []

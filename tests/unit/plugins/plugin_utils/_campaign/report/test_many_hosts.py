@@ -125,7 +125,7 @@ def test_targets_of_all_hosts_are_added_as_from_the_files(several_targets):
     assert not [record.reason for record in campaign.cells if record.state != "ok"]
     from_files = by_key(one for one in aggregate.together(campaign) if one.planned > 1)
     fleet = many_hosts.read_fleet(several_targets, "synthetic")
-    from_tables = by_key(one for one in fleet.sums.every if not one.host)
+    from_tables = by_key(fleet.shown)
     assert from_tables.keys() == from_files.keys()
     assert ("writeback", "randread-4k-qd1", 1, "read") in from_tables
     for key, one in from_tables.items():
@@ -143,7 +143,7 @@ def test_a_target_that_failed_is_missing_in_the_sum_and_that_is_said(several_tar
     changed(several_targets, "host0002/writeback/randread-4k-qd1.sdb/1", state="failed", reason="fio ended with status 1")
     ingest(several_targets)
     fleet = many_hosts.read_fleet(several_targets, "synthetic")
-    one = by_key(one for one in fleet.sums.every if not one.host)["writeback", "randread-4k-qd1", 1, "read"]
+    one = by_key(fleet.shown)["writeback", "randread-4k-qd1", 1, "read"]
     assert (one.hosts, one.planned, one.targets, one.added, one.is_partial) == (7, 7, 14, 13, True)
     assert "Not every host or target is in the sum of: randread-4k-qd1 (13 of 14) and randread-4k-qd1.sdb (6 of 7)." in " ".join(fleet.notes)
     assert {row.state for row in fleet.rows if row.host == "all 14 targets" and row.variant == "writeback"} == {"failed"}

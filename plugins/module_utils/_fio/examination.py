@@ -366,6 +366,7 @@ def _examine_file(target: Target, root: Path, created: t.Container[str]) -> Targ
         exists=status is not None,
         free=space.f_bavail * space.f_frsize,
         created=inside in created,
+        file_system=_number(os.stat(real.parent).st_dev),
     )
 
 

@@ -58,6 +58,7 @@ class TargetFacts:
     :param twins: other devices to which ``target.identity`` fits as well.
     :param writers: processes that have the target open for writing, as ``name (pid)``.
     :param created: a file that this very run has made; overwriting it loses nothing.
+    :param file_system: ``major:minor`` of the file system of a file (``st_dev`` of its folder), by which room is added up.
     """
 
     target: Target
@@ -74,3 +75,4 @@ class TargetFacts:
     exists: bool = True
     free: int | None = None
     created: bool = False
+    file_system: str | None = None

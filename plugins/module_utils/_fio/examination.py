@@ -12,24 +12,26 @@ physical volume or a raw swap device pass it. Nothing here relies on it. What th
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 import errno
 import os
-import re
 import stat
 import time
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import running_exports
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents, users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Neighbour, Target, TargetFacts
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.left_devices import LeftDevices
 
 #: The signature that a device carries because another one is built on it, by the kind of the device above.
 NORMAL_BELOW: t.Mapping[str, frozenset[str]] = {
@@ -50,9 +52,6 @@ _KERNEL_TREES = ("/dev", "/proc", "/sys")
 _ATTEMPTS = 3
 _PAUSE = 0.3
 
-#: What the kernel appends to the path of a node that is gone.
-_DELETED = " (deleted)"
-
 
 def examine(
     devices: Devices,
@@ -62,38 +61,45 @@ def examine(
     *,
     writing: bool = True,
     created: t.Container[str] = (),
+    left: LeftDevices | None = None,
     pause: t.Callable[[float], None] = time.sleep,
 ) -> TargetFacts:
     """Look at a target and everything around it; changes nothing, creates nothing.
 
     :param writing: whether the job writes: a job that only reads needs no proof that the device is empty.
     :param created: files that the collection has made, and nobody has changed (:class:`made_files.MadeFiles`).
+    :param left: devices that fio has written, and what it left there.
     :raises DeviceMissing: if the target is not there or is not what its kind says.
     """
     if target.kind == "file":
-        return _examine_file(target, root, created)
-    return _Examination(devices, target, runner, root, pause).facts(writing)
+        return _examine_file(devices, target, runner, root, created, writing)
+    return _Examination(devices, target, runner, root, left, pause).facts(writing)
 
 
 class _Examination:
     """One look at one block device and its neighbourhood."""
 
-    def __init__(self, devices: Devices, target: Target, runner: Runner, root: Path, pause: t.Callable[[float], None]) -> None:
+    def __init__(self, devices: Devices, target: Target, runner: Runner, root: Path, left: LeftDevices | None, pause: t.Callable[[float], None]) -> None:
         self.devices = devices
         self.target = target
         self.runner = runner
         self.root = root
+        self.left = left
         self.pause = pause
         self.device = devices.resolve(target.path)
-        self.mounts_elsewhere = _mount_numbers(root / "proc/1/mountinfo")
-        # Kernel names of loop devices, and of what each lies on: it leaves no holder there, and no exclusive open would tell.
-        self.loops = {one.name: self._device_at(_backing_text(root, one.name)) for one in devices if one.kind == "loop"}
-        self.exports = [(self._device_at(path), exporter) for path, exporter in (*kernel_exports(root), *aoe_exports(root))]
+        self.mounts = users.mounts_of_all(root)
+        self.members = users.file_system_members(root)
+        self.swaps = {self._name_of(unit) for unit in users.swap_units(root)}
+        self.names = {unit: one.name for one in devices for unit in self._units_of(one)}
+        # What each loop device lies on: it leaves no holder there, and no exclusive open would tell.
+        self.backing = {one.name: users.backing_unit(root, one.name) for one in devices if one.kind == "loop"}
+        self.loops = {name: self.names.get(unit) if unit is not None else None for name, unit in self.backing.items()}
+        self.exports = [(self.names.get(unit), exporter) for unit, exporter in users.exported_units(root) if unit is not None]
 
     def facts(self, writing: bool) -> TargetFacts:
         device = self.device
         matches = None if self.target.identity is None else self._matches(device)
-        return TargetFacts(
+        facts = TargetFacts(
             target=self.target,
             path=device.path,
             size=device.size,
@@ -101,11 +107,40 @@ class _Examination:
             identity=self._identity(),
             identity_matches=matches,
             twins=self._twins() if matches else (),
-            neighbours=self._neighbours() if writing else (),
-            writers=self._writers() if writing else (),
             unreadable=self._open(device.path, os.O_RDONLY, accept=(errno.EBUSY,)),
             device=device,
+            unit=unit_of(self.root / device.path.lstrip("/")),
         )
+        return self._for_writing(facts) if writing else facts
+
+    def _for_writing(self, facts: TargetFacts) -> TargetFacts:
+        suspended = self._suspended()
+        if suspended is not None:
+            # Whoever reads it, or asks for its signatures, waits as long as it is suspended.
+            return dataclasses.replace(facts, suspended=suspended)
+        facts = dataclasses.replace(facts, neighbours=self._neighbours(), rooms=tuple(rooms_below(self.devices, self.device, self.runner)))
+        facts = self._with_users(facts)
+        return contents_of(facts, self.root, self.left)
+
+    def _suspended(self) -> str | None:
+        for one in (self.device, *self.devices.parents(self.device)):
+            if _line(self.root / "sys/class/block" / one.name / "dm/suspended") == "1":
+                return one.path
+        return None
+
+    # -- who is who
+
+    def _units_of(self, device: BlockDevice) -> t.Iterator[Unit]:
+        major, _colon, minor = device.number.partition(":")
+        if major.isdigit() and minor.isdigit():
+            yield Unit("block", os.makedev(int(major), int(minor)))
+        # Below another root the nodes are plain files.
+        node = unit_of(self.root / device.path.lstrip("/")) if self.root != Path("/") else None
+        if node is not None:
+            yield node
+
+    def _name_of(self, unit: Unit) -> str | None:
+        return next((one.name for one in self.devices for own in self._units_of(one) if own == unit), None)
 
     def _whole(self, device: BlockDevice) -> BlockDevice:
         return (self.devices.get(device.parent) if device.parent else None) or device
@@ -120,11 +155,17 @@ class _Examination:
         whole = self._whole(self.device)
         return self.device.identity or whole.identity or self._backing_file(whole.name)
 
+    def _backing_file(self, name: str) -> str | None:
+        text = users.backing_path(self.root, name)
+        return None if text is None else os.path.realpath(text)
+
     def _twins(self) -> tuple[str, ...]:
         """Devices outside the target's own stack that carry its identity too."""
         own = {self.device.name, self._whole(self.device).name}
         own |= {one.name for one in self.devices.parents(self.device)} | {one.name for one in self.devices.children(self._whole(self.device))}
         return tuple(sorted(one.path for one in self.devices if one.name not in own and self._matches(one)))
+
+    # -- the neighbourhood
 
     def _neighbours(self) -> tuple[Neighbour, ...]:
         device = self.device
@@ -167,29 +208,16 @@ class _Examination:
     def _loops_over(self, device: BlockDevice) -> list[str]:
         return [loop for loop, below in self.loops.items() if below == device.name]
 
-    def _own_loops(self) -> set[str]:
-        """Loop devices that are the target or lie below it."""
-        found: set[str] = set()
+    def _own_stack(self) -> dict[str, BlockDevice]:
+        """The target and everything below it, loop devices too, by name."""
+        found: dict[str, BlockDevice] = {}
         queue = [self.device]
         while queue:
             one = queue.pop(0)
             if one.name not in found:
-                found.add(one.name)
+                found[one.name] = one
                 queue += self._below(one)
-        return found & set(self.loops)
-
-    def _device_at(self, path: str | None) -> str | None:
-        """The kernel name of the block device behind a path that the kernel gives; ``None`` if there is none."""
-        # The kernel adds this when the node was made anew by udev; the device may be there all the same.
-        for text in (path, path[: -len(_DELETED)] if path and path.endswith(_DELETED) else None):
-            if text and text.startswith("/"):
-                with contextlib.suppress(DeviceMissing):
-                    return self.devices.resolve(text).name
-        return None
-
-    def _backing_file(self, name: str) -> str | None:
-        text = _backing_text(self.root, name)
-        return None if text is None else os.path.realpath(text)
+        return found
 
     def _same_storage(self) -> list[BlockDevice]:
         """Other block devices with the very same bytes: paths with one WWN, loop devices on one file; with their children."""
@@ -197,22 +225,28 @@ class _Examination:
         known = {one.name for disk in disks for one in (disk, *self._above(disk))} | {self.device.name}
         found: dict[str, BlockDevice] = {}
         for disk in disks:
-            file = self._backing_file(disk.name)
+            file = self._storage_of(disk)
             for other in self.devices:
                 same_unit = disk.kind == other.kind == "disk" and disk.wwn is not None and disk.wwn == other.wwn
-                if other.name not in known and (same_unit or (file is not None and self._backing_file(other.name) == file)):
+                if other.name not in known and (same_unit or (file is not None and self._storage_of(other) == file)):
                     found.update({one.name: one for one in (other, *self._above(other)) if one.name not in known})
         return list(found.values())
 
+    def _storage_of(self, device: BlockDevice) -> Unit | str | None:
+        """What a loop device lies on; its path where nothing else is known."""
+        return (self.backing.get(device.name) or users.backing_path(self.root, device.name)) if device.kind == "loop" else None
+
     def _look(self, relation: str, device: BlockDevice, signatures: tuple[str, ...], *, exclusive: bool = True) -> Neighbour:
-        points = device.mountpoints or (("another mount namespace",) if device.number in self.mounts_elsewhere else ())
+        points = device.mountpoints or ((self.mounts[device.number],) if device.number in self.mounts else ())
         # Below the target the holders are the target's own stack.
         holders = device.holders if relation in ("itself", "partition of it", "the same storage") else ()
-        own = self._own_loops()
+        own = self._own_stack()
         strangers = tuple(node_of(name) for name in (*holders, *(loop for loop in self._loops_over(device) if loop not in own)))
-        exports = tuple(exporter for name, exporter in self.exports if name == device.name)
+        exports = tuple(dict.fromkeys(exporter for name, exporter in self.exports if name == device.name))
         busy = self._open(device.path, os.O_RDONLY | os.O_EXCL) if exclusive else None
-        return Neighbour(relation, device.path, points, device.swap, strangers, exports, busy, signatures)
+        return Neighbour(
+            relation, device.path, points, device.swap or device.name in self.swaps, strangers, exports, busy, signatures, self.members.get(device.name)
+        )
 
     def _open(self, path: str, flags: int, accept: t.Container[int] = ()) -> str | None:
         """Why a device cannot be opened so, after a few attempts; ``None`` if it can. It is closed at once."""
@@ -244,41 +278,48 @@ class _Examination:
         normal = NORMAL_BELOW.get("partition" if mapped_partition else above.kind, frozenset())
         return tuple(text for text in self._signatures(below) if text.split(" ", 1)[0] not in normal)
 
-    def _writers(self) -> tuple[str, ...]:
-        numbers = {one.number for one in (self.device, self._whole(self.device), *self.devices.children(self.device))}
-        found: tuple[str, ...] = ()
+    # -- who has it open
+
+    def _with_users(self, facts: TargetFacts) -> TargetFacts:
+        """Who has the target open, and who has anything below, above or beside it open for writing."""
+        own = {self.device.name, self._whole(self.device).name}
+        around = own | set(self._own_stack()) | {one.name for one in (*self._above(self.device), *self._same_storage())}
+        units = {unit: one.name for one in self.devices if one.name in around for unit in self._units_of(one)}
         for attempt in range(_ATTEMPTS):
             if attempt:
                 self.pause(_PAUSE)
-            found = writers_of(self.root, lambda status: stat.S_ISBLK(status.st_mode) and _number(status.st_rdev) in numbers)
-            if not found:
+            found = users.open_files(self.root, set(units))
+            rows = [(units[unit], row) for unit, opened in found.found.items() for row in opened]
+            writers = tuple(dict.fromkeys(str(row) for _name, row in rows if row.writing))
+            readers = tuple(dict.fromkeys(str(row) for name, row in rows if not row.writing and name == self.device.name))
+            opened = 0 if writers or readers else _open_count(self.device, self.runner)
+            if not writers and not readers and not opened:
                 break
-        return found
+        return dataclasses.replace(facts, writers=writers, readers=readers, unseen=found.unreadable, opened=opened)
 
 
-def kernel_exports(root: Path) -> list[tuple[str, str]]:
-    """What the kernel gives to other hosts: the path as it was configured, and by what it is exported.
-
-    Such a target opens its device without O_EXCL, has no holder link and no process with a file descriptor.
-    Sources: drivers/nvme/target/configfs.c (``device_path``, and ``enable`` of a namespace) and
-    drivers/target/target_core_configfs.c (``udev_path`` of a backstore of LIO).
-    """
-    config = root / "sys/kernel/config"
-    found = []
-    for namespace in sorted((config / "nvmet/subsystems").glob("*/namespaces/*")):
-        path = _line(namespace / "device_path")
-        if path and _line(namespace / "enable") == "1":
-            found.append((path, f"nvmet subsystem {namespace.parent.parent.name}"))
-    for backstore in sorted((config / "target/core").glob("*/*")):
-        path = _line(backstore / "udev_path")
-        if path:
-            found.append((path, f"LIO backstore {backstore.parent.name}/{backstore.name}"))
-    return found
+def _open_count(device: BlockDevice, runner: Runner) -> int:
+    """How often device-mapper says a device is open: a user inside the kernel leaves no holder and has no process (dmsetup(8), info)."""
+    if device.dm_name is None or device.holders or device.mountpoints or not runner.has("dmsetup"):
+        return 0
+    major, _colon, minor = device.number.partition(":")
+    answer = runner.run(["dmsetup", "info", "--columns", "--noheadings", "--options", "open", "--major", major, "--minor", minor], ok=None).stdout.strip()
+    return int(answer) if answer.isdigit() else 0
 
 
-def aoe_exports(root: Path) -> list[tuple[str, str]]:
-    """The same of AoE targets. One that is read-only has no descriptor open for writing, and its initiators read all the same."""
-    return [(export.path, f"vblade {export.address} on {export.interface}") for export in running_exports(root)]
+def contents_of(facts: TargetFacts, root: Path, left: LeftDevices | None) -> TargetFacts:
+    """The facts with what was read of the device itself, where signatures do not say already that it has data."""
+    device = facts.device
+    permitted = facts.target.allow_data_loss and facts.identity_matches is True
+    if device is None or permitted or device.size == 0 or facts.unreadable or any(one.signatures for one in facts.neighbours):
+        return facts
+    if left is not None and left.is_unchanged(facts, root):
+        return facts
+    try:
+        found = contents.first_data(root / facts.path.lstrip("/"), contents.places_of(device.size))
+    except OSError as error:
+        return dataclasses.replace(facts, unread=error.strerror or str(error))
+    return dataclasses.replace(facts, data_at=found)
 
 
 def _line(path: Path) -> str:
@@ -289,55 +330,44 @@ def _line(path: Path) -> str:
         return ""
 
 
-def _backing_text(root: Path, loop: str) -> str | None:
-    try:
-        return (root / "sys/class/block" / loop / "loop/backing_file").read_text(errors="surrogateescape").rstrip("\n")
-    except OSError:
-        return None
-
-
-def writers_of(root: Path, wanted: t.Callable[[os.stat_result], bool]) -> tuple[str, ...]:
-    """Processes that have a matching file open for writing, as ``name (pid)``.
-
-    A virtual machine or a user-space iSCSI target opens its disk without O_EXCL; only its file descriptor shows it.
-    Source: proc(5), ``/proc/pid/fdinfo``: ``flags`` is octal, the lowest two bits are the access mode.
-    """
-    found = []
-    for process in sorted((root / "proc").glob("[0-9]*")):
-        if process.name == str(os.getpid()):
-            continue
-        with contextlib.suppress(OSError):
-            for descriptor in (process / "fd").iterdir():
-                with contextlib.suppress(OSError, ValueError):
-                    if wanted(os.stat(descriptor)) and _access_mode(process / "fdinfo" / descriptor.name) != os.O_RDONLY:
-                        found.append(f"{(process / 'comm').read_text().strip()} ({process.name})")
-                        break
-    return tuple(found)
-
-
-def _access_mode(fdinfo: Path) -> int:
-    match = re.search(r"^flags:\s*(\d+)", fdinfo.read_text(), re.MULTILINE)
-    return int(match.group(1), 8) & os.O_ACCMODE if match else os.O_RDWR
-
-
-def _mount_numbers(mountinfo: Path) -> set[str]:
-    """``major:minor`` of everything mounted in the namespace of the first process; empty if it may not be read."""
-    try:
-        return {line.split()[2] for line in mountinfo.read_text().splitlines() if len(line.split()) > 2}
-    except OSError:
-        return set()
-
-
 def _number(device: int) -> str:
     return f"{os.major(device)}:{os.minor(device)}"
 
 
-def _examine_file(target: Target, root: Path, created: t.Container[str]) -> TargetFacts:
-    asked = root / target.path.lstrip("/")
+# -- plain files
+
+
+def _examine_file(devices: Devices, target: Target, runner: Runner, root: Path, created: t.Container[str], writing: bool) -> TargetFacts:
     if not target.path.startswith("/"):
         raise DeviceMissing(f"The file {target.path} must be an absolute path.", item=target.path)
-    real = Path(os.path.realpath(asked))
+    real = Path(os.path.realpath(root / target.path.lstrip("/")))
     inside = "/" + str(real.relative_to(os.path.realpath(root)))
+    status = _status_of_file(target, real, inside)
+    space = os.statvfs(real.parent)
+    folder = os.stat(real.parent).st_dev
+    facts = TargetFacts(
+        target=target,
+        path=inside,
+        size=status.st_size if status else 0,
+        read_only=bool(space.f_flag & os.ST_RDONLY),
+        identity=inside,
+        exists=status is not None,
+        free=space.f_bavail * space.f_frsize,
+        created=inside in created,
+        file_system=_number(folder),
+        unit=users.unit_of_status(status) if status else None,
+    )
+    if writing or (target.size or 0) > facts.size:
+        below = next((one for one in devices if one.number == facts.file_system), None)
+        facts = dataclasses.replace(facts, rooms=tuple(rooms_below(devices, below, runner)) if below is not None else ())
+    return facts if facts.unit is None else _with_file_users(facts, facts.unit, root)
+
+
+def _status_of_file(target: Target, real: Path, inside: str) -> os.stat_result | None:
+    """What lies there; ``None`` if nothing does.
+
+    :raises StorageError: if it is no place for a plain file of fio's.
+    """
     if any(inside == tree or inside.startswith(tree + "/") for tree in _KERNEL_TREES):
         raise Refused(
             f"{target.path} lies in {inside.split('/')[1]}: fio must never make a file there; name a block device with device: instead.", item=target.path
@@ -354,32 +384,26 @@ def _examine_file(target: Target, root: Path, created: t.Container[str]) -> Targ
         raise DeviceMissing(f"{target.path} is a block device: name it with device: instead of file:.", item=target.path)
     if status is not None and not stat.S_ISREG(status.st_mode):
         raise DeviceMissing(f"{target.path} is neither a plain file nor new.", item=target.path)
-    space = os.statvfs(real.parent)
-    return TargetFacts(
-        target=target,
-        path=inside,
-        size=status.st_size if status else 0,
-        read_only=bool(space.f_flag & os.ST_RDONLY),
-        identity=inside,
-        neighbours=(_file_users(real, inside, root),) if status else (),
-        writers=writers_of(root, lambda other: (other.st_dev, other.st_ino) == (status.st_dev, status.st_ino)) if status else (),
-        exists=status is not None,
-        free=space.f_bavail * space.f_frsize,
-        created=inside in created,
-        file_system=_number(os.stat(real.parent).st_dev),
+    return status
+
+
+def _with_file_users(facts: TargetFacts, unit: Unit, root: Path) -> TargetFacts:
+    """Whether a file is swap space, lies under a loop device, is exported, or is open; by device and inode, whatever it is called."""
+    loops = [place.parent.name for place in sorted((root / "sys/class/block").glob("*/loop")) if users.backing_unit(root, place.parent.name) == unit]
+    neighbour = Neighbour(
+        "itself",
+        facts.path,
+        swap=unit in users.swap_units(root),
+        strangers=tuple(node_of(name) for name in loops),
+        exports=tuple(dict.fromkeys(exporter for one, exporter in users.exported_units(root) if one == unit)),
     )
-
-
-def _file_users(real: Path, inside: str, root: Path) -> Neighbour:
-    """Whether a file is swap space, lies under a loop device or is exported."""
-    swap = False
-    with contextlib.suppress(OSError):
-        lines = (root / "proc/swaps").read_text().splitlines()[1:]
-        swap = any(os.path.realpath(root / line.split()[0].replace("\\040", " ").lstrip("/")) == str(real) for line in lines if line.split())
-    loops = []
-    for backing in sorted((root / "sys/class/block").glob("*/loop/backing_file")):
-        with contextlib.suppress(OSError):
-            if os.path.realpath(root / backing.read_text().rstrip("\n").lstrip("/")) == str(real):
-                loops.append(f"/dev/{backing.parent.parent.name}")
-    exports = tuple(exporter for path, exporter in (*kernel_exports(root), *aoe_exports(root)) if os.path.realpath(root / path.lstrip("/")) == str(real))
-    return Neighbour("itself", inside, swap=swap, strangers=tuple(loops), exports=exports)
+    found = users.open_files(root, {unit})
+    rows = found.of(unit)
+    return dataclasses.replace(
+        facts,
+        neighbours=(neighbour,),
+        writers=tuple(str(row) for row in rows if row.writing),
+        readers=tuple(str(row) for row in rows if not row.writing),
+        # A file that the collection made with mode 0600 is nobody else's to open.
+        unseen=0 if facts.created else found.unreadable,
+    )

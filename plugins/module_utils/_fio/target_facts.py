@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import Room
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Neighbour:
     """The target itself, or a device above it, below it, or of the same storage; ``relation`` says which.
 
     ``signatures`` are those that are no normal part of the stack; ``strangers`` are devices that hold it or are loops over it;
-    ``exports`` says through what it is given to other hosts.
+    ``exports`` says through what it is given to other hosts; ``file_system`` which mounted file system of several devices it belongs to.
     """
 
     relation: str
@@ -48,6 +50,7 @@ class Neighbour:
     exports: tuple[str, ...] = ()
     busy: str | None = None
     signatures: tuple[str, ...] = ()
+    file_system: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,16 @@ class TargetFacts:
 
     :param path: what fio opens: the kernel's name of the device, or the real path of the file.
     :param twins: other devices to which ``target.identity`` fits as well.
-    :param writers: processes that have the target open for writing, as ``name (pid)``.
-    :param created: a file that this very run has made; overwriting it loses nothing.
+    :param writers: processes that have the target, or a device below or above it, open for writing, as ``name (pid)``.
+    :param readers: processes that have it open for reading only.
+    :param unseen: how many processes may have it open without this user being allowed to see that.
+    :param opened: how often device-mapper says that it is open, where nothing that was found explains it.
+    :param data_at: offset in bytes of the first data without a known signature.
+    :param unread: why the contents could not be read.
+    :param suspended: it, or a device below it, is suspended: whoever reads it waits until it is resumed.
+    :param rooms: what writes to it can fill.
+    :param created: a file that the collection has made and nobody has changed; overwriting it loses nothing.
+    :param unit: what the path led to when it was examined.
     :param file_system: ``major:minor`` of the file system of a file (``st_dev`` of its folder), by which room is added up.
     """
 
@@ -70,9 +81,17 @@ class TargetFacts:
     twins: tuple[str, ...] = ()
     neighbours: tuple[Neighbour, ...] = ()
     writers: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()
+    unseen: int = 0
+    opened: int = 0
+    data_at: int | None = None
+    unread: str | None = None
+    suspended: str | None = None
+    rooms: tuple[Room, ...] = ()
     unreadable: str | None = None
     device: BlockDevice | None = None
     exists: bool = True
     free: int | None = None
     created: bool = False
     file_system: str | None = None
+    unit: Unit | None = None

@@ -16,6 +16,7 @@ import types
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.examination import examine
@@ -176,7 +177,8 @@ class Host:
         for device in devices:
             node = root / device.path.lstrip("/")
             node.parent.mkdir(parents=True, exist_ok=True)
-            node.write_bytes(b"\0" * 8192)
+            with open(node, "wb") as file:
+                file.truncate(device.size)
         for link, target in links:
             (root / link.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
             (root / link.lstrip("/")).symlink_to(root / target.lstrip("/"))
@@ -186,7 +188,8 @@ class Host:
             rows = [{"device": "x", "offset": "0x0", "type": kind, "uuid": None, "label": None} for kind in signatures.get(words[-1], ())]
             return Reply(json.dumps({"signatures": rows}))
 
-        self.runner = ScriptedRunner({("wipefs", "--no-act", "--json"): wipefs})
+        nothing = {("dmsetup", "table"): Reply(""), ("dmsetup", "status"): Reply(""), ("dmsetup", "info"): Reply("0\n")}
+        self.runner = ScriptedRunner({("wipefs", "--no-act", "--json"): wipefs, **nothing})
 
     def examine(self, path, **values):
         writing = values.pop("writing", True)
@@ -523,7 +526,7 @@ def test_a_partition_may_be_named_by_its_drive(tmp_path):
 def test_something_mounted_only_for_the_first_process(tmp_path):
     host = Host(tmp_path, [disk("sda", "8:0")])
     (tmp_path / "proc/1/mountinfo").write_text("36 35 8:0 / /hidden rw - ext4 /dev/sda rw\n")
-    assert "another mount namespace" in texts(host.judge("/dev/sda"))
+    assert "is mounted on /hidden in the mount namespace of process 1" in texts(host.judge("/dev/sda"))
 
 
 def test_a_device_that_something_holds_exclusively(tmp_path, monkeypatch):
@@ -586,8 +589,9 @@ def test_a_process_that_writes_is_found_by_its_descriptor(tmp_path):
         (process / "comm").write_text("qemu\n")
         (process / "fd/7").symlink_to(image)
         (process / "fdinfo/7").write_text(f"pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n")
-    inode = image.stat().st_ino
-    assert examination.writers_of(tmp_path, lambda status: status.st_ino == inode) == ("qemu (10)",)
+    unit = users.unit_of(image)
+    rows = users.open_files(tmp_path, {unit}).of(unit)
+    assert [(str(row), row.writing) for row in rows] == [("qemu (10)", True), ("qemu (11)", False)]
 
 
 # --- examine: plain files ---------------------------------------------------------------------------------------------

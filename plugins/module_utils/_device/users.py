@@ -274,11 +274,11 @@ def _opened(process: Path, wanted: t.AbstractSet[Unit]) -> dict[Unit, bool]:
     for descriptor in os.listdir(process / "fd"):
         unit = unit_of(process / "fd" / descriptor)
         if unit is not None and unit in wanted:
-            found[unit] = found.get(unit, False) or _is_writable(process / "fdinfo" / descriptor)
+            found[unit] = found.get(unit, False) or is_writable(process / "fdinfo" / descriptor)
     return found
 
 
-def _is_writable(fdinfo: Path) -> bool:
+def is_writable(fdinfo: Path) -> bool:
     try:
         match = re.search(r"^flags:\s*(\d+)", fdinfo.read_text(), re.MULTILINE)
     except OSError:

@@ -20,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.discards i
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, Host
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.left_devices import LeftDevices
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target, TargetFacts
@@ -45,17 +46,20 @@ def check_fio(cells: t.Sequence[Cell], host: Host) -> Fio:
     return Fio(version, versions.read_abilities(host.runner, version))
 
 
-def guard_all(cells: t.Sequence[Cell], host: Host, devices: Devices, created: t.Container[str] = ()) -> dict[CellKey, TargetFacts]:
+def guard_all(
+    cells: t.Sequence[Cell], host: Host, devices: Devices, created: t.Container[str] = (), left: LeftDevices | None = None
+) -> dict[CellKey, TargetFacts]:
     """Facts of every target; all refusals of a host are told at once.
 
     :param created: files that the collection has made, and nobody has changed (:class:`made_files.MadeFiles`).
+    :param left: devices that fio has written, and what it left there.
     :raises StorageError: the refusal of the first target, with the others behind it.
     """
     known: dict[tuple[Target, bool], TargetFacts] = {}
     refusals: list[StorageError] = []
     for target, writing in dict.fromkeys((cell.target, cell.job.writes) for cell in cells):
         try:
-            facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created)
+            facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created, left=left)
             guard.require(facts, writing=writing)
             require_discard(facts, [cell for cell in cells if (cell.target, cell.job.writes) == (target, writing)], host.root)
         except StorageError as error:

@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import daemon, outcomes
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.barriers import forget_releases
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Host
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.left_devices import LeftDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.made_files import MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.order import ORDER_FILE, Order, read_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.preparation import Prepared, prepare
@@ -59,7 +60,7 @@ def start(order: Order, spool: Spool, host: Host, *, check_mode: bool) -> dict[s
     if not check_mode and spool.is_free():
         # A fio whose runner was killed may go on for a while, and would keep its target busy.
         end_leftovers(f"--output={spool.home}/.cell.", beginning=True)
-    prepared = prepare(order, host, MadeFiles(spool, host.root))
+    prepared = prepare(order, host, MadeFiles(spool, host.root), LeftDevices(spool))
     result = {"changed": True, "attached": False, "actions": _actions(order), "fio_version": prepared.fio.version.text, "order_sha256": order.sha256}
     if check_mode:
         return {**result, "runner": {}}
@@ -119,7 +120,7 @@ def _be_the_runner(prepared: Prepared, spool: Spool, host: Host, under_way: t.Ca
         write_draft(spool.home / ORDER_FILE, text, durable=True)
         status = Status(spool.home, host.clock, order_sha256=order.sha256, steps=len(order.steps), all_until=host.clock() + seconds_left(order)[0])
         made = MadeFiles(spool, host.root)
-        run = HostRun(prepared, spool, host, status, waiter, log, made)
+        run = HostRun(prepared, spool, host, status, waiter, log, made, LeftDevices(spool))
         with run.claims():
             waiter.listen()
             status.say()

@@ -307,6 +307,15 @@ def _open_count(device: BlockDevice, runner: Runner) -> int:
     return int(answer) if answer.isdigit() else 0
 
 
+def examined_again(facts: TargetFacts, runner: Runner, root: Path, left: LeftDevices) -> TargetFacts:
+    """The facts of a device that is held now, with what it contains now: until it was held anybody could write to it."""
+    if facts.device is None or facts.size == 0:
+        return facts
+    signatures = (*read_signatures(runner, facts.path), *read_cache_metadata(root / facts.path.lstrip("/")))
+    neighbours = tuple(dataclasses.replace(one, signatures=signatures) if one.relation == "itself" else one for one in facts.neighbours)
+    return contents_of(dataclasses.replace(facts, neighbours=neighbours, data_at=None, unread=None), root, left)
+
+
 def contents_of(facts: TargetFacts, root: Path, left: LeftDevices | None) -> TargetFacts:
     """The facts with what was read of the device itself, where signatures do not say already that it has data."""
     device = facts.device
@@ -373,7 +382,8 @@ def _status_of_file(target: Target, real: Path, inside: str) -> os.stat_result |
             f"{target.path} lies in {inside.split('/')[1]}: fio must never make a file there; name a block device with device: instead.", item=target.path
         )
     try:
-        status: os.stat_result | None = os.stat(real)
+        # The path was resolved: what is a link now was put there since.
+        status: os.stat_result | None = os.lstat(real)
     except FileNotFoundError:
         status = None
     except OSError as error:

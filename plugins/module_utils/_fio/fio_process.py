@@ -35,10 +35,20 @@ class FioProcess:
     :param report: what the command was told to write.
     :param limit: seconds after which it is stopped.
     :param patience: seconds between asking it to end and forcing it to.
+    :param descriptors: open files that it inherits.
     """
 
-    def __init__(self, argv: t.Sequence[str], report: Path, limit: float, clock: t.Callable[[], float] = time.time, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        argv: t.Sequence[str],
+        report: Path,
+        limit: float,
+        clock: t.Callable[[], float] = time.time,
+        patience: float = PATIENCE,
+        descriptors: t.Sequence[int] = (),
+    ) -> None:
         self.argv = tuple(argv)
+        self.descriptors = tuple(descriptors)
         self.report = report
         self.folder = report.parent
         self.limit = limit
@@ -58,7 +68,14 @@ class FioProcess:
         try:
             with open(self.folder / _STDOUT, "wb") as out, open(self.folder / _STDERR, "wb") as errors:
                 self._process = subprocess.Popen(  # pylint: disable=ansible-bad-function,consider-using-with
-                    self.argv, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, env=environment, cwd=str(self.folder), start_new_session=True
+                    self.argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=errors,
+                    env=environment,
+                    cwd=str(self.folder),
+                    start_new_session=True,
+                    pass_fds=self.descriptors,
                 )
         except OSError as error:
             raise ToolMissing(f"{self.argv[0]} is there and cannot be started ({error.strerror}).", item=self.argv[0]) from None
@@ -86,6 +103,21 @@ class FioProcess:
         if self._force_at is None and self._process is not None and not self.finished:
             self._force_at = time.monotonic() + self.patience
             self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """At once, with everything that it started."""
+        if self._process is not None and not self.finished:
+            self._signal(signal.SIGKILL)
+            end_leftovers(f"--output={self.report}")
+
+    @property
+    def running_for(self) -> float:
+        """Seconds since it was started; 0 if it is not running."""
+        return time.monotonic() - self._began if self._process is not None and not self.finished else 0.0
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
 
     def seconds_left(self) -> float:
         """Until something is to be done about it."""

@@ -18,9 +18,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import folder_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import write_draft
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
 
 #: Beside the campaigns, whose own folders go when their results are collected.
@@ -56,26 +59,42 @@ class MadeFiles:
         self.path = spool.folder / _FILE
         self.campaign = spool.campaign
         self.root = root
-        self._own: set[str] = set()
+        self._own: dict[str, Unit | None] = {}
         self._made = self._read()
 
     def paths(self) -> frozenset[str]:
-        return frozenset(self._own) | {path for path, made in self._made.items() if self._is_free(path, made)}
+        own = {path for path, unit in self._own.items() if unit is not None and unit_of(self._place(path)) == unit}
+        return frozenset(own | {path for path, made in self._made.items() if self._is_free(path, made)})
 
-    def make(self, path: str) -> None:
-        """Make an empty file that fio then fills.
+    def make(self, path: str) -> int:
+        """Make an empty file that is then laid out.
 
+        :returns: its descriptor.
         :raises CommandFailed: if it cannot be made, or is there by now.
         """
         mark = secrets.token_hex(16)
         try:
-            os.close(os.open(self._place(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+            with folder_of(path, self.root) as (folder, name):
+                descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
         except OSError as error:
             raise CommandFailed(f"{path} cannot be made on this host: {error.strerror}.", item=path) from None
-        self._own.add(path)
-        with contextlib.suppress(OSError):
-            os.setxattr(self._place(path), _MARK, mark.encode(), follow_symlinks=False)
+        try:
+            os.setxattr(descriptor, _MARK, mark.encode())
+        except OSError:
+            # No marks on this file system: as long as this runner lives and holds no other, its inode must do.
+            self._own[path] = unit_of(descriptor)
         self._keep(path, _Made(self.campaign, mark), durable=True)
+        return descriptor
+
+    def has_mark(self, path: str, descriptor: int) -> bool:
+        """Whether an open file is the one that was made under this path: names can be exchanged, this cannot."""
+        if path in self._own:
+            return self._own[path] == unit_of(descriptor)
+        made = self._made.get(path)
+        try:
+            return made is not None and os.getxattr(descriptor, _MARK).decode(errors="replace") == made.mark
+        except OSError:
+            return False
 
     def take_over(self, path: str) -> None:
         """Before fio writes a file that is there: if it is what another campaign has left, it is this one's from now on, whatever becomes of it.
@@ -85,16 +104,6 @@ class MadeFiles:
         made = self._made.get(path)
         if made is not None and made.campaign != self.campaign and self._is_free(path, made):
             self._keep(path, _Made(self.campaign, made.mark), durable=True)
-
-    def renew(self, measured: t.Iterable[str]) -> None:
-        """Mark what fio has put in the place of files that this runner made: it lays a file out as a new one.
-
-        :param measured: the paths that fio is working on now; what lies in another place may be somebody else's by now.
-        """
-        for path in self._own.intersection(measured):
-            if path in self._made and self._mark_of(path) != self._made[path].mark:
-                with contextlib.suppress(OSError):
-                    os.setxattr(self._place(path), _MARK, self._made[path].mark.encode(), follow_symlinks=False)
 
     def leave(self, measured: t.Iterable[tuple[str, bool]]) -> None:
         """Note how fio left files, now that it is done with them: as long as they stay so, the next campaign may write them too.

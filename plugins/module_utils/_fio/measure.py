@@ -37,6 +37,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell impor
     what_was_measured,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.checks import Fio, check_fio, guard_all
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import handed_over
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.left_devices import LeftDevices
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.made_files import MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import SCHEMA, CellKey, Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.versions import notes_on
@@ -45,6 +48,7 @@ if t.TYPE_CHECKING:
     from pathlib import Path
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import Handover
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
 
@@ -80,7 +84,7 @@ def measure(cells: t.Sequence[Cell], spool: Spool, host: Host, settings: Setting
         return {"changed": False, "cells": [], "actions": [], "archive": {}, "fio_version": None}
     fio = check_fio(cells, host)
     version = fio.version
-    facts = guard_all(cells, host, host.devices())
+    facts = guard_all(cells, host, host.devices(), MadeFiles(spool, host.root).paths(), LeftDevices(spool))
     for cell in cells:
         fio_run.check_job_file(host.runner, fio_job.render(cell.job, facts[cell.key], without=fio.abilities.without), cell.key.cell)
     kept = {} if settings.replace else _kept(cells, facts, spool, version)
@@ -133,7 +137,8 @@ class _Campaign:
         self.host = host
         self.settings = settings
         self.fio = fio
-        self.created: set[str] = set()
+        self.made = MadeFiles(spool, host.root)
+        self.left = LeftDevices(spool)
 
     def run(self, due: t.Sequence[Cell], kept: t.Mapping[CellKey, dict[str, t.Any]]) -> dict[CellKey, dict[str, t.Any]]:
         metas = dict(kept)
@@ -155,41 +160,59 @@ class _Campaign:
         started = self.host.clock()
         try:
             devices = self.host.devices()
-            facts = examination.examine(devices, cell.target, self.host.runner, self.host.root, writing=cell.job.writes, created=self.created)
+            facts = examination.examine(
+                devices, cell.target, self.host.runner, self.host.root, writing=cell.job.writes, created=self.made.paths(), left=self.left
+            )
             guard.require(facts, writing=cell.job.writes)
         except StorageError as error:
             return self._store_unmeasured(cell, Decision("refused", error.message), started)
         below = devices_below(devices, facts, self.host.root)
         try:
-            text = fio_job.render(cell.job, facts, series="series" if self.settings.series else None, without=self.fio.abilities.without)
-            with self.spool.workplace() as folder:
-                return self._run(cell, facts, below, text, folder)
+            with self._claimed(cell, facts), handed_over(facts, cell.job, self.made, self.host.root) as given, self.spool.workplace() as folder:
+                return self._run(cell, facts, given, below, folder)
         except StorageError as error:
             if error.kind == "spool":
                 raise
             return self._store_unmeasured(cell, Decision("refused" if isinstance(error, Refused) else "failed", error.message), started)
 
-    def _run(self, cell: Cell, facts: TargetFacts, below: t.Sequence[BlockDevice], text: str, folder: Path) -> dict[str, t.Any]:
+    @contextlib.contextmanager
+    def _claimed(self, cell: Cell, facts: TargetFacts) -> t.Iterator[None]:
+        """Hold a device that is written, and note whose it is."""
+        if not cell.job.writes or facts.device is None:
+            yield
+            return
+        with guard.claimed(facts, self.host.root):
+            guard.require(examination.examined_again(facts, self.host.runner, self.host.root, self.left), writing=True)
+            self.left.begin(facts)
+            try:
+                yield
+            finally:
+                self.left.leave(facts, self.host.root)
+
+    def _run(self, cell: Cell, facts: TargetFacts, given: Handover, below: t.Sequence[BlockDevice], folder: Path) -> dict[str, t.Any]:
         job_file = folder / "job.fio"
+        series = "series" if self.settings.series else None
+        text = fio_job.render(cell.job, given.facts, series=series, without=self.fio.abilities.without)
         job_file.write_text(text)
+        if given.note:
+            text = fio_job.render(cell.job, facts, series=series, without=self.fio.abilities.without) + given.note + "\n"
         names = [device.name for device in below]
         before = {"time": self.host.clock(), "devices": fio_run.read_device_stats(names, self.host.root)}
         stacks = {"before": self._stack(below)}
         limit = time_limit(cell.job, facts, self.settings.timeout, self.settings.slack)
         long = (cell.job.longest or self.settings.timeout) > fio_run.LONG_RUN
-        if facts.target.kind == "file" and not facts.exists:
-            self.created.add(facts.path)
-        with guard.claimed(facts, self.host.root) if cell.job.writes else contextlib.nullcontext():
-            run = fio_run.run_fio(
-                self.host.runner,
-                job_file,
-                folder,
-                limit=limit,
-                long=long,
-                read_only=is_read_only(cell, facts),
-                clock=self.host.clock,
-                output_format=self.fio.abilities.output_format,
-            )
+        run = fio_run.run_fio(
+            self.host.runner,
+            job_file,
+            folder,
+            limit=limit,
+            long=long,
+            read_only=is_read_only(cell, facts),
+            clock=self.host.clock,
+            output_format=self.fio.abilities.output_format,
+            descriptors=given.descriptors,
+        )
+        self.made.leave([(facts.path, cell.job.writes)] if facts.device is None else [])
         after = {"time": self.host.clock(), "devices": fio_run.read_device_stats(names, self.host.root)}
         stacks["after"] = self._stack(below)
         output = fio_run.read_output(run, cell.job.block_size)

@@ -24,6 +24,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import as_json, describe_cell, devices_below, files_of, is_read_only, time_limit
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.fio_process import FioProcess
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.gate import LEAD, OPTION, Gate, fits
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import handed_over
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.opened import strangers
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sampler import DEVICE_SERIES, Sampler, Watched, busy_percent, read_cpu
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import SCHEMA, CellKey, Spool
@@ -32,6 +34,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.versions i
 if t.TYPE_CHECKING:
     from pathlib import Path
 
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cache_samples import CacheSamples
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, Host
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.looks import Look, Looks
@@ -42,6 +45,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.waiting import Waiter
 
+#: Seconds after its start at which it is looked at what a fio has open, and how long to wait at most between two of them.
+_LOOKS, _FIRST_LOOKS = (0.2, 1.0, 5.0), 0.25
 _DROP_CACHES = "proc/sys/vm/drop_caches"
 #: A cell that began this much later than it was asked to says so, in seconds.
 _LATE = 0.05
@@ -81,7 +86,10 @@ class _Ready:
     folder: Path
     process: FioProcess
     gate: Gate | None = None
+    unit: Unit | None = None
     late: float = 0.0
+    looked: int = 0
+    astray: str = ""
     notes: list[str] = field(default_factory=list)
 
 
@@ -126,10 +134,7 @@ class Measuring:
             for number, one in enumerate(asked):
                 began = self.host.clock()
                 try:
-                    prepared = self._prepare(one, held.enter_context(self.spool.workplace(number)), moment)
-                    ready.append(prepared)
-                    if prepared.gate is not None:
-                        held.callback(prepared.gate.shut)
+                    ready.append(self._prepare(one, held.enter_context(self.spool.workplace(number)), moment, held))
                 except StorageError as error:
                     if error.kind == "spool":
                         raise
@@ -139,33 +144,42 @@ class Measuring:
                 metas.update(self._run(ready, hashes, moment, last))
         return metas
 
-    def _prepare(self, asked: Asked, folder: Path, moment: Moment) -> _Ready:
-        """Look at a target that is not claimed, and write the job file."""
+    def _prepare(self, asked: Asked, folder: Path, moment: Moment, held: contextlib.ExitStack) -> _Ready:
+        """Look at a target again, take hold of it, and write the job file."""
         cell = asked.cell
-        facts = self.prepared.facts_of(cell)
-        if cell.target.kind == "file":
-            facts = examination.examine(
-                self.prepared.devices, cell.target, self.host.runner, self.host.root, writing=cell.job.writes, created=self.made.paths()
-            )
-            guard.require(facts, writing=cell.job.writes)
+        facts = self._facts_now(cell)
         below = devices_below(self.prepared.devices, facts, self.host.root)
         pace, fio = self.prepared.order.pace, self.prepared.fio
         # A fio that does not know the option would not wait, and begin long before the instant.
         waits = moment.start is not None and fits(cell.job) and "exec_prerun" not in fio.abilities.without and shutil.which("flock")
         gate = Gate(folder) if waits else None
-        text = fio_job.render(cell.job, facts, series="series" if pace.series else None, without=fio.abilities.without, added=[OPTION] if gate else ())
-        if cell.target.kind == "file" and not facts.exists:
-            self.made.make(facts.path)
-        elif cell.target.kind == "file" and cell.job.writes:
-            # What is only read stays whose it is: if somebody changes it meanwhile, the next that would write it is refused.
-            self.made.take_over(facts.path)
+        if gate is not None:
+            held.callback(gate.shut)
+        read_only = is_read_only(cell, facts)
+        given = held.enter_context(handed_over(facts, cell.job, self.made, self.host.root, stopping=lambda: self.waiter.stopping))
+        series, added = ("series" if pace.series else None), ([OPTION] if gate else ())
+        text = fio_job.render(cell.job, given.facts, series=series, without=fio.abilities.without, added=added)
         (folder / "job.fio").write_text(text)
+        if given.note:
+            text = fio_job.render(cell.job, facts, series=series, without=fio.abilities.without, added=added) + given.note + "\n"
         report = folder / "fio.json"
         long = (cell.job.longest or pace.timeout) > fio_run.LONG_RUN
-        arguments = fio_run.arguments(report, long=long, read_only=is_read_only(cell, facts), output_format=fio.abilities.output_format)
+        arguments = fio_run.arguments(report, long=long, read_only=read_only, output_format=fio.abilities.output_format)
         argv = [*self.prepared.command, *arguments[1:], str(folder / "job.fio")]
-        process = FioProcess(argv, report, time_limit(cell.job, facts, pace.timeout, pace.slack), self.host.clock)
-        return _Ready(asked, facts, below[0].name if below else None, tuple(device.name for device in below), text, folder, process, gate)
+        limit = time_limit(cell.job, facts, pace.timeout, pace.slack)
+        process = FioProcess(argv, report, limit, self.host.clock, descriptors=given.descriptors)
+        return _Ready(asked, facts, below[0].name if below else None, tuple(device.name for device in below), text, folder, process, gate, given.unit)
+
+    def _facts_now(self, cell: Cell) -> TargetFacts:
+        """What is true of a target right before a cell: a device is held since the order began, a file is not."""
+        if cell.target.kind != "file":
+            facts = self.prepared.facts_of(cell)
+            if cell.job.writes:
+                guard.require_unchanged(facts, self.host.root)
+            return facts
+        facts = examination.examine(self.prepared.devices, cell.target, self.host.runner, self.host.root, writing=cell.job.writes, created=self.made.paths())
+        guard.require(facts, writing=cell.job.writes)
+        return facts
 
     def _run(self, ready: list[_Ready], hashes: t.Mapping[CellKey, str], moment: Moment, last: bool) -> Metas:
         if any(one.asked.cell.job.is_buffered for one in ready):
@@ -182,10 +196,8 @@ class Measuring:
             return {}
         self._announce(ready)
         self._start(gated)
-        while moment.start is not None and self.host.clock() < moment.start - _READ and not self.waiter.stopping:
-            # fio lays its files out meanwhile.
-            self.made.renew(one.facts.path for one in ready)
-            self.waiter.until(min(moment.start - _READ, self.host.clock() + 0.5), self.host.clock)
+        if moment.start is not None and gated:
+            self.waiter.until(moment.start - _READ, self.host.clock)
         ticks = read_cpu(self.host.root)
         before = _Surroundings(self.host.clock(), fio_run.read_device_stats(names, self.host.root), look)
         sampler.begin()
@@ -224,13 +236,15 @@ class Measuring:
         while True:
             # Every one is asked each time: each has a time limit of its own.
             running = [one for one in ready if not one.process.has_ended()]
-            self.made.renew(one.facts.path for one in ready)
             if not running:
                 return
+            for one in running:
+                _kill_if_astray(one)
             if self.waiter.stopping:
                 for one in running:
                     one.process.ask_to_end()
-            self.waiter.wait(min(1.0, *(one.process.seconds_left() + 0.01 for one in running), 1.0))
+            longest = _FIRST_LOOKS if any(one.looked < len(_LOOKS) for one in running) else 1.0
+            self.waiter.wait(min(longest, *(one.process.seconds_left() + 0.01 for one in running), 1.0))
 
     def _announce(self, ready: t.Sequence[_Ready]) -> None:
         cells = [one.asked.cell for one in ready]
@@ -255,7 +269,9 @@ class Measuring:
         cell = one.asked.cell
         output = fio_run.read_output(run, cell.job.block_size)
         decision = fio_run.decide(cell.job, run, output)
-        if self.waiter.stopping and decision.state != "ok":
+        if one.astray:
+            decision = Decision("failed", one.astray)
+        elif self.waiter.stopping and decision.state != "ok":
             decision = Decision("interrupted", "The runner was told to stop.")
         meta = self._meta(one.asked, one.facts, decision, run.started, run.finished, hashes, moment)
         meta["job_sha256"] = hashlib.sha256(one.text.encode()).hexdigest()
@@ -329,6 +345,20 @@ class Measuring:
             "drives": None,
             "notes": [*notes_on(fio.version, fio.abilities), *moment.notes],
         }
+
+
+def _kill_if_astray(one: _Ready) -> None:
+    """Whatever fio has open for writing must be its target: if it is not, it is killed before it does more."""
+    pid = one.process.pid
+    # A fio at its gate has opened nothing yet.
+    began = one.process.running_for if one.gate is None or one.gate.opened else 0.0
+    if one.unit is None or pid is None or one.looked >= len(_LOOKS) or began < _LOOKS[one.looked]:
+        return
+    one.looked += 1
+    found = strangers(pid, one.unit, one.folder)
+    if found:
+        one.process.kill()
+        one.astray = f"fio had {', '.join(found[:3])} open for writing, which is not its target, and was killed."
 
 
 def _target_name(one: _Ready) -> str | None:

@@ -24,6 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_fac
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.left_devices import LeftDevices
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.made_files import MadeFiles
 
 #: Job files that fio reads at once. It holds every job of all of them in memory, and not more than some thousands.
@@ -48,7 +49,7 @@ class Prepared:
         return self.facts[cell.target, cell.job.writes]
 
 
-def prepare(order: Order, host: Host, made: MadeFiles) -> Prepared:
+def prepare(order: Order, host: Host, made: MadeFiles, left: LeftDevices | None = None) -> Prepared:
     """Check everything that can be checked without measuring.
 
     :raises StorageError: the first refusal; those of all targets together.
@@ -57,7 +58,7 @@ def prepare(order: Order, host: Host, made: MadeFiles) -> Prepared:
     derived = [asked.cell for step in order.steps for asked in edges(step)]
     fio = check_fio([*cells, *derived], host)
     devices = host.devices()
-    found = guard_all(cells, host, devices, made.paths())
+    found = guard_all(cells, host, devices, made.paths(), left)
     facts = {(cell.target, cell.job.writes): found[cell.key] for cell in cells}
     texts: dict[str, Cell] = {}
     for cell in (*cells, *derived):

@@ -142,6 +142,7 @@ def run_fio(
     read_only: bool,
     clock: t.Callable[[], float] = time.time,
     output_format: str = "json+",
+    descriptors: t.Sequence[int] = (),
 ) -> Run:
     """Run fio on a job file and wait for its end.
 
@@ -149,13 +150,14 @@ def run_fio(
     :param limit: seconds after which the watchdog stops it and all its jobs.
     :param long: dump the state every minute.
     :param read_only: forbid fio itself to write, beside the guard.
+    :param descriptors: open files that fio inherits.
     """
     report = folder / "fio.json"
     argv = [*ended_with_its_parent(runner), *arguments(report, long=long, read_only=read_only, output_format=output_format)]
     started = clock()
     stopped_after = None
     try:
-        completed = runner.run([*argv, str(job_file)], ok=None, timeout=limit, patience=PATIENCE, cwd=str(folder))
+        completed = runner.run([*argv, str(job_file)], ok=None, timeout=limit, patience=PATIENCE, cwd=str(folder), pass_fds=descriptors)
     except TimedOut as error:
         if error.completed is None:
             raise

@@ -19,7 +19,7 @@ import traceback
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import guard, pauses, rounds, search
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import examination, guard, pauses, rounds, search
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.barriers import Barriers, Passed
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cache_samples import CacheSamples
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, Host, describe_target, devices_below
@@ -36,6 +36,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.status imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.timetable import seconds_left
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.left_devices import LeftDevices
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner_log import RunnerLog
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.waiting import Waiter
 
@@ -49,7 +50,9 @@ class HostRun:
     :param prepared: nothing speaks against the order.
     """
 
-    def __init__(self, prepared: Prepared, spool: Spool, host: Host, status: Status, waiter: Waiter, log: RunnerLog, made: MadeFiles) -> None:
+    def __init__(
+        self, prepared: Prepared, spool: Spool, host: Host, status: Status, waiter: Waiter, log: RunnerLog, made: MadeFiles, left: LeftDevices
+    ) -> None:
         self.prepared = prepared
         self.order = prepared.order
         self.spool = spool
@@ -57,6 +60,7 @@ class HostRun:
         self.status = status
         self.waiter = waiter
         self.log = log
+        self.left = left
         self.tops, self.names = all_names([asked.cell for asked in self.order.asked], prepared, host.root)
         self.looks = Looks(host, prepared.devices, self.tops, self.names)
         self.caches = CacheSamples(prepared.devices, host.runner, host.root)
@@ -72,7 +76,7 @@ class HostRun:
     def claims(self) -> t.Iterator[None]:
         """Hold every device that is written, for the whole order: nobody can mount it or build on it meanwhile.
 
-        :raises Refused: if somebody else has one by now.
+        :raises Refused: if somebody else has one by now, or has written to it since it was examined.
         """
         with contextlib.ExitStack() as held:
             claimed = set()
@@ -80,6 +84,9 @@ class HostRun:
                 if writing and target.kind == "device" and facts.path not in claimed:
                     claimed.add(facts.path)
                     held.enter_context(guard.claimed(facts, self.host.root))
+                    guard.require(examination.examined_again(facts, self.host.runner, self.host.root, self.left), writing=True)
+                    self.left.begin(facts)
+                    held.callback(self.left.leave, facts, self.host.root)
             yield
 
     def run(self) -> None:

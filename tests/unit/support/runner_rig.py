@@ -55,7 +55,8 @@ class RunnerRig:
         for disk in self.disks:
             node = root / disk.path.lstrip("/")
             node.parent.mkdir(exist_ok=True)
-            node.write_bytes(b"\0" * 4096)
+            with open(node, "wb") as file:
+                file.truncate(disk.size)
         _program(root / "bin/fio", f"#!{sys.executable} -I\n" + Path(fake_fio.__file__).read_text())
         _program(root / "bin/wipefs", "#!/bin/sh\necho '{\"signatures\": []}'\n")
         monkeypatch.setenv("PATH", f"{root / 'bin'}:{os.environ['PATH']}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import os
 import shutil
 import subprocess
 
@@ -29,8 +30,9 @@ TRIM = {"rw": "trim", "bs": "64m", "ioengine": "libaio", "direct": 1}
 @pytest.fixture
 def root(tmp_path):
     (tmp_path / "dev").mkdir()
-    for name in ("sdb", "sdb1"):
-        (tmp_path / "dev" / name).write_bytes(b"\0" * 4096)
+    for name, size in (("sdb", 2**30), ("sdb1", 2**29)):
+        (tmp_path / "dev" / name).touch()
+        os.truncate(tmp_path / "dev" / name, size)
     return tmp_path
 
 

@@ -50,7 +50,8 @@ class Rig:
         for disk in self.disks:
             node = root / disk.path.lstrip("/")
             node.parent.mkdir(exist_ok=True)
-            node.write_bytes(b"\0" * 4096)
+            with open(node, "wb") as file:
+                file.truncate(disk.size)
             stat = root / f"sys/class/block/{disk.name}/stat"
             stat.parent.mkdir(parents=True)
             stat.write_text("1 2 3 4 5 6 7 8 9 10 11\n")

@@ -234,6 +234,7 @@ def test_what_has_changed_is_measured_again_and_says_what_it_replaces(rig, what)
         rig.behave(version="fio-3.41")
     else:
         rig.disks[0] = dataclasses.replace(rig.disks[0], size=2**31)
+        os.truncate(rig.root / "dev/sdb", 2**31)
     assert states(rig.finish(step(job=job, done_as=old))) == [("w", 1, "ok", False)]
     assert rig.meta()["replaces"] == old != rig.meta()["measurement_sha256"]
     assert len(rig.runs) == 2
@@ -524,20 +525,30 @@ def test_a_file_that_the_campaign_made_is_its_own(rig):
         rig.start({"cells": [{"name": "g", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}]})
 
 
-def test_a_file_keeps_its_mark_while_fio_waits_at_its_gate(rig):
+def test_a_file_that_is_exchanged_while_fio_waits_is_not_written_and_not_ours(rig):
     (rig.root / "srv").mkdir()
     row = {"cells": [{"name": "f", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}], "barrier": True}
     rig.start(row)
     rig.await_status(lambda status: status["state"] == "waiting")
     release(rig, 0, time.time() + 5)
-    rig.await_run(1)
+    job = rig.await_run(1)["job"]
     (rig.root / "srv/data").unlink()
-    (rig.root / "srv/data").write_bytes(b"laid out by fio")
-    time.sleep(1.5)
-    assert not (rig.spool.home / ".cell.work/gate.open").exists(), "it waits no more, and this proves nothing"
+    (rig.root / "srv/data").write_bytes(b"somebody's")
     rig.kill()
     rig.await_end()
-    assert rig.start(row, check_mode=True)["changed"]
+    assert "filename=/proc/self/fd/" in job, "fio got the file and not its name"
+    with pytest.raises(Refused, match="is a file of 10 B that the collection did not make"):
+        rig.start(row, check_mode=True)
+    assert (rig.root / "srv/data").read_bytes() == b"somebody's"
+
+
+def test_the_job_file_that_is_kept_names_the_file(rig):
+    (rig.root / "srv").mkdir()
+    rig.finish({"cells": [{"name": "f", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}]})
+    text = (rig.spool.place(CellKey("v", "f", 1)) / "job.fio").read_text()
+    assert "filename=/srv/data\n" in text
+    assert "; fio got the open file as filename=/proc/self/fd/" in text
+    assert (rig.root / "srv/data").stat().st_size == 1024**2, "it has its size before fio sees it"
 
 
 def test_what_another_campaign_left_is_measured_as_long_as_nobody_changed_it(rig):

@@ -1,0 +1,55 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a running fio has open for writing, compared with what it may write: the last line of defence behind the guard."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import is_writable, unit_of_status
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit
+
+#: What has no name on any file system: memory (memfd_create(2)), and what the kernel makes.
+_NAMELESS = ("/memfd:", "anon_inode:")
+
+
+def strangers(pid: int, target: Unit, folder: Path, proc: Path = Path("/proc")) -> list[str]:
+    """Paths of block devices and files that a process or one of its children has open for writing and that are not its target.
+
+    :param folder: in which it works; what is in there is its own.
+    """
+    found = []
+    for process in _family(pid, proc):
+        with contextlib.suppress(OSError):
+            for descriptor in os.listdir(process / "fd"):
+                with contextlib.suppress(OSError):
+                    path = os.readlink(process / "fd" / descriptor)
+                    status = os.stat(process / "fd" / descriptor)
+                    if not (stat.S_ISREG(status.st_mode) or stat.S_ISBLK(status.st_mode)) or unit_of_status(status) == target:
+                        continue
+                    if path.startswith((*_NAMELESS, f"{folder}/")) or not is_writable(process / "fdinfo" / descriptor):
+                        continue
+                    found.append(path)
+    return list(dict.fromkeys(found))
+
+
+def _family(pid: int, proc: Path) -> t.Iterator[Path]:
+    """A process and all that come from it. Source: proc(5), ``/proc/pid/task/tid/children``."""
+    queue = [pid]
+    while queue:
+        place = proc / str(queue.pop(0))
+        yield place
+        for children in place.glob("task/*/children"):
+            with contextlib.suppress(OSError, ValueError):
+                queue += [int(word) for word in children.read_text().split()]

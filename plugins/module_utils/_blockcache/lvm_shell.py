@@ -16,7 +16,6 @@ Only looking and ``lvchange`` go this way, and only until devices change: the pr
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -28,7 +27,17 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner, environment, start_command, stop_group
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import (
+    MOST_OUTPUT,
+    Completed,
+    HowToRun,
+    Runner,
+    Running,
+    environment,
+    start_command,
+    stop_group,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
 #: LVM looks there, and refuses to start where the profile that it is told to use is missing.
 PROFILE = "etc/lvm/profile/lvmdbusd.profile"
@@ -81,12 +90,13 @@ class LvmShell:
         """Of the process."""
         return self._process.pid
 
-    def ask(self, line: str, deadline: float, watch: t.Callable[[], t.Any] | None = None, interval: float = 5.0) -> Answer:
+    def ask(self, line: str, deadline: float, watch: t.Callable[[], t.Any] | None = None, interval: float = 5.0, most_output: int = MOST_OUTPUT) -> Answer:
         """Have one command done.
 
         :param deadline: of :func:`time.monotonic`.
         :param watch: called every ``interval`` seconds meanwhile.
-        :raises ShellBroken: if there is no answer any more.
+        :param most_output: bytes of its report and of each other stream that are taken.
+        :raises ShellBroken: if there is no answer any more, or a longer one.
         :raises subprocess.TimeoutExpired: if there was none until the deadline.
         """
         process = self._process
@@ -113,6 +123,8 @@ class LvmShell:
                     if not read:
                         raise ShellBroken(texts["err"].decode(errors="replace"))
                     texts[key.data] += read
+                    if len(texts[key.data]) > most_output:
+                        raise ShellBroken(f"it printed more than {format_size(most_output)}")
                 if watch and time.monotonic() >= next_look:
                     next_look = time.monotonic() + interval
                     watch()
@@ -126,16 +138,14 @@ class LvmShell:
         report, out, err = (text.decode(errors="replace") for text in texts.values())
         return Answer(report, code, out, err)
 
-    def close(self) -> None:
-        """End the process; what it was doing is stopped."""
-        if self._process.poll() is None:
-            stop_group(self._process, 2.0)
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            # What was not taken any more cannot be flushed.
-            with contextlib.suppress(OSError):
-                if stream is not None:
-                    stream.close()
+    def close(self) -> tuple[Running, ...]:
+        """End the process; what it was doing is stopped.
+
+        :returns: what could not be stopped.
+        """
+        left = stop_group(self._process, 2.0)
         os.close(self._reports)
+        return left
 
 
 def _whole(text: bytes) -> dict[str, t.Any] | None:
@@ -177,36 +187,21 @@ class LvmRunner(Runner):
         with self._one_at_a_time:
             self._give_up()
 
-    def _give_up(self) -> None:
+    def _give_up(self) -> tuple[Running, ...]:
+        """What could not be stopped of it."""
         self._given_up = True
-        if self._shell is not None:
-            self._shell.close()
-            self._shell = None
+        shell, self._shell = self._shell, None
+        return shell.close() if shell is not None else ()
 
-    def _completed(
-        self,
-        words: tuple[str, ...],
-        *,
-        limit: float,
-        stdin: str,
-        item: str | None,
-        watch: t.Callable[[], t.Any] | None,
-        interval: float,
-        patience: float,
-        cwd: str | None,
-    ) -> Completed:
-        line = None if stdin or cwd else line_of(words)
+    def _completed(self, words: tuple[str, ...], how: HowToRun) -> Completed:
+        line = None if how.stdin or how.cwd or how.pass_fds else line_of(words)
         completed = None
         if line is not None:
             with self._one_at_a_time:
-                completed = self._asked(words, line, limit, item, watch, interval)
-        if completed is None:
-            completed = super()._completed(words, limit=limit, stdin=stdin, item=item, watch=watch, interval=interval, patience=patience, cwd=cwd)
-        return completed
+                completed = self._asked(words, line, how)
+        return completed if completed is not None else super()._completed(words, how)
 
-    def _asked(
-        self, words: tuple[str, ...], line: str, limit: float, item: str | None, watch: t.Callable[[], t.Any] | None, interval: float
-    ) -> Completed | None:
+    def _asked(self, words: tuple[str, ...], line: str, how: HowToRun) -> Completed | None:
         """What the process of LVM answered; None if the command has to be started, and nothing was done."""
         if self._given_up or not (self._root / PROFILE).exists():
             return None
@@ -215,7 +210,7 @@ class LvmRunner(Runner):
         try:
             if self._shell is None:
                 self._shell = LvmShell(self.find("lvm"))
-            answer = self._shell.ask(line, started + limit, watch, interval)
+            answer = self._shell.ask(line, started + how.limit, how.watch, how.interval, how.most_output)
         except StorageError:
             self._give_up()
             return None
@@ -224,8 +219,8 @@ class LvmRunner(Runner):
             # Whether a change was made only another look can tell.
             return None if looks else self._remember(words, -1, b"", broken.said.encode(), started)
         except subprocess.TimeoutExpired:
-            self._give_up()
-            raise self._timed_out(self._remember(words, -1, b"", b"", started), limit, item) from None
+            left = self._give_up()
+            raise self._timed_out(self._remember(words, -1, b"", b"", started), how.limit, how.item, left) from None
         except BaseException:
             self._give_up()
             raise

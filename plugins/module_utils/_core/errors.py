@@ -90,6 +90,12 @@ class TimedOut(StorageError):
     kind = "timed_out"
 
 
+class TooMuchOutput(StorageError):
+    """A command printed more than is taken from it and was stopped."""
+
+    kind = "too_much_output"
+
+
 class NotUnderstood(StorageError):
     """The output of a tool is not what its parser knows; the message quotes the line."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import shlex
 import signal
 import subprocess
@@ -24,7 +25,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
     CommandFailed,
     TimedOut,
     ToolMissing,
+    TooMuchOutput,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 
 #: Debian, Ubuntu and RHEL package that carries a command, where its name is not the command's own.
 PACKAGES = {
@@ -54,6 +57,21 @@ PACKAGES = {
     "vgs": "lvm2",
     "wipefs": "util-linux",
 }
+
+
+#: The most bytes of standard output, and of standard error, that are kept of one command.
+MOST_OUTPUT = 16 * MIB
+#: Seconds between SIGKILL and giving up on a process.
+_FORCED = 5.0
+#: Seconds between two looks at the processes of a group that is being stopped.
+_LOOK = 0.2
+#: epoll takes no more than 24 days at once.
+_LONGEST_SELECT = 3600.0
+_CHUNK = 1 << 16
+#: The most bytes that a pipe takes at once without blocking when it is reported as writable (pipe(7), PIPE_BUF).
+_WRITE = 4096
+#: Commands that a runner remembers.
+_REMEMBERED = 64
 
 
 @dataclass(frozen=True)
@@ -129,8 +147,12 @@ class Runner:
         interval: float = 5.0,
         patience: float = 2.0,
         cwd: str | None = None,
+        pass_fds: t.Sequence[int] = (),
+        most_output: int = MOST_OUTPUT,
     ) -> Completed:
         """Run one command to its end.
+
+        A process that cannot be killed is left running: the call returns at most 5 seconds after ``timeout`` and ``patience``.
 
         :param argv: the command and its arguments; the first word is looked up with :meth:`find`.
         :param ok: exit statuses that are no failure; ``None`` accepts every one.
@@ -139,50 +161,97 @@ class Runner:
         :param watch: called every ``interval`` seconds while the command runs; if it raises, the command is stopped.
         :param patience: seconds between asking a command to stop and forcing it to.
         :param cwd: the folder in which it runs.
+        :param pass_fds: open files that the command inherits under the same numbers.
+        :param most_output: bytes of standard output, and of standard error, after which the command is stopped.
         :raises ToolMissing: if the command is not installed.
         :raises TimedOut: if the time limit passed.
+        :raises TooMuchOutput: if it printed more than ``most_output``.
         :raises CommandFailed: if the exit status is not in ``ok``.
         """
         limit = self.timeout if timeout is None else timeout
         words = (self.find(argv[0]), *(str(word) for word in argv[1:]))
-        completed = self._completed(words, limit=limit, stdin=stdin, item=item, watch=watch, interval=interval, patience=patience, cwd=cwd)
+        how = HowToRun(limit, stdin, item, watch, interval, patience, cwd, tuple(pass_fds), most_output)
+        completed = self._completed(words, how)
         if ok is not None and completed.rc not in ok:
             raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=item, completed=completed)
         return completed
 
-    def _completed(
-        self,
-        words: tuple[str, ...],
-        *,
-        limit: float,
-        stdin: str,
-        item: str | None,
-        watch: t.Callable[[], t.Any] | None,
-        interval: float,
-        patience: float,
-        cwd: str | None,
-    ) -> Completed:
+    def _completed(self, words: tuple[str, ...], how: HowToRun) -> Completed:
         """One command in a process of its own, to its end, whatever its exit status: see :meth:`run`."""
         started = time.monotonic()
-        with start_command(words, environment(), cwd, item) as process:
+        process = start_command(words, environment(), how.cwd, how.item, how.pass_fds)
+        with _Exchange(process, how.stdin.encode(), how.most_output) as exchange:
             try:
-                out, err = _communicate(process, stdin.encode(), started + limit, watch, interval)
-            except subprocess.TimeoutExpired:
-                out, err = stop_group(process, patience)
-                raise self._timed_out(self._remember(words, process.returncode, out, err, started), limit, item) from None
+                done = _follow(exchange, started + how.limit, how.watch, how.interval)
             except BaseException:
-                stop_group(process, patience)
+                exchange.stop(how.patience)
                 raise
-        return self._remember(words, process.returncode, out, err, started)
+            # Asked before it is stopped, which ends it in any case.
+            only_output = not done and _is_over(process.pid)
+            left = () if done else exchange.stop(how.patience)
+        completed = self._remember(words, -1 if process.returncode is None else process.returncode, exchange.out, exchange.err, started)
+        if exchange.too_much:
+            raise _too_much(completed, how, left)
+        if not done:
+            raise self._timed_out(completed, how.limit, how.item, left, only_output=only_output)
+        return completed
 
     @staticmethod
-    def _timed_out(completed: Completed, limit: float, item: str | None) -> TimedOut:
-        return TimedOut(f"{completed.command_line} did not end within {limit:g} seconds and was stopped.", item=item, completed=completed)
+    def _timed_out(completed: Completed, limit: float, item: str | None, left: t.Sequence[Running] = (), *, only_output: bool = False) -> TimedOut:
+        if only_output:
+            what = f"{completed.command_line} ended, but a process that it started kept its output open for more than {limit:g} seconds"
+        else:
+            what = f"{completed.command_line} did not end within {limit:g} seconds"
+        return TimedOut(f"{what} {_how_stopped(left)}.", item=item, completed=completed, **_left_running(left))
 
-    def _remember(self, argv: tuple[str, ...], rc: int, out: bytes, err: bytes, started: float) -> Completed:
+    def _remember(self, argv: tuple[str, ...], rc: int, out: bytes | bytearray, err: bytes | bytearray, started: float) -> Completed:
         completed = Completed(argv, rc, out.decode(errors="replace"), err.decode(errors="replace"), time.monotonic() - started)
         self.history.append(completed)
+        # A runner that measures for days must not keep the output of every command.
+        del self.history[:-_REMEMBERED]
         return completed
+
+
+@dataclass(frozen=True)
+class HowToRun:
+    """The arguments of :meth:`Runner.run` that say how; ``limit`` is its ``timeout``."""
+
+    limit: float
+    stdin: str
+    item: str | None
+    watch: t.Callable[[], t.Any] | None
+    interval: float
+    patience: float
+    cwd: str | None
+    pass_fds: tuple[int, ...]
+    most_output: int
+
+
+@dataclass(frozen=True)
+class Running:
+    """A process that did not end on SIGKILL. ``state`` is the letter of proc(5)."""
+
+    pid: int
+    name: str
+    state: str
+
+    def __str__(self) -> str:
+        if self.state == "D":
+            return f"process {self.pid} ({self.name}) is in uninterruptible sleep and ends when its device answers"
+        return f"process {self.pid} ({self.name}) did not end on SIGKILL"
+
+
+def _how_stopped(left: t.Sequence[Running]) -> str:
+    return f"and could not be stopped: {', '.join(map(str, left))}" if left else "and was stopped"
+
+
+def _left_running(left: t.Sequence[Running]) -> dict[str, list[int]]:
+    return {"left_running": [process.pid for process in left]} if left else {}
+
+
+def _too_much(completed: Completed, how: HowToRun, left: t.Sequence[Running]) -> TooMuchOutput:
+    message = f"{completed.command_line} printed more than {format_size(how.most_output)} {_how_stopped(left)}."
+    return TooMuchOutput(message, item=how.item, completed=completed, **_left_running(left))
 
 
 def environment() -> dict[str, str]:
@@ -216,27 +285,155 @@ def start_command(
         ) from None
 
 
-def _communicate(process: subprocess.Popen[bytes], stdin: bytes, deadline: float, watch: t.Callable[[], t.Any] | None, interval: float) -> tuple[bytes, bytes]:
-    """Wait for a process, calling ``watch`` from time to time."""
-    to_send: bytes | None = stdin
-    while True:
-        left = max(deadline - time.monotonic(), 0.0)
-        patience = min(left, interval) if watch else left
-        try:
-            return process.communicate(to_send, timeout=patience)
-        except subprocess.TimeoutExpired:
-            if watch is None or patience >= left:
-                raise
-            # Popen keeps the input of the first call and refuses another.
-            to_send = None
-            watch()
+class _Exchange:
+    """What goes to a process and what comes from it, of each stream at most ``most`` bytes.
 
+    ``Popen.communicate`` keeps everything, and ``Popen`` as a context waits for the end of a process without a limit.
+    """
 
-def stop_group(process: subprocess.Popen[bytes], patience: float) -> tuple[bytes, bytes]:
-    """End a process and its children: first asked, after ``patience`` seconds forced."""
-    for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, 5.0)):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
+    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes = b"", most: int = MOST_OUTPUT) -> None:
+        self.out, self.err = bytearray(), bytearray()
+        self.too_much = False
+        self._process = process
+        self._to_send = memoryview(stdin)
+        self._most = most
+        self._selector = selectors.DefaultSelector()
+        for stream, kept in ((process.stdout, self.out), (process.stderr, self.err)):
+            if stream is not None and not stream.closed:
+                self._selector.register(stream, selectors.EVENT_READ, kept)
+        if stdin and process.stdin is not None:
+            os.set_blocking(process.stdin.fileno(), False)
+            self._selector.register(process.stdin, selectors.EVENT_WRITE)
+        else:
+            self._close(process.stdin)
+
+    def __enter__(self) -> _Exchange:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._selector.close()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            self._close(stream)
+
+    @staticmethod
+    def _close(stream: t.IO[bytes] | None) -> None:
+        # What was not taken any more cannot be flushed.
+        with contextlib.suppress(OSError):
+            if stream is not None:
+                stream.close()
+
+    def go_on(self, deadline: float) -> bool:
+        """Exchange data; whether the process has ended and closed its output. It returns at the deadline, and when there is too much output.
+
+        :param deadline: of :func:`time.monotonic`.
+        """
+        known = self.too_much
+        while self._selector.get_map():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            for key, _events in self._selector.select(min(left, _LONGEST_SELECT)):
+                self._send() if key.fileobj is self._process.stdin else self._receive(key)
+            if self.too_much and not known:
+                return False
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=wait)
-    return b"", b""
+            self._process.wait(max(deadline - time.monotonic(), 0.0))
+        return self._process.returncode is not None
+
+    def _send(self) -> None:
+        stream = t.cast("t.IO[bytes]", self._process.stdin)
+        try:
+            self._to_send = self._to_send[os.write(stream.fileno(), self._to_send[:_WRITE]) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            # It does not read on; its exit status tells whether that is a failure.
+            self._to_send = self._to_send[:0]
+        if not self._to_send:
+            self._selector.unregister(stream)
+            self._close(stream)
+
+    def _receive(self, key: selectors.SelectorKey) -> None:
+        read = os.read(key.fd, _CHUNK)
+        room = self._most - len(key.data)
+        key.data.extend(read[:room])
+        if len(read) > room:
+            self.too_much = True
+        if not read:
+            self._selector.unregister(key.fileobj)
+
+    def stop(self, patience: float) -> tuple[Running, ...]:
+        """End the process and its children: first asked, after ``patience`` seconds forced, after a few more left behind.
+
+        :returns: what is still running.
+        """
+        if self._process.returncode is not None:
+            # Its number may belong to another process by now.
+            return ()
+        for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, _FORCED)):
+            # What runs as another user may not be stopped by this one.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+            if self._await_end(time.monotonic() + wait):
+                return ()
+        return running_in_group(self._process.pid)
+
+    def _await_end(self, deadline: float) -> bool:
+        """Whether no process of the group runs any more; a process outside of it may keep the output open."""
+        while True:
+            now = time.monotonic()
+            ended = self.go_on(min(deadline, now + _LOOK))
+            if (ended or _is_over(self._process.pid)) and not running_in_group(self._process.pid):
+                self._process.poll()
+                return True
+            if now >= deadline:
+                return False
+            if ended:
+                time.sleep(_LOOK)
+
+
+def _follow(exchange: _Exchange, deadline: float, watch: t.Callable[[], t.Any] | None, interval: float) -> bool:
+    """Wait for a process, calling ``watch`` from time to time; whether it ended before the deadline, with no more output than is taken."""
+    while True:
+        now = time.monotonic()
+        until = min(deadline, now + interval) if watch else deadline
+        if exchange.go_on(until):
+            return not exchange.too_much
+        if watch is None or exchange.too_much or until >= deadline:
+            return False
+        watch()
+
+
+def stop_group(process: subprocess.Popen[bytes], patience: float) -> tuple[Running, ...]:
+    """End a process and its children and close its pipes: first asked, after ``patience`` seconds forced, after a few more left behind.
+
+    :returns: what is still running.
+    """
+    with _Exchange(process) as exchange:
+        return exchange.stop(patience)
+
+
+def _is_over(pid: int) -> bool:
+    """Whether a child has ended. It is not reaped, so that its number, which is that of its group, is not given to another process."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
+
+
+def running_in_group(group: int) -> tuple[Running, ...]:
+    """The processes of a group that have not ended.
+
+    Source: proc(5), ``/proc/pid/stat``: the name may contain blanks and parentheses; the fields after it are state, parent and group.
+    """
+    found = []
+    for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stream:
+                before, _parenthesis, after = stream.read().rpartition(")")
+        except OSError:
+            continue
+        fields = after.split()
+        if len(fields) > 2 and fields[2] == str(group) and fields[0] not in ("Z", "X"):
+            found.append(Running(pid, before.partition("(")[2], fields[0]))
+    return tuple(found)

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, TimedOut, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, TimedOut, ToolMissing, TooMuchOutput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
 
@@ -83,3 +86,107 @@ def test_a_command_that_is_there_and_cannot_be_started_is_said(tmp_path):
         with pytest.raises(ToolMissing, match="is there and cannot be started") as caught:
             Runner().run([str(tool)])
         assert str(tool) in caught.value.message
+
+
+#: A parent that waits in vfork is in uninterruptible sleep until its child ends; a signal would end it, and the tests withhold that.
+_SLEEPS = """
+import ctypes, os, pathlib, sys, time
+marker = pathlib.Path(sys.argv[1])
+marker.write_text(str(os.getpid()))
+if ctypes.CDLL(None).vfork() == 0:
+    time.sleep(300)
+    os._exit(0)
+"""
+
+
+@pytest.fixture
+def without_signals(monkeypatch):
+    """No signal has an effect, as for a process that waits for a device."""
+    groups = []
+    send = os.killpg
+    monkeypatch.setattr(os, "killpg", lambda group, _number: groups.append(group))
+    yield
+    for group in groups:
+        with contextlib.suppress(ProcessLookupError):
+            send(group, signal.SIGKILL)
+
+
+def test_a_process_that_cannot_be_killed_is_left_behind(tmp_path, without_signals):
+    marker = tmp_path / "pid"
+    began = time.monotonic()
+    with pytest.raises(TimedOut, match=r"did not end within 1 seconds and could not be stopped: process [0-9]+ .* is in uninterruptible sleep") as caught:
+        Runner().run([sys.executable, "-c", _SLEEPS, str(marker)], timeout=1, patience=0.5)
+    # The limit, the patience and five seconds; a machine that is busy may take some more.
+    assert time.monotonic() - began < 30
+    assert int(marker.read_text()) in caught.value.as_result()["left_running"]
+
+
+def test_a_watch_that_fails_does_not_wait_for_a_process_that_cannot_be_killed(tmp_path, without_signals):
+    def watch():
+        raise CommandFailed("enough")
+
+    began = time.monotonic()
+    with pytest.raises(CommandFailed, match="enough"):
+        Runner().run([sys.executable, "-c", _SLEEPS, str(tmp_path / "pid")], timeout=60, patience=0.5, watch=watch, interval=0.5)
+    assert time.monotonic() - began < 30
+
+
+def test_a_command_that_ignores_sigterm_is_killed_after_the_patience():
+    with pytest.raises(TimedOut, match=r"did not end within 0\.5 seconds and was stopped") as caught:
+        Runner().run(["sh", "-c", "trap '' TERM; echo began; while :; do sleep 0.1; done"], timeout=0.5, patience=0.5)
+    assert (caught.value.completed.rc, caught.value.completed.stdout) == (-signal.SIGKILL, "began\n")
+
+
+def test_what_a_command_prints_when_it_is_asked_to_stop_is_kept():
+    script = "trap 'seq 30000; exit 0' TERM; while :; do sleep 0.1; done"
+    with pytest.raises(TimedOut) as caught:
+        Runner().run(["sh", "-c", script], timeout=0.5, patience=20)
+    assert (caught.value.completed.rc, caught.value.completed.stdout.splitlines()[-1]) == (0, "30000")
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_command_that_prints_too_much_is_stopped(stream):
+    redirection = ">&2" if stream == "stderr" else ""
+    with pytest.raises(TooMuchOutput, match="printed more than 1 MiB and was stopped") as caught:
+        Runner().run(["sh", "-c", f"yes {redirection}"], timeout=60, most_output=1 << 20)
+    assert len(getattr(caught.value.completed, stream)) == 1 << 20
+
+
+def test_output_up_to_the_limit_is_taken():
+    assert len(Runner().run(["head", "-c", "65536", "/dev/zero"], most_output=65536).stdout) == 65536
+
+
+def test_a_process_in_a_session_of_its_own_that_keeps_the_output_open_does_not_outlast_the_limit(tmp_path):
+    marker = tmp_path / "pid"
+    began = time.monotonic()
+    with pytest.raises(TimedOut, match="ended, but a process that it started kept its output open for more than 1 seconds") as caught:
+        Runner().run(["sh", "-c", f"setsid sleep 120 & echo $! > {marker}; echo done"], timeout=1, patience=0.5)
+    assert time.monotonic() - began < 30
+    assert caught.value.completed.stdout == "done\n"
+    os.kill(int(marker.read_text()), signal.SIGKILL)
+
+
+def test_open_files_are_handed_on(tmp_path):
+    (tmp_path / "data").write_text("content")
+    handle = os.open(tmp_path / "data", os.O_RDONLY)
+    try:
+        assert Runner().run(["cat", f"/proc/self/fd/{handle}"], pass_fds=[handle]).stdout == "content"
+        assert Runner().run(["test", "-e", f"/proc/self/fd/{handle}"], ok=None).rc == 1
+    finally:
+        os.close(handle)
+
+
+def test_input_goes_to_a_command_that_answers_meanwhile():
+    text = "x" * 99 + "\n"
+    assert Runner().run(["cat"], stdin=text * 20000).stdout == text * 20000
+
+
+def test_a_command_that_does_not_read_its_input_is_no_failure():
+    assert Runner().run(["true"], stdin="x" * 1000000).rc == 0
+
+
+def test_a_runner_does_not_remember_for_ever():
+    runner = Runner()
+    for _number in range(70):
+        runner.run(["true"])
+    assert len(runner.history) == 64

@@ -53,7 +53,7 @@ class ScriptedRunner:
         interval: float = 5.0,
         patience: float = 2.0,
         cwd: str | None = None,
-        pass_fds: t.Sequence[int] = (),  # noqa: ARG002 - scripted commands inherit nothing
+        pass_fds: t.Sequence[int] = (),
     ) -> Completed:
         self.find(argv[0])
         words = tuple(str(word) for word in argv)

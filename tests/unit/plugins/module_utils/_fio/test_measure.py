@@ -238,6 +238,7 @@ def test_another_target_under_the_same_name_is_no_repetition(rig, change):
 
 def grown(rig, **values):
     rig.disks[0] = dataclasses.replace(rig.disks[0], **values)
+    os.truncate(rig.root / "dev/sdb", rig.disks[0].size)
 
 
 def test_a_device_without_a_name_is_the_same_only_under_the_same_path(rig):
@@ -308,8 +309,11 @@ def test_a_file_made_by_one_cell_may_be_used_by_the_next(rig):
     rig.before_fio = lambda: (rig.root / "data/f").write_bytes(b"x" * 8192)
     row = cell(target={"file": "/data/f", "size": 8192})
     assert [one["state"] for one in rig.measure(row, {**row, "repeat": 2})["cells"]] == ["ok", "ok"]
+    assert [one["state"] for one in rig.measure({**row, "repeat": 3})["cells"]] == ["ok"], "it is the campaign's own"
+    (rig.root / "data/f").unlink()
+    (rig.root / "data/f").write_bytes(b"y" * 8192)
     with pytest.raises(Refused, match="that the collection did not make, or that was changed since"):
-        rig.measure({**row, "repeat": 3})
+        rig.measure({**row, "repeat": 4})
 
 
 def test_a_fio_that_is_missing_or_too_old(rig):

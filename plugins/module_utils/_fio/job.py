@@ -7,8 +7,8 @@
 
 """A fio job as a dictionary, and the job file that is sent.
 
-The file says what the user said, in the user's order, and a few lines of the collection's own, under a comment. Whatever
-would take the target out of the guard's hands (another file name, another engine, a command) is refused by name.
+The file contains the options of the user, in the user's order, and a few lines of the collection's own, under a comment. Only
+options of :mod:`job_options` with values of :mod:`option_values` are accepted; how far they reach is computed by :mod:`extent`.
 
 Source: fio's ``HOWTO``, ``options.c`` and ``init.c``: a line is cut at ``;`` and ``#``, ``${NAME}`` is taken from the
 environment, and a value with ``$`` keywords is calculated by a shell command; none of the three can be escaped.
@@ -17,102 +17,37 @@ environment, and a value with ``$`` keywords is calculated by a shell command; n
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES, FLAGS, canonical, needs_engine, refusal
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS, MAXIMUM_JOBS, objection
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
 
-#: Options without a value (``FIO_OPT_STR_SET``). ``true`` for any other option is written as 1, ``false`` as 0.
-FLAGS = frozenset(
-    {
-        "bs_unaligned",
-        "blocksize_unaligned",
-        "exitall",
-        "exitall_on_error",
-        "fixedbufs",
-        "group_reporting",
-        "hipri",
-        "new_group",
-        "norandommap",
-        "refill_buffers",
-        "registerfiles",
-        "sqthread_poll",
-        "stonewall",
-        "thread",
-        "time_based",
-        "userspace_reap",
-        "verify_only",
-        "wait_for_previous",
-        "zero_buffers",
-    }
-)
-
-#: Engines that do their I/O through the file name that the guard has examined, and nowhere else.
-ENGINES = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "libaio", "io_uring", "posixaio", "mmap", "sg", "null"})
-
-_OWNED_BY_THE_GUARD = "the target says where the job runs"
-_RUNS_COMMANDS = "it runs a command on the host"
-_WRITES_FILES = "it writes or reads files of its own choice"
-#: Why an option is refused.
-REFUSED: t.Mapping[str, str] = {
-    **dict.fromkeys(("filename", "directory", "filename_format", "unique_filename", "opendir", "nrfiles", "openfiles", "name"), _OWNED_BY_THE_GUARD),
-    **dict.fromkeys(("include", "profile"), "everything that runs must be in the job itself"),
-    **dict.fromkeys(("exec_prerun", "exec_postrun", "program", "arguments", "grow_pid", "std_redirect"), _RUNS_COMMANDS),
-    **dict.fromkeys(
-        (
-            "write_bw_log",
-            "write_lat_log",
-            "write_iops_log",
-            "write_hist_log",
-            "write_iolog",
-            "read_iolog",
-            "merge_blktrace_file",
-            "replay_redirect",
-            "verify_state_load",
-            "lockfile",
-            "output",
-            "output-format",
-            "cgroup",
-            "cgroup_root",
-        ),
-        _WRITES_FILES,
-    ),
-    **dict.fromkeys(("allow_mounted_write", "allow_file_create", "create_only", "readonly"), "the guard decides what may be written"),
-    **dict.fromkeys(("unlink", "unlink_each_loop"), "the collection never removes a target"),
-    "ioscheduler": "it changes the block queue and does not change it back; the role block_queue does",
-    "exitall_on_error": "it is always set",
-}
-
 #: What fio itself calls reading; every other value of ``rw`` writes or trims.
 _READING = frozenset({"read", "randread"})
-_DIRECTIONS: t.Mapping[str, tuple[str, ...]] = {
-    "read": ("read",),
-    "randread": ("read",),
-    "write": ("write",),
-    "randwrite": ("write",),
-    "trim": ("trim",),
-    "randtrim": ("trim",),
-    "rw": ("read", "write"),
-    "readwrite": ("read", "write"),
-    "randrw": ("read", "write"),
-    "trimwrite": ("trim", "write"),
-    "randtrimwrite": ("trim", "write"),
-}
-_SECTION = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._ +-]{0,63}$")
-_KEY = re.compile(r"^[A-Za-z][A-Za-z0-9_-]*$")
-_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f;#$]")
+_SECTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ +-]{0,63}\Z")
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
+#: Control characters, half characters that cannot be encoded, and what fio cuts a line at or calculates.
+_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff;#$]")
+#: fio takes lines of 4096 bytes (fio 2) and the rest of a longer one for a line of its own.
+_LONGEST_PATH = 2048
 _TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|d)?$")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 #: With more threads than this all write into the same series.
 _OWN_LOGS = 16
 
-_TIMES = ("runtime", "timeout", "ramp_time", "startdelay", "start_delay")
+_TIMES = ("runtime", "ramp_time", "startdelay")
+#: A percentage in [global] stays in force in fio when a section gives a number instead.
+_PERCENTAGES = ("size", "offset", "offset_increment", "io_size")
 
 
 @dataclass(frozen=True)
@@ -123,15 +58,15 @@ class Section:
     options: t.Mapping[str, str | None]
 
     def value(self, *names: str) -> str | None:
-        """The last value under any of the names (an option and its alias)."""
-        found = [value for name, value in self.options.items() if name in names]
-        return found[-1] if found else None
+        """The value of an option, however it is spelled."""
+        wanted = {canonical(name) for name in names}
+        return next((value for name, value in self.options.items() if canonical(name) in wanted), None)
 
     @property
     def directions(self) -> frozenset[str]:
         """In which directions I/O must be seen afterwards."""
-        mode = (self.value("rw", "readwrite") or "read").split(":")[0]
-        directions = set(_DIRECTIONS.get(mode, ()))
+        mode = (self.value("rw") or "read").split(":")[0]
+        directions = set(DIRECTIONS.get(mode, ()))
         if directions == {"read", "write"}:
             # A mix of 100 % leaves one direction without I/O.
             if self.value("rwmixread") == "100" or self.value("rwmixwrite") == "0":
@@ -146,15 +81,15 @@ class Section:
         """Seconds that the measurement must last; ``None`` if it may end by itself earlier."""
         if "time_based" not in self.options or self.options["time_based"] == "0" or self.value("number_ios"):
             return None
-        return self._seconds("runtime", "timeout")
+        return self._seconds("runtime")
 
     @property
     def longest(self) -> float | None:
         """Seconds after which it must have ended, ramp and delay included; ``None`` if nothing limits it."""
-        runtime = self._seconds("runtime", "timeout")
+        runtime = self._seconds("runtime")
         if runtime is None:
             return None
-        return runtime + sum(self._seconds(name) or 0.0 for name in _TIMES[2:])
+        return runtime + sum(self._seconds(name) or 0.0 for name in _TIMES[1:])
 
     def _seconds(self, *names: str) -> float | None:
         value = self.value(*names)
@@ -173,7 +108,7 @@ class Job:
     @property
     def writes(self) -> bool:
         """Whether any section may change its target; what fio would not call reading writes."""
-        return any((section.value("rw", "readwrite") or "read").split(":")[0] not in _READING for section in self.sections)
+        return any((section.value("rw") or "read").split(":")[0] not in _READING for section in self.sections)
 
     @property
     def longest(self) -> float | None:
@@ -194,9 +129,9 @@ class Job:
         """Bytes of every I/O; ``None`` if they are not all of one size. fio before 2.1.14 does not count its I/Os."""
         found = set()
         for section in self.sections:
-            if any(name in section.options for name in ("bssplit", "bsrange", "blocksize_range")):
+            if any(section.value(name) is not None for name in ("bssplit", "bsrange")):
                 return None
-            found.add(section.value("bs", "blocksize") or "4k")
+            found.add(section.value("bs") or "4k")
         try:
             return parse_size(found.pop()) if len(found) == 1 else None
         except BadInput:
@@ -210,12 +145,16 @@ class Job:
     @property
     def threads(self) -> int:
         """How many processes or threads measure."""
-        counts = [section.value("numjobs") or "1" for section in self.sections]
-        return sum(int(count) if count.isdigit() else 1 for count in counts)
+        return sum(int(section.value("numjobs") or 1) for section in self.sections)
 
     @property
     def engines(self) -> tuple[str, ...]:
         return tuple(sorted({section.value("ioengine") or "psync" for section in self.sections}))
+
+    @property
+    def engines_past_the_block_layer(self) -> tuple[str, ...]:
+        """Engines whose commands reach the whole disk, wherever the partition or volume that is opened begins and ends."""
+        return tuple(engine for engine in self.engines if ENGINES[engine].past_the_block_layer)
 
     @property
     def workload_sha256(self) -> str:
@@ -235,19 +174,20 @@ def read_job(job: t.Any, name: str) -> Job:
     nested = "jobs" in job or "global" in job
     if nested and set(job) - {"global", "jobs"}:
         raise BadInput(f"{name}: beside global and jobs a job has no other keys: {', '.join(sorted(map(str, set(job) - {'global', 'jobs'})))}.", item=name)
-    common = _options(job.get("global") or {}, name, "global") if nested else {}
-    rows = job.get("jobs") if nested else [{"name": _section_name(name), **job}]
+    common = _options({} if job.get("global") is None else job["global"], name, "global") if nested else {}
+    rows = job.get("jobs") if nested else [{**job, "name": _section_name(name)}]
+    if not nested and "name" in job:
+        raise BadInput(f"{name}: the option name is refused in a job: {refusal('name')}.", item=name, option="name")
     if not isinstance(rows, list) or not rows:
         raise BadInput(f"{name}: jobs must be a list with at least one job.", item=name)
     sections: dict[str, dict[str, str | None]] = {}
     for row in rows:
-        if not isinstance(row, dict) or not _SECTION.match(str(row.get("name", ""))) or str(row["name"]) == "global":
-            raise BadInput(f"{name}: every job needs a name of letters, digits, blanks and ._+- that is not 'global': {row!r}", item=name)
-        if str(row["name"]) in sections:
-            raise BadInput(f"{name}: two jobs are called {row['name']}.", item=name)
-        sections[str(row["name"])] = _options({key: value for key, value in row.items() if key != "name"}, name, str(row["name"]))
+        title = _title(row, name)
+        if title in sections:
+            raise BadInput(f"{name}: two jobs are called {title}.", item=name)
+        sections[title] = _options({key: value for key, value in row.items() if key != "name"}, name, title)
     checked = Job(
-        sections=tuple(Section(title, {**common, **own}) for title, own in sections.items()),
+        sections=tuple(Section(title, _merged(common, own, name, title)) for title, own in sections.items()),
         global_lines=_lines(common),
         section_lines=tuple((title, _lines(own)) for title, own in sections.items()),
         has_percentiles=any("percentile_list" in own for own in (common, *sections.values())),
@@ -286,18 +226,39 @@ def render(job: Job, facts: TargetFacts, *, series: str | None = None, without: 
 
 
 def check_target(job: Job, kind: str, size: int | None, name: str) -> None:
-    """Whether the job's own sizes fit its target.
+    """Whether the job stays within its target, as far as that is known without the host.
 
-    :raises BadInput: if both give a size, or if the job sizes a plain file, which only its target may do.
+    :param size: bytes of the target that may be used; ``None`` for all of it.
+    :raises BadInput: if both give a size, if the job sizes a plain file, which only its target may do, or if it ends behind the size.
     """
-    for option in ("size", "filesize", "fill_device", "fill_fs", "offset", "file_append", "io_limit"):
-        for section in job.sections:
-            if option not in section.options:
-                continue
-            if kind == "file" and option != "offset":
-                raise BadInput(f"{name}: {option} of a plain file is not set in the job: give its target a size.", item=name)
-            if option == "size" and size is not None:
-                raise BadInput(f"{name}: both the job and its target have a size; keep one of them.", item=name)
+    for section in job.sections:
+        for option in ("size", "filesize", "fill_device", "file_append"):
+            if section.value(option) is not None and kind == "file":
+                raise BadInput(f"{name}: {option} of a plain file is not set in the job: give its target a size.", item=name, option=option)
+        if section.value("size") is not None and size is not None:
+            raise BadInput(f"{name}: both the job and its target have a size; keep one of them.", item=name, option="size")
+    if kind == "file" and not extent.starts_at_zero(job):
+        option = "offset" if any(section.value("offset") is not None for section in job.sections) else "offset_increment"
+        raise BadInput(
+            f"{name}: with {option} the job would end behind the size of its target{'' if size is None else f' ({format_size(size)})'}: "
+            "a plain file is used from its beginning, so remove the option.",
+            item=name,
+            option=option,
+        )
+    if size is not None:
+        _check_end(job, kind, size, name)
+
+
+def _check_end(job: Job, kind: str, size: int, name: str) -> None:
+    where = f"the target has a size of {size} bytes ({format_size(size)})"
+    way_out = "remove the option, choose a size that is a multiple of the block size, or give the target no size and set size and offset in the job"
+    try:
+        end = extent.end_of_io(job, size=size, device_size=None, is_file=kind == "file")
+    except BadInput as error:
+        raise BadInput(f"{name}: {error.message}, but {where}: {way_out}.", item=name, **error.facts) from None
+    if end > size:
+        option = extent.what_moves_the_end(job)
+        raise BadInput(f"{name}: with {option} the job ends at byte {end}, but {where}: {way_out}.", item=name, option=option)
 
 
 def parse_time(text: str) -> float:
@@ -312,7 +273,32 @@ def parse_time(text: str) -> float:
 
 
 def _section_name(name: str) -> str:
-    return name if _SECTION.match(name) and name != "global" else "cell"
+    return name if _is_section_name(name) else "cell"
+
+
+def _is_section_name(name: t.Any) -> bool:
+    # fio takes every section whose name begins with "global" for a part of [global].
+    return isinstance(name, str) and bool(_SECTION.match(name)) and not name.lower().startswith("global")
+
+
+def _title(row: t.Any, name: str) -> str:
+    title = row.get("name") if isinstance(row, dict) else None
+    title = str(title) if isinstance(title, int) and not isinstance(title, bool) else title
+    if not _is_section_name(title):
+        raise BadInput(f"{name}: every job needs a name of letters, digits, blanks and ._+- that does not begin with 'global': {_abbreviated(row)}", item=name)
+    return str(title)
+
+
+def _merged(common: t.Mapping[str, str | None], own: t.Mapping[str, str | None], name: str, section: str) -> dict[str, str | None]:
+    """The options in force in a section: its own replace those of the global section, however both are spelled."""
+    spelled = {canonical(key) for key in own}
+    for key, value in common.items():
+        option = canonical(key)
+        if option in _PERCENTAGES and option in spelled and (value or "").endswith("%"):
+            raise BadInput(
+                f"{name}: {option} in percent in the section global cannot be replaced in {section}: set it in the jobs only.", item=name, option=key
+            )
+    return {**{key: value for key, value in common.items() if canonical(key) not in spelled}, **own}
 
 
 def _options(options: t.Any, name: str, section: str) -> dict[str, str | None]:
@@ -321,24 +307,35 @@ def _options(options: t.Any, name: str, section: str) -> dict[str, str | None]:
         raise BadInput(f"{name}: the section {section} must be a dictionary of fio options.", item=name)
     found: dict[str, str | None] = {}
     for key, value in options.items():
-        key = str(key)
-        if key in REFUSED and not (key == "exitall_on_error" and value):
-            raise BadInput(f"{name}: the option {key} is refused in a job: {REFUSED[key]}.", item=name, option=key)
-        if not _KEY.match(key):
-            raise BadInput(f"{name}: '{key[:60]}' is not the name of a fio option.", item=name)
+        if not isinstance(key, str) or not _KEY.match(key):
+            raise BadInput(f"{name}: {_abbreviated(key)} is not the name of a fio option.", item=name)
+        _require_allowed(key, value, name)
+        double = next((other for other in found if canonical(other) == canonical(key)), None)
+        if double is not None:
+            raise BadInput(f"{name}: {double} and {key} in the section {section} are the same option: keep one of them.", item=name, option=key)
         if key == "exitall_on_error" or (key in FLAGS and (value is False or str(value) == "0")):
             continue
         found[key] = _text(key, value, name)
     return found
 
 
+def _require_allowed(key: str, value: t.Any, name: str) -> None:
+    reason = refusal(key)
+    if reason is not None and not (key == "exitall_on_error" and value):
+        raise BadInput(f"{name}: the option {key} is refused in a job: {reason}.", item=name, option=key)
+
+
 def _text(key: str, value: t.Any, name: str) -> str | None:
-    if key in FLAGS and (value is None or value is True or str(value) in ("1", "")):
-        return None
+    if key in FLAGS:
+        if value is None or value is True or str(value) in ("1", ""):
+            return None
+        raise BadInput(f"{name}: the option {key} is either true or false.", item=name, option=key)
     if isinstance(value, bool):
         return "1" if value else "0"
     if not isinstance(value, (str, int, float)) or value == "":
-        raise BadInput(f"{name}: the option {key} needs a text or a number, not {value!r}.", item=name, option=key)
+        raise BadInput(f"{name}: the option {key} needs a text or a number, not {_abbreviated(value)}.", item=name, option=key)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadInput(f"{name}: the option {key} is {value}, which fio does not accept.", item=name, option=key)
     text = str(value).strip()
     if _FORBIDDEN.search(text):
         raise BadInput(
@@ -346,7 +343,16 @@ def _text(key: str, value: t.Any, name: str) -> str | None:
             item=name,
             option=key,
         )
+    reason = objection(canonical(key), text)
+    if reason is not None:
+        raise BadInput(f"{name}: {key}={_abbreviated(text)[1:-1]} {reason}.", item=name, option=key)
     return text
+
+
+def _abbreviated(value: t.Any) -> str:
+    """A value for a message: what a user wrote may be long, or not be text."""
+    text = ascii(value)
+    return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"
 
 
 def _lines(options: t.Mapping[str, str | None]) -> tuple[str, ...]:
@@ -356,27 +362,24 @@ def _lines(options: t.Mapping[str, str | None]) -> tuple[str, ...]:
 def _check_sections(job: Job, name: str) -> None:
     for section in job.sections:
         engine = section.value("ioengine") or "psync"
-        if engine not in ENGINES:
-            known = ", ".join(sorted(ENGINES))
-            raise BadInput(
-                f"{name}: ioengine={engine} is refused: the guard can only answer for engines that use the file name of the target ({known}).",
-                item=name,
-                option="ioengine",
-            )
-        for option in ("mem", "iomem"):
-            value = section.value(option)
-            if value and "/" in value:
-                raise BadInput(f"{name}: {option}={value} is refused: it would write the buffers into a file.", item=name, option=option)
-        mode = (section.value("rw", "readwrite") or "read").split(":")[0]
-        if mode not in _DIRECTIONS:
-            raise BadInput(f"{name}: rw={mode} is none of {', '.join(sorted(_DIRECTIONS))}.", item=name, option="rw")
-        for option in _TIMES:
-            value = section.value(option)
-            if value is not None:
-                try:
-                    parse_time(_end_of_range(value))
-                except BadInput as error:
-                    raise BadInput(f"{name}: {option}: {error.message}", item=name, option=option) from None
+        for option in section.options:
+            if needs_engine(option, engine):
+                raise BadInput(f"{name}: the option {option} does not exist for ioengine={engine} in the job {section.name}.", item=name, option=option)
+        if section.value("bssplit") is not None and section.value("bsrange") is not None:
+            raise BadInput(f"{name}: bssplit and bsrange of the job {section.name} exclude each other: keep one of them.", item=name, option="bssplit")
+        _check_times(section, name)
+    if job.threads > MAXIMUM_JOBS:
+        raise BadInput(f"{name}: numjobs adds up to {job.threads}, but fio runs at most {MAXIMUM_JOBS} jobs.", item=name, option="numjobs")
+
+
+def _check_times(section: Section, name: str) -> None:
+    for option in _TIMES:
+        value = section.value(option)
+        if value is not None:
+            try:
+                parse_time(_end_of_range(value))
+            except BadInput as error:
+                raise BadInput(f"{name}: {option}: {error.message}", item=name, option=option) from None
 
 
 def _end_of_range(value: str) -> str:
@@ -385,7 +388,7 @@ def _end_of_range(value: str) -> str:
 
 
 def _escaped_path(path: str) -> str:
-    """A colon separates file names in fio unless it is escaped."""
-    if _FORBIDDEN.search(path) or "\\" in path:
+    """A colon separates file names in fio unless it is escaped; blanks at the end are dropped, so that another file would be used."""
+    if _FORBIDDEN.search(path) or "\\" in path or path != path.strip() or len(path.encode()) > _LONGEST_PATH:
         raise BadInput(f"The path {path!r} contains characters that a fio job file cannot carry.", item=path)
     return path.replace(":", "\\:")

@@ -21,6 +21,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import check_target, read_job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.estimate import Estimate, estimate
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import component
@@ -261,7 +262,7 @@ def _run(cell: Cell, target: Target, runtime: int) -> Run:
     cost = estimate(read_job(job, name), target, name)
     if cell.share != 100 and "size" not in target.given:
         job = _with(job, {"size": f"{cell.share}%"})
-    size = None if "size" not in target.given else 1
+    size = parse_size(target.given["size"], item=name) if "size" in target.given else None
     check_target(read_job(job, name), "file" if target.is_file else "device", size, name)
     return Run(name, 1, cell, target, job, cost)
 

@@ -58,12 +58,12 @@ def test_job_files_with_many_threads_are_read_in_bundles(host, tmp_path):
 def test_the_one_that_fio_objects_to_is_named(host, tmp_path):
     def bad(words):
         texts = [words[-1]] if words[-1] == "-" else [open_text(path) for path in words[2:]]
-        return Reply(rc=1, stderr="Bad option <iodeph=3>\n") if any("iodeph" in text for text in texts) else Reply()
+        return Reply(rc=1, stderr="Bad option <spr_num_regions=3>\n") if any("spr_num_regions" in text for text in texts) else Reply()
 
     host.runner.replies["fio", "--parse-only"] = bad
-    host.runner.replies["fio", "--parse-only", "-"] = [Reply(), Reply(rc=1, stderr="Bad option <iodeph=3>\nfio: job c1 dropped\n")]
-    with pytest.raises(BadInput, match="c1: fio on this host does not accept the job: Bad option <iodeph=3>"):
-        prepare(order(JOB, {**JOB, "iodeph": 3}, JOB), host, MadeFiles(Spool(tmp_path, "c")))
+    host.runner.replies["fio", "--parse-only", "-"] = [Reply(), Reply(rc=1, stderr="Bad option <spr_num_regions=3>\nfio: job c1 dropped\n")]
+    with pytest.raises(BadInput, match="c1: fio on this host does not accept the job: Bad option <spr_num_regions=3>"):
+        prepare(order(JOB, {**JOB, "spr_num_regions": 3}, JOB), host, MadeFiles(Spool(tmp_path, "c")))
 
 
 def open_text(path):

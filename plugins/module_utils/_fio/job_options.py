@@ -1,0 +1,198 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Every option and engine of fio that a job may use, and why the others are refused.
+
+A list of what is allowed: an option that is not here is refused, because what it makes fio write is not known.
+
+Source: ``options.c`` and ``engines/*.c`` of fio 3.33 and 3.41, ``fio --cmdhelp=all`` and ``fio --enghelp``, HOWTO of 2.1 to 3.42.
+fio compares the names of options with case and without treating ``-`` and ``_`` as one (``o_match`` in ``options.h``).
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What an engine opens.
+
+    :param opens: for the documentation, in a few words.
+    :param past_the_block_layer: it sends commands to the disk, which do not end at a partition or volume.
+    :param options: its own; fio accepts them of this engine only.
+    """
+
+    opens: str
+    past_the_block_layer: bool = False
+    options: frozenset[str] = frozenset()
+
+
+_PRIORITIES = frozenset({"cmdprio_percentage", "cmdprio_class", "cmdprio", "cmdprio_hint", "cmdprio_bssplit"})
+_BY_NAME = "the file name of the target, once"
+_PVSYNC2 = frozenset({"hipri", "hipri_percentage", "uncached", "nowait", "atomic"})
+_LIBAIO = _PRIORITIES | {"userspace_reap", "nowait", "libaio_vectored", "atomic"}
+_IO_URING = _PRIORITIES | {
+    *("hipri", "fixedbufs", "registerfiles", "sqthread_poll", "sqthread_poll_cpu", "nonvectored", "uncached", "nowait", "force_async", "atomic"),
+    *("readfua", "writefua"),
+}
+_SG = frozenset({"hipri", "readfua", "writefua", "sg_write_mode", "stream_id"})
+
+#: Engines that do their I/O through the file name that the guard has examined, and nowhere else.
+ENGINES: t.Mapping[str, Engine] = {
+    "sync": Engine(_BY_NAME),
+    "psync": Engine(_BY_NAME),
+    "vsync": Engine(_BY_NAME),
+    "pvsync": Engine(_BY_NAME),
+    "pvsync2": Engine(_BY_NAME, options=_PVSYNC2),
+    "libaio": Engine(_BY_NAME, options=_LIBAIO),
+    "io_uring": Engine(_BY_NAME, options=_IO_URING),
+    "posixaio": Engine(_BY_NAME),
+    "mmap": Engine("the file name of the target, mapped into memory", options=frozenset({"thp"})),
+    "null": Engine("nothing: no I/O is done"),
+    # SG_IO on a partition reaches the disk: the offset of the partition is not added to the address in the command.
+    "sg": Engine("the disk behind the file name, with SCSI commands", past_the_block_layer=True, options=_SG),
+}
+
+#: An alias is its option in everything that is checked. ``wait_for_previous`` was an option of its own in fio 2, as ``log_unix_epoch`` was until 3.36.
+ALIASES: t.Mapping[str, str] = {
+    "blocksize": "bs",
+    "blocksize_range": "bsrange",
+    "blocksize_unaligned": "bs_unaligned",
+    "blockalign": "ba",
+    "data_placement": "dataplacement",
+    "disable_bw": "disable_bw_measurement",
+    "fdp_pli": "plids",
+    "fdp_pli_select": "plid_select",
+    "fileoffset": "offset",
+    "fill_fs": "fill_device",
+    "io_limit": "io_size",
+    "iodepth_batch_complete": "iodepth_batch_complete_min",
+    "iodepth_batch_submit": "iodepth_batch",
+    "iomem": "mem",
+    "log_max_value": "log_window_value",
+    "mem_align": "iomem_align",
+    "nr_files": "nrfiles",
+    "ratecycle": "rate_cycle",
+    "ratemin": "rate_min",
+    "readwrite": "rw",
+    "ss": "steadystate",
+    "ss_dur": "steadystate_duration",
+    "ss_interval": "steadystate_check_interval",
+    "ss_ramp": "steadystate_ramp_time",
+    "timeout": "runtime",
+}
+
+#: Options without a value (``FIO_OPT_STR_SET``). ``true`` for any other option is written as 1, ``false`` as 0.
+FLAGS = frozenset(
+    {
+        *("bs_unaligned", "blocksize_unaligned", "exitall", "exitall_on_error", "fixedbufs", "group_reporting", "hipri", "new_group", "norandommap"),
+        *("refill_buffers", "registerfiles", "sqthread_poll", "stonewall", "thread", "time_based", "userspace_reap", "verify_only", "wait_for_previous"),
+        "zero_buffers",
+    }
+)
+
+#: What moves the start, the end or the number of what is written: :mod:`extent` computes it.
+COMPUTED = frozenset(
+    {
+        *("rw", "bs", "ba", "bsrange", "bssplit", "bs_unaligned", "bs_is_seq_rand", "size", "filesize", "fill_device", "file_append"),
+        *("offset", "offset_increment", "offset_align", "numjobs", "percentage_random", "random_distribution", "random_generator"),
+        *("zonemode", "zonesize", "zonecapacity", "zonerange", "zoneskip", "sprandom", "kb_base"),
+    }
+)
+
+#: What changes neither the file, nor its range, nor the number of processes. ``verify_state_save`` (on by default) writes a file
+#: beside the other files of the run: fio works in a private folder.
+HARMLESS = frozenset(
+    {
+        # amount, order and time of I/O
+        *("io_size", "number_ios", "num_range", "loops", "runtime", "ramp_time", "startdelay", "time_based", "rw_sequencer", "rwmixread", "rwmixwrite"),
+        *("percentage_sequential", "rwmixcycle", "randrepeat", "allrandrepeat", "randseed", "norandommap", "softrandommap", "use_os_rand"),
+        *("spr_num_regions", "spr_op", "file_service_type", "iodepth", "iodepth_batch", "iodepth_batch_complete_min", "iodepth_batch_complete_max"),
+        *("iodepth_low", "serialize_overlap", "io_submit_mode", "thinktime", "thinktime_spin", "thinkcycles", "thinktime_blocks", "thinktime_blocks_type"),
+        *("thinktime_iotime", "rate", "rate_min", "rate_iops", "rate_iops_min", "rate_process", "rate_cycle", "rate_ignore_thinktime", "max_latency"),
+        *("latency_target", "latency_window", "latency_percentile", "latency_run", "flow", "flow_id", "flow_watermark", "flow_sleep"),
+        *("steadystate", "steadystate_duration", "steadystate_ramp_time", "steadystate_check_interval"),
+        *("read_beyond_wp", "max_open_zones", "job_max_open_zones", "ignore_zone_limits", "zone_reset_threshold", "zone_reset_frequency"),
+        "recover_zbd_write_error",
+        # how the file is opened, laid out and synchronised
+        *("ioengine", "direct", "buffered", "atomic", "sync", "fsync", "fdatasync", "end_fsync", "end_syncfs", "fsync_on_close", "sync_file_range"),
+        *("write_barrier", "invalidate", "pre_read", "overwrite", "fallocate", "fadvise_hint", "create_serialize", "create_fsync", "create_on_open"),
+        *("write_hint", "fdp", "dataplacement", "plids", "plid_select"),
+        # what is in the buffers, and whether it is read back
+        *("mem", "iomem_align", "hugepage-size", "lockmem", "zero_buffers", "refill_buffers", "scramble_buffers", "buffer_pattern"),
+        *("buffer_compress_percentage", "buffer_compress_chunk", "dedupe_percentage", "dedupe_mode", "dedupe_working_set_percentage", "dedupe_global"),
+        *("verify", "do_verify", "verifysort", "verifysort_nr", "verify_interval", "verify_offset", "verify_pattern", "verify_pattern_interval"),
+        *("verify_fatal", "verify_async", "verify_async_cpus", "verify_backlog", "verify_backlog_batch", "verify_only", "verify_state_save"),
+        *("verify_write_sequence", "verify_header_seed", "verify_policy", "experimental_verify"),
+        *("trim_percentage", "trim_verify_zero", "trim_backlog", "trim_backlog_batch"),
+        # processes and CPUs; numjobs, which says how many there are, is computed
+        *("thread", "nice", "prio", "prioclass", "priohint", "cpumask", "cpus_allowed", "cpus_allowed_policy", "numa_cpu_nodes", "numa_mem_policy"),
+        *("wait_for", "wait_for_previous", "stonewall", "new_group", "exitall", "exit_what", "exitall_on_error", "continue_on_error", "ignore_error"),
+        # what is reported
+        *("description", "group_reporting", "stats", "disk_util", "error_dump", "per_job_logs", "log_avg_msec", "log_hist_msec", "log_hist_coarseness"),
+        *("log_entries", "log_window_value", "log_offset", "log_prio", "log_issue_time", "log_compression", "log_compression_cpus"),
+        *("log_store_compressed", "log_unix_epoch", "log_alternate_epoch", "log_alternate_epoch_clock_id", "job_start_clock_id", "bwavgtime"),
+        *("iopsavgtime", "block_error_percentiles", "clat_percentiles", "lat_percentiles", "slat_percentiles", "percentile_list", "significant_figures"),
+        *("gtod_reduce", "gtod_cpu", "disable_lat", "disable_clat", "disable_slat", "disable_bw_measurement", "unified_rw_reporting", "unit_base"),
+        "clocksource",
+    }
+)
+
+_OWNED_BY_THE_GUARD = "the target defines the file that the job uses"
+_RUNS_COMMANDS = "it runs a command on the host"
+_WRITES_FILES = "it reads or writes files of its own choice"
+_OTHER_HOST = "it belongs to an engine that is not supported"
+_BELONGS_TO_A_LOG = "it belongs to read_iolog, which reads a file and takes offsets from it"
+
+#: Why an option is refused, by its canonical name.
+REFUSED: t.Mapping[str, str] = {
+    **dict.fromkeys(("filename", "directory", "filename_format", "unique_filename", "opendir", "nrfiles", "openfiles", "name"), _OWNED_BY_THE_GUARD),
+    "filetype": _OWNED_BY_THE_GUARD,
+    **dict.fromkeys(("include", "profile"), "everything that runs must be in the job itself"),
+    **dict.fromkeys(("exec_prerun", "exec_postrun", "program", "arguments", "grow_pid", "grace_time", "std_redirect"), _RUNS_COMMANDS),
+    **dict.fromkeys(("write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log", "write_iolog", "read_iolog"), _WRITES_FILES),
+    **dict.fromkeys(("merge_blktrace_file", "verify_state_load", "verify_dump", "dp_scheme", "lockfile", "output", "output-format"), _WRITES_FILES),
+    **dict.fromkeys(("aux-path", "aux_path", "donorname"), _WRITES_FILES),
+    **dict.fromkeys(("replay_no_stall", "replay_redirect", "replay_scale", "replay_align", "replay_time_scale", "replay_skip"), _BELONGS_TO_A_LOG),
+    **dict.fromkeys(("read_iolog_chunked", "merge_blktrace_scalars", "merge_blktrace_iters"), _BELONGS_TO_A_LOG),
+    **dict.fromkeys(("cgroup", "cgroup_root", "cgroup_nodelete", "cgroup_weight"), "it creates and changes control groups of the host"),
+    **dict.fromkeys(("uid", "gid"), "files are opened as the user who runs fio, as the guard has examined them"),
+    **dict.fromkeys(("allow_mounted_write", "allow_file_create", "create_only", "readonly"), "the guard decides what may be written"),
+    **dict.fromkeys(("unlink", "unlink_each_loop"), "the collection never removes a target"),
+    **dict.fromkeys(("hostname", "port", "protocol", "proto", "listen", "pingpong", "interface", "bindname", "verb", "uri", "nfs_url"), _OTHER_HOST),
+    **dict.fromkeys(("clustername", "rbdname", "pool", "clientname", "conf", "busy_poll", "touch_objects", "volume", "brick"), _OTHER_HOST),
+    **dict.fromkeys(("namenode", "hdfsdirectory", "chunk_size", "chunck_size", "initiator", "cpuload", "cpumode", "cpuchunks", "cmd_type"), _OTHER_HOST),
+    **dict.fromkeys(("skip_bad", "inplace", "gpu_dev_id", "gpu_dev_ids", "cuda_io", "stat_type", "md_per_io_size", "pi_act", "pi_chk"), _OTHER_HOST),
+    **dict.fromkeys(("apptag", "apptag_mask", "write_mode", "verify_mode", "deac"), _OTHER_HOST),
+    "ioscheduler": "it changes the block queue and does not change it back; the role block_queue does",
+    "exitall_on_error": "it is always set",
+}
+
+_ENGINE_OPTIONS = frozenset().union(*(engine.options for engine in ENGINES.values()))
+
+
+def canonical(option: str) -> str:
+    """fio's own name of an option that may be given as an alias."""
+    return ALIASES.get(option, option)
+
+
+def refusal(option: str) -> str | None:
+    """Why a job must not have an option; ``None`` if it may."""
+    name = canonical(option)
+    if name in REFUSED:
+        return REFUSED[name]
+    if name in COMPUTED or name in HARMLESS or name in _ENGINE_OPTIONS:
+        return None
+    return "it is not known to this collection, so what it writes cannot be determined"
+
+
+def needs_engine(option: str, engine: str) -> bool:
+    """Whether an option belongs to engines other than the given one."""
+    name = canonical(option)
+    return name in _ENGINE_OPTIONS and name not in HARMLESS and name not in ENGINES[engine].options

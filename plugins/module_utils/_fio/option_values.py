@@ -1,0 +1,131 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Which values an option may have: those that fio reads in one way, and that stay within the target and the memory of the host.
+
+Source: ``parse.c`` and ``options.c`` of fio 3.33: a number ends at the first character that is no digit (1.5M is 1), KiB is 1000
+unless ``kb_base`` is 1000, ``(`` starts a calculation, a quoted part of a pattern is the name of a file that is read, and what follows a
+colon in ``mem`` is the name of a file that is written.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES
+
+#: fio has room for that many jobs (``REAL_MAX_JOBS``); with numjobs=0 it forks without end.
+MAXIMUM_JOBS = 4096
+#: The default of fs.aio-max-nr: more requests than that are not accepted by the kernel for all processes together.
+MAXIMUM_DEPTH = 65536
+#: Bytes of a value. fio reads lines of 4096 bytes (fio 2) and takes the rest of a longer one for the next line.
+MAXIMUM_LENGTH = 1024
+
+DIRECTIONS: t.Mapping[str, tuple[str, ...]] = {
+    "read": ("read",),
+    "randread": ("read",),
+    "write": ("write",),
+    "randwrite": ("write",),
+    "trim": ("trim",),
+    "randtrim": ("trim",),
+    "rw": ("read", "write"),
+    "readwrite": ("read", "write"),
+    "randrw": ("read", "write"),
+    "trimwrite": ("trim", "write"),
+    "randtrimwrite": ("trim", "write"),
+}
+
+_SIZE = r"\d+(?:[kmgtp]b?|b)?"
+_RANGE = rf"{_SIZE}[-:]{_SIZE}"
+_SHARE = rf"{_SIZE}(?:/\d*)?"
+_SHARES = rf"{_SHARE}(?::{_SHARE})*"
+_PERCENT = r"\d{1,2}%|100%"
+_MODES = "|".join(DIRECTIONS)
+_MEMORY = "malloc|shm|shmhuge|mmap|mmaphuge|mmapshared"
+
+_SIZE_WORDS = "a whole number of bytes, with k, m, g, t or p for powers of 1024"
+#: By canonical name: what the whole value must be, ignoring case, and how that is said.
+_FORMS: t.Mapping[str, tuple[t.Pattern[str], str]] = {
+    name: (re.compile(f"(?:{pattern})\\Z", re.IGNORECASE), words)
+    for names, pattern, words in (
+        ("size offset offset_increment io_size", rf"{_SIZE}|{_PERCENT}", f"{_SIZE_WORDS}, or a percentage from 0% to 100%"),
+        ("offset_align", r"0*[1-9]\d*(?:[kmgt]b?|b)?", f"{_SIZE_WORDS}, at least 1"),
+        ("filesize", rf"{_SIZE}(?:[-:,]{_SIZE})?", f"{_SIZE_WORDS}, or two of them joined by '-'"),
+        ("bs ba", rf"(?:{_SIZE})?(?:,(?:{_SIZE})?){{0,2}}", f"{_SIZE_WORDS}, one or up to three separated by commas"),
+        ("bsrange", rf"{_RANGE}(?:,{_RANGE}){{0,2}}", "two sizes joined by '-', once or up to three times separated by commas"),
+        ("bssplit", rf"{_SHARES}(?:,{_SHARES}){{0,2}}", "sizes with percentages, such as 4k/60:64k/40"),
+        ("zonesize zonecapacity zonerange zoneskip number_ios", _SIZE, _SIZE_WORDS),
+        ("kb_base", "1024", "1024: every size of the collection is a power of 1024"),
+        ("mem", _MEMORY, "malloc, shm, shmhuge, mmap, mmaphuge or mmapshared alone: the name of a file would write the buffers into a file"),
+    )
+    for name in names.split()
+}
+#: With case, because fio compares words as they are.
+_WORDS: t.Mapping[str, tuple[t.Pattern[str], str]] = {
+    "rw": (re.compile(rf"(?:{_MODES})(?::-?\d+[kmgKMG]?)?\Z"), f"{', '.join(sorted(DIRECTIONS))}, with or without a modifier such as :8 or :4k"),
+    "zonemode": (re.compile(r"(?:none|strided|zbd)\Z"), "none, strided and zbd"),
+    "ioengine": (
+        re.compile(rf"(?:{'|'.join(ENGINES)})\Z"),
+        f"{', '.join(sorted(ENGINES))}: the guard can only answer for engines that use the file name of the target",
+    ),
+}
+#: Whole numbers and their bounds.
+_BOUNDS: t.Mapping[str, tuple[int, int]] = {
+    "numjobs": (1, MAXIMUM_JOBS),
+    "iodepth": (1, MAXIMUM_DEPTH),
+    "iodepth_batch": (0, MAXIMUM_DEPTH),
+    "iodepth_batch_complete_min": (0, MAXIMUM_DEPTH),
+    "iodepth_batch_complete_max": (0, MAXIMUM_DEPTH),
+    "iodepth_low": (0, MAXIMUM_DEPTH),
+    "loops": (0, 2**31 - 1),
+    "verify_async": (0, MAXIMUM_JOBS),
+    "percentage_random": (0, 100),
+    "bs_is_seq_rand": (0, 1),
+    "fill_device": (0, 1),
+    "file_append": (0, 1),
+    "sprandom": (0, 1),
+}
+#: One for each direction; the others have exactly one.
+_BY_DIRECTION = frozenset({"percentage_random"})
+_PLAIN = re.compile(r"[A-Za-z0-9._:,/%+-]+\Z")
+_NEGATIVE = re.compile(r"(?:^|[,:/])-")
+#: A niceness, a share of the flow and a number as a pattern may be negative.
+_MAY_BE_NEGATIVE = frozenset({"nice", "flow", "verify_pattern", "buffer_pattern"})
+
+
+def objection(option: str, value: str) -> str | None:
+    """What is wrong with the value of an option, as the end of a sentence that begins with both.
+
+    :param option: canonical name of an option that is not refused.
+    """
+    if len(value.encode()) > MAXIMUM_LENGTH:
+        return f"is refused: the value must not be longer than {MAXIMUM_LENGTH} bytes"
+    if option == "description":
+        return None
+    if option in _WORDS:
+        return None if _WORDS[option][0].match(value) else f"is none of {_WORDS[option][1]}"
+    wanted = _wanted(option, value)
+    return None if wanted is None else f"is refused: the value must be {wanted}"
+
+
+def _wanted(option: str, value: str) -> str | None:
+    """What the value must be, if it is not that."""
+    if option in _FORMS and not _FORMS[option][0].match(value):
+        return _FORMS[option][1]
+    if option in _BOUNDS and not _is_within(value, *_BOUNDS[option], parts=3 if option in _BY_DIRECTION else 1):
+        return f"a whole number from {_BOUNDS[option][0]} to {_BOUNDS[option][1]}"
+    if not _PLAIN.match(value):
+        return "made of letters, digits and . _ : , / % + - only, without quotes, blanks, brackets and backslashes"
+    if option not in _MAY_BE_NEGATIVE and _NEGATIVE.search(value):
+        return "without negative numbers"
+    return None
+
+
+def _is_within(value: str, low: int, high: int, *, parts: int) -> bool:
+    numbers = value.split(",")
+    return len(numbers) <= parts and all(re.match(r"[0-9]{1,10}\Z", number) and low <= int(number) <= high for number in numbers)

@@ -58,10 +58,12 @@ def guard_all(
     known: dict[tuple[Target, bool], TargetFacts] = {}
     refusals: list[StorageError] = []
     for target, writing in dict.fromkeys((cell.target, cell.job.writes) for cell in cells):
+        here = [cell for cell in cells if (cell.target, cell.job.writes) == (target, writing)]
+        engines = {engine for cell in here for engine in cell.job.engines_past_the_block_layer}
         try:
             facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created, left=left)
-            guard.require(facts, writing=writing)
-            require_discard(facts, [cell for cell in cells if (cell.target, cell.job.writes) == (target, writing)], host.root)
+            guard.require(facts, writing=writing, engines=engines)
+            require_discard(facts, here, host.root)
         except StorageError as error:
             refusals.append(error)
         else:

@@ -1,0 +1,103 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import BLOCK, EDGE, SLICES, Place, digests, first_data, places_of
+
+GIB = 1024**3
+
+
+def device(tmp_path, size, *data):
+    """A sparse file with some bytes at some offsets."""
+    node = tmp_path / "node"
+    node.touch()
+    os.truncate(node, size)
+    with open(node, "r+b") as file:
+        for offset, content in data:
+            file.seek(offset)
+            file.write(content)
+    return node
+
+
+@pytest.mark.parametrize("size", [0, 512, EDGE - 512, EDGE, 3 * EDGE, 3 * EDGE + 512, 3 * EDGE + BLOCK, 64 * EDGE, GIB + 512, 10**12 + 1536])
+def test_places_lie_inside_ascend_and_have_both_ends(size):
+    places = places_of(size, random.Random(1))
+    assert all(place.length > 0 for place in places)
+    assert all(one.offset + one.length <= other.offset for one, other in zip(places, places[1:]))
+    if size:
+        assert places[0].offset == 0
+        assert places[-1].offset + places[-1].length == size
+    if size > 3 * EDGE:
+        assert len(places) == SLICES + 2
+        assert all(place.offset % BLOCK == 0 for place in places), "direct I/O wants aligned places"
+
+
+def test_every_slice_has_one_place_and_not_always_the_same():
+    size = 2 * EDGE + SLICES * 100 * BLOCK
+    first, second = places_of(size, random.Random(1)), places_of(size, random.Random(2))
+    slices = [(place.offset - EDGE) // (100 * BLOCK) for place in first[1:-1]]
+    assert slices == list(range(SLICES))
+    assert first != second
+
+
+def test_a_small_device_is_read_whole(tmp_path):
+    node = device(tmp_path, 2 * EDGE + 512, (EDGE + 300_000, b"x"))
+    places = places_of(2 * EDGE + 512)
+    assert sum(place.length for place in places) == 2 * EDGE + 512
+    assert first_data(node, places) == EDGE
+
+
+@pytest.mark.parametrize("offset", [0, EDGE - 1, GIB - 1, GIB - EDGE])
+def test_one_byte_at_either_end_is_found(tmp_path, offset):
+    assert first_data(device(tmp_path, GIB, (offset, b"x")), places_of(GIB)) is not None
+
+
+def test_zeros_are_empty(tmp_path):
+    assert first_data(device(tmp_path, GIB, (12345, bytes(100))), places_of(GIB)) is None
+
+
+def test_what_fills_a_slice_is_found_wherever_it_lies(tmp_path):
+    size = 2 * EDGE + SLICES * 4 * BLOCK
+    for number in (0, 17, SLICES - 1):
+        node = device(tmp_path, size, (EDGE + number * 4 * BLOCK, b"x" * 4 * BLOCK))
+        assert first_data(node, places_of(size)) is not None
+        node.unlink()
+
+
+def test_a_device_that_ends_early_cannot_be_read(tmp_path):
+    with pytest.raises(OSError, match="the device ends at"):
+        first_data(device(tmp_path, EDGE), places_of(GIB))
+
+
+def test_digests_are_of_the_places(tmp_path):
+    node = device(tmp_path, GIB, (8192, b"x" * 4096))
+    assert digests(node, [Place(8192, 4096), Place(0, 512)]) == {
+        Place(8192, 4096): hashlib.sha256(b"x" * 4096).hexdigest(),
+        Place(0, 512): hashlib.sha256(bytes(512)).hexdigest(),
+    }
+
+
+def test_a_file_system_without_direct_reading(tmp_path, monkeypatch):
+    node = device(tmp_path, GIB, (0, b"data"))
+    really = os.preadv
+    tried = []
+
+    def refused(descriptor, buffers, offset):
+        tried.append(offset)
+        if len(tried) == 1:
+            raise OSError(22, "Invalid argument")
+        return really(descriptor, buffers, offset)
+
+    monkeypatch.setattr(contents.os, "preadv", refused)
+    assert first_data(node, places_of(GIB)) == 0
+    assert len(tried) == 2

@@ -1,0 +1,155 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import users
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, open_files, unit_of
+
+
+def write(root, path, text):
+    place = root / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    return place
+
+
+def process(root, number, namespace=None, **files):
+    folder = root / "proc" / str(number)
+    (folder / "fd").mkdir(parents=True)
+    (folder / "fdinfo").mkdir()
+    (folder / "ns").mkdir()
+    if namespace:
+        (folder / "ns/mnt").symlink_to(f"mnt:[{namespace}]")
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_a_hard_link_is_the_same_unit_and_a_copy_is_not(tmp_path):
+    file = write(tmp_path, "f", "x")
+    os.link(file, tmp_path / "g")
+    write(tmp_path, "h", "x")
+    assert unit_of(file) == unit_of(tmp_path / "g") != unit_of(tmp_path / "h")
+    assert unit_of(tmp_path / "missing") is None
+    assert Unit("block", os.makedev(8, 17)).number == "8:17"
+
+
+def test_mounts_of_every_namespace_are_found(tmp_path):
+    line = "36 35 {} / /{} rw - ext4 /dev/x rw\n"
+    process(tmp_path, "self", namespace=1, mountinfo=line.format("8:1", "here"))
+    process(tmp_path, 10, namespace=1, mountinfo=line.format("8:2", "never read: the same namespace"))
+    process(tmp_path, 11, namespace=2, mountinfo=line.format("8:1", "again") + line.format("8:3", "hidden\\040place"))
+    process(tmp_path, 12, namespace=2)
+    assert users.mounts_of_all(tmp_path) == {"8:1": "/here", "8:3": "/hidden place in the mount namespace of process 11"}
+
+
+def test_members_of_file_systems_with_several_devices(tmp_path):
+    for name in ("sdb", "sdc"):
+        (tmp_path / "sys/fs/btrfs/u-1/devices" / name).mkdir(parents=True)
+    target = tmp_path / "sys/devices/block/sdd"
+    target.mkdir(parents=True)
+    (tmp_path / "sys/fs/bcachefs/u-2/dev-0").mkdir(parents=True)
+    (tmp_path / "sys/fs/bcachefs/u-2/dev-0/block").symlink_to(target)
+    assert users.file_system_members(tmp_path) == {"sdb": "btrfs u-1", "sdc": "btrfs u-1", "sdd": "bcachefs u-2"}
+
+
+def test_a_swap_file_is_known_by_every_name(tmp_path):
+    file = write(tmp_path, "swap file", "x")
+    os.link(file, tmp_path / "other")
+    write(tmp_path, "proc/swaps", "Filename Type Size Used Priority\n/swap\\040file file 4 0 -2\n/gone file 4 0 -3\n")
+    assert users.swap_units(tmp_path) == {unit_of(tmp_path / "other")}
+    assert users.swap_units(tmp_path / "nowhere") == set()
+
+
+def test_what_a_loop_device_lies_on(tmp_path):
+    file = write(tmp_path, "images/one", "x")
+    write(tmp_path, "sys/class/block/loop0/loop/backing_file", "/images/one\n")
+    write(tmp_path, "sys/class/block/loop1/loop/backing_file", "/images/one (deleted)\n")
+    (tmp_path / "sys/class/block/loop2").mkdir()
+    assert users.backing_unit(tmp_path, "loop0") == users.backing_unit(tmp_path, "loop1") == unit_of(file)
+    assert users.backing_unit(tmp_path, "loop2") is None
+
+
+def test_the_driver_of_a_loop_device_knows_better_than_a_path(tmp_path, monkeypatch):
+    file = write(tmp_path, "images/one", "x")
+    other = write(tmp_path, "images/two", "x")
+    write(tmp_path, "sys/class/block/loop0/loop/backing_file", "/images/one\n")
+    status = other.stat()
+    monkeypatch.setattr(users, "_ask_loop_driver", lambda node: (status.st_dev, status.st_ino, status.st_dev))
+    assert users.backing_unit(tmp_path, "loop0") == unit_of(other) != unit_of(file), "the path has another file by now"
+    monkeypatch.setattr(users, "_ask_loop_driver", lambda node: (6, 42, os.makedev(8, 1)))
+    assert users.backing_unit(tmp_path, "loop0") == Unit("block", os.makedev(8, 1))
+
+
+def test_exports_of_the_kernel(tmp_path):
+    file = write(tmp_path, "image", "x")
+    config = "sys/kernel/config"
+    write(tmp_path, f"{config}/nvmet/subsystems/nqn.a/namespaces/1/device_path", "/image\n")
+    write(tmp_path, f"{config}/nvmet/subsystems/nqn.a/namespaces/1/enable", "1\n")
+    write(tmp_path, f"{config}/target/core/iblock_0/d/udev_path", "/dev/gone\n")
+    write(
+        tmp_path,
+        f"{config}/target/core/iblock_0/d/info",
+        "iBlock device: sdb  UDEV PATH: /dev/gone  readonly: 0\n        Major: 8 Minor: 16  CLAIMED: IBLOCK\n",
+    )
+    write(tmp_path, f"{config}/target/core/fileio_0/f/info", "TCM FILEIO ID: 0        File: /image  Size: 1048576  Mode: O_DSYNC\n")
+    write(tmp_path, "sys/kernel/scst_tgt/devices/disk1/filename", "/image\n[key]\n")
+    found = users.exported_units(tmp_path)
+    assert (unit_of(file), "nvmet subsystem nqn.a") in found
+    assert (Unit("block", os.makedev(8, 16)), "LIO backstore iblock_0/d") in found
+    assert (unit_of(file), "LIO backstore fileio_0/f") in found
+    assert (unit_of(file), "SCST device disk1") in found
+
+
+def test_who_has_a_file_open_or_mapped(tmp_path):
+    """Real processes: one that writes, one that reads, one that has closed the file and kept its mapping."""
+    file = write(tmp_path, "f", "x" * 8192)
+    programs = {
+        "r+b": True,
+        "rb": False,
+        "mapped": True,
+    }
+    mapped = "import mmap; f = open({0!r}, 'r+b'); m = mmap.mmap(f.fileno(), 0); f.close()"
+    opened = "f = open({0!r}, {1!r})"
+    children = []
+    try:
+        for mode in programs:
+            text = (mapped if mode == "mapped" else opened).format(str(file), mode)
+            child = subprocess.Popen([sys.executable, "-c", text + "; print(1, flush=True); input()"], stdin=-1, stdout=-1)
+            children.append(child)
+            child.stdout.readline()
+        rows = open_files(users.Path("/"), {unit_of(file)}).of(unit_of(file))
+        assert {row.pid: row.writing for row in rows} == dict(zip((child.pid for child in children), programs.values()))
+    finally:
+        for child in children:
+            child.communicate(b"\n")
+    assert open_files(users.Path("/"), {unit_of(file)}).of(unit_of(file)) == ()
+
+
+def test_processes_that_may_not_be_read_are_counted(tmp_path, monkeypatch):
+    process(tmp_path, 10)
+    process(tmp_path, 11)
+    really = os.listdir
+
+    def refused(path):
+        if str(path).endswith("/11/fd"):
+            raise PermissionError(13, "Permission denied")
+        return really(path)
+
+    monkeypatch.setattr(os, "listdir", refused)
+    found = open_files(tmp_path, {Unit("file", 1, 2)})
+    assert (found.unreadable, dict(found.found)) == (1, {})
+
+
+@pytest.mark.parametrize(("text", "plain"), [("a\\040b", "a b"), ("\\134", "\\"), ("plain", "plain")])
+def test_octal_escapes(text, plain):
+    assert users.unescape(text) == plain

@@ -142,6 +142,7 @@ def lay_out(descriptor: int, path: str, size: int, job: Job, stopping: t.Callabl
     present = os.fstat(descriptor).st_size
     if size <= present:
         return
+    _require_free(descriptor, path, size)
     fill = _write if _needs_contents(job) else _truncate if _is_sparse(job) else _allocate
     try:
         for offset in range(present, size, _STRIDE):
@@ -149,7 +150,18 @@ def lay_out(descriptor: int, path: str, size: int, job: Job, stopping: t.Callabl
                 raise CommandFailed(f"{path} was not laid out: the runner was told to stop.", item=path)
             fill(descriptor, offset, min(_STRIDE, size - offset))
     except OSError as error:
+        # A full file system is nobody's friend: what was added is given back.
+        with contextlib.suppress(OSError):
+            os.ftruncate(descriptor, present)
         raise CommandFailed(f"{path} cannot be made {format_size(size)} large on this host: {error.strerror}.", item=path) from None
+
+
+def _require_free(descriptor: int, path: str, size: int) -> None:
+    """Whether there is room for what a file does not have yet; blocks count, for a sparse file has less than its size."""
+    space, status = os.fstatvfs(descriptor), os.fstat(descriptor)
+    needed, free = size - status.st_blocks * 512, space.f_bavail * space.f_frsize
+    if needed > free:
+        raise CommandFailed(f"{path} cannot be made {format_size(size)} large on this host: its file system has {format_size(free)} free.", item=path)
 
 
 def _needs_contents(job: Job) -> bool:

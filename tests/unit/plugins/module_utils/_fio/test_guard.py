@@ -17,7 +17,8 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import users
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import Room
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.examination import examine
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import judge, require
@@ -25,6 +26,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_fac
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 GIB = 1024**3
+
+
+def disk(name, number, **values):
+    return BlockDevice(name=name, path=f"/dev/{name}", number=number, size=GIB, **values)
 
 
 def kinds(objections):
@@ -197,10 +202,6 @@ class Host:
 
     def judge(self, path, writing=True, **values):
         return judge(self.examine(path, writing=writing, **values), writing=writing)
-
-
-def disk(name, number, **values):
-    return BlockDevice(name=name, path=f"/dev/{name}", number=number, size=GIB, **values)
 
 
 def test_a_missing_device_is_named(tmp_path):
@@ -592,6 +593,146 @@ def test_a_process_that_writes_is_found_by_its_descriptor(tmp_path):
     unit = users.unit_of(image)
     rows = users.open_files(tmp_path, {unit}).of(unit)
     assert [(str(row), row.writing) for row in rows] == [("qemu (10)", True), ("qemu (11)", False)]
+
+
+# --- what no signature shows ------------------------------------------------------------------------------------------
+
+
+def fill(root, path, offset, content):
+    with open(root / path.lstrip("/"), "r+b") as node:
+        node.seek(offset)
+        node.write(content)
+
+
+@pytest.mark.parametrize("offset", [0, 700_000, GIB - 5])
+def test_data_without_a_signature_are_data(tmp_path, offset):
+    host = Host(tmp_path, [disk("sda", "8:0", serial="S1")])
+    fill(tmp_path, "/dev/sda", offset, b"text")
+    objections = host.judge("/dev/sda")
+    assert kinds(objections) == {"data"}
+    assert "contains data without a known signature, the first that was found at byte" in texts(objections)
+    assert kinds(host.judge("/dev/sda", allow_data_loss=True)) == {"data"}, "a permission names the device"
+    assert host.judge("/dev/sda", allow_data_loss=True, identity="S1") == []
+    assert host.judge("/dev/sda", writing=False) == []
+
+
+def test_what_cannot_be_read_is_not_free(tmp_path):
+    host = Host(tmp_path, [disk("sda", "8:0", serial="S1")])
+    os.truncate(tmp_path / "dev/sda", 4096)
+    objections = host.judge("/dev/sda")
+    assert kinds(objections) == {"unfit"}
+    assert "the contents of /dev/sda cannot be read" in texts(objections)
+
+
+def test_a_suspended_device_is_neither_read_nor_written(tmp_path):
+    devices = [disk("dm-0", "253:0", kind="dm", dm_name="a", slaves=("dm-1",)), disk("dm-1", "253:1", kind="dm", dm_name="b", holders=("dm-0",))]
+    host = Host(tmp_path, devices)
+    suspended = tmp_path / "sys/class/block/dm-1/dm/suspended"
+    suspended.parent.mkdir(parents=True)
+    suspended.write_text("1\n")
+    assert texts(host.judge("/dev/dm-0")) == "/dev/dm-1 is suspended: whoever reads it waits until it is resumed (dmsetup resume)"
+    assert not any(call[0] == "wipefs" for call in host.runner.calls)
+
+
+def test_a_mapping_that_is_open_in_the_kernel(tmp_path):
+    host = Host(tmp_path, [disk("dm-0", "253:0", kind="dm", dm_name="a")])
+    host.runner.replies["dmsetup", "info"] = Reply("1\n")
+    assert "is open according to device-mapper" in texts(host.judge("/dev/dm-0", allow_data_loss=True))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "word"),
+    [
+        ({"readers": ("backup (7)",)}, "in_use", "is open for reading in backup (7)"),
+        ({"unseen": 40}, "unfit", "the open files of 40 processes cannot be read: run as root"),
+        ({"opened": 2}, "in_use", "dmsetup info"),
+        ({"suspended": "/dev/dm-1"}, "unfit", "suspended"),
+        ({"unread": "Input/output error"}, "unfit", "contents of /dev/sdb cannot be read: Input/output error"),
+        (
+            {"rooms": (Room("the thin pool p", 0, "it would be lost"),)},
+            "room",
+            "the thin pool p has 0 B free and the job can use 1 GiB of it: it would be lost",
+        ),
+        ({"neighbours": (Neighbour("itself", "/dev/sdb", file_system="btrfs u-1"),)}, "in_use", "belongs to the mounted file system btrfs u-1"),
+        ({"device": disk("sdb", "8:16", signature=Signature(type="mpath_member"))}, "in_use", "is a path of a multipath device"),
+    ],
+)
+def test_what_nothing_permits(values, kind, word):
+    facts = dataclasses.replace(EMPTY, **values)
+    for one in (facts, with_target(facts, allow_data_loss=True, identity="S1")):
+        if kind == "unfit" and "unread" in values and one.target.allow_data_loss:
+            continue
+        assert kinds(judge(one, writing=True)) == {kind}
+        assert word in texts(judge(one, writing=True))
+    assert judge(facts, writing=False) == []
+
+
+def test_room_is_counted_for_what_the_job_can_write():
+    facts = dataclasses.replace(EMPTY, rooms=(Room("the thin pool p", GIB // 2, "x"),))
+    assert kinds(judge(facts, writing=True)) == {"room"}
+    assert judge(facts, writing=True, extent=GIB // 4) == []
+    assert judge(with_target(facts, size=GIB // 4), writing=True) == []
+    with pytest.raises(Refused, match="Free space there, or give the target a smaller size"):
+        require(facts, writing=True)
+
+
+@pytest.mark.parametrize(
+    ("device", "accepted"),
+    [
+        (disk("sdb", "8:16"), True),
+        (disk("sdb1", "8:17", kind="partition", parent="sdb"), False),
+        (disk("dm-0", "253:0", kind="lvm"), False),
+        (disk("dm-0", "253:0", kind="multipath"), False),
+        (disk("md0", "9:0", kind="md"), False),
+        (disk("loop0", "7:0", kind="loop"), False),
+        (None, False),
+    ],
+)
+def test_commands_to_the_drive_only_on_whole_disks(device, accepted):
+    facts = dataclasses.replace(EMPTY, device=device)
+    for writing in (True, False):
+        objections = judge(facts, writing=writing, engines=("sg",))
+        assert (objections == []) is accepted
+        assert accepted or "ioengine=sg sends commands to the drive" in texts(objections)
+
+
+def test_a_device_is_proven_again_before_each_cell(tmp_path):
+    host = Host(tmp_path, [disk("sda", "8:0")])
+    place = tmp_path / "sys/class/block/sda"
+    place.mkdir(parents=True)
+    (place / "dev").write_text("8:0\n")
+    (place / "size").write_text(f"{GIB // 512}\n")
+    facts = host.examine("/dev/sda")
+    guard.require_unchanged(facts, tmp_path)
+    (place / "size").write_text("1\n")
+    with pytest.raises(Refused, match="has another size"):
+        guard.require_unchanged(facts, tmp_path)
+    (place / "dev").write_text("8:16\n")
+    with pytest.raises(Refused, match="is not the device any more that was examined"):
+        guard.require_unchanged(facts, tmp_path)
+    (place / "size").write_text(f"{GIB // 512}\n")
+    (place / "dev").write_text("8:0\n")
+    process = tmp_path / "proc/77"
+    (process / "fd").mkdir(parents=True)
+    (process / "fdinfo").mkdir()
+    (process / "comm").write_text("qemu\n")
+    (process / "fd/3").symlink_to(tmp_path / "dev/sda")
+    (process / "fdinfo/3").write_text("flags:\t0100002\n")
+    with pytest.raises(Refused, match=r"has been opened for writing by qemu \(77\)"):
+        guard.require_unchanged(facts, tmp_path)
+    assert "/dev/sda is open for writing in qemu (77)" in texts(host.judge("/dev/sda"))
+    (tmp_path / "dev/sda").rename(tmp_path / "dev/old")
+    (tmp_path / "dev/sda").touch()
+    with pytest.raises(Refused, match="is not the device any more"):
+        guard.require_unchanged(facts, tmp_path)
+
+
+def test_a_hard_link_of_the_file_of_a_loop_device(tmp_path):
+    host = Host(tmp_path, [])
+    (tmp_path / "image").write_bytes(b"x" * 4096)
+    os.link(tmp_path / "image", tmp_path / "other")
+    lay_loop(tmp_path, "loop5", "/image")
+    assert texts(host.judge("/other", kind="file", allow_data_loss=True)) == "/other is part of /dev/loop5"
 
 
 # --- examine: plain files ---------------------------------------------------------------------------------------------

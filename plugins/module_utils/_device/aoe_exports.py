@@ -8,7 +8,8 @@
 """Which block devices of this host running AoE targets serve to others, and how.
 
 ``vblade [options] shelf slot interface path`` (vblade(8); options may also come last, as the unit of Debian has them), from
-the argument lists in ``/proc``. A target opens its device without O_EXCL and leaves no holder: nothing else shows it.
+the argument lists in ``/proc``. A target opens its device without O_EXCL and leaves no holder: nothing else shows it. Every user may
+start a process of that name with any arguments, so a process counts only if it has open what its arguments name.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def parse_arguments(words: t.Sequence[str], pid: int = 0) -> AoeExport | None:
 
 
 def running_exports(root: Path = Path("/")) -> list[AoeExport]:
-    """Every vblade that runs, by process id."""
+    """Every vblade that runs and has its device or file open, by process id."""
     found = []
     for process in sorted((root / "proc").glob("[0-9]*"), key=lambda place: int(place.name) if place.name.isdigit() else 0):
         try:
@@ -107,8 +108,23 @@ def running_exports(root: Path = Path("/")) -> list[AoeExport]:
             continue
         export = parse_arguments(words[place + 1 :], int(process.name))
         if export is not None:
-            found.append(_absolute(export, process))
+            absolute = _absolute(export, process)
+            if _has_open(process, absolute.path, root):
+                found.append(absolute)
     return found
+
+
+def _has_open(process: Path, path: str, root: Path) -> bool:
+    """Whether a process has open what a path names; yes where its open files cannot be read.
+
+    Compared are device numbers and inodes. The path may be one in the root of the process, which is another one in a container.
+    """
+    try:
+        opened = list((process / "fd").iterdir())
+    except OSError:
+        return True
+    named = {unit for place in (root, process / "root") for unit in [_unit(place / path.lstrip("/"))] if unit is not None}
+    return any(_unit(one) in named for one in opened)
 
 
 def _absolute(export: AoeExport, process: Path) -> AoeExport:

@@ -210,12 +210,24 @@ class Devices:
         return list(found.values())
 
     def matches_identity(self, device: BlockDevice, text: str) -> bool:
-        """Whether a serial, WWN, ``vg/lv``, device-mapper name or by-id name that a person wrote means this device."""
+        """Whether a serial, WWN, ``vg/lv``, device-mapper name or by-id name that a user wrote is that of this device.
+
+        Names of LVM and serials that differ in case belong to different devices; only a WWN is a number, in upper or lower case.
+        """
         names = {device.identity, device.serial, device.wwn, device.logical_volume, device.dm_name}
         names |= {value for key, value in device.properties.items() if key in _IDENTIFYING}
         names |= {path.rsplit("/", 1)[-1] for path in device.by_id} | set(device.by_id)
-        wanted = text.strip().lower()
-        return bool(wanted) and any(name is not None and name.strip().lower() == wanted for name in names)
+        wanted = _as_identity(text)
+        return bool(wanted) and any(name is not None and _as_identity(name) == wanted for name in names)
+
+
+#: A world wide name in hexadecimal, as udev (0x) and SCSI and NVMe in sysfs (naa., eui.) write it.
+_WWN = re.compile(r"(?:0x|naa\.|eui\.)[0-9a-f]+\Z", re.IGNORECASE)
+
+
+def _as_identity(text: str) -> str:
+    stripped = text.strip()
+    return stripped.lower() if _WWN.match(stripped) else stripped
 
 
 #: udev properties that tell one device from another.

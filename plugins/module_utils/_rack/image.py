@@ -22,6 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.build_folder import make_build_folder, namespace_root, require_protected
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places import (
     exclusive,
     read_json,
@@ -194,13 +195,14 @@ class ImageLayer(Layer[ImageState, ImageWanted]):
     def _build(self) -> None:
         self.require_builder()
         started = time.monotonic()
-        # As an ordinary user everything is done inside a user namespace, whose root is nobody outside: it needs a place
+        require_protected(self.images)
+        # As an ordinary user everything is done inside a user namespace, whose root is another user outside: it needs a place
         # that it may enter and write, and it alone can remove what it made.
-        inside = [] if os.geteuid() == 0 else ["mmdebstrap", "--unshare-helper"]
-        work = pathlib.Path(tempfile.mkdtemp(prefix="virtual-rack-image.", dir=str(self.scratch)))
+        ordinary = os.geteuid() != 0
+        inside = ["mmdebstrap", "--unshare-helper"] if ordinary else []
+        work = make_build_folder(self.scratch, namespace_root(self.runner) if ordinary else None)
         result = pathlib.Path(tempfile.mkdtemp(prefix=".build.", dir=str(self.images)))
         try:
-            work.chmod(0o777)
             tree = work / "root"
             self._bootstrap(work, tree)
             self.runner.run(
@@ -255,13 +257,25 @@ class ImageLayer(Layer[ImageState, ImageWanted]):
 
     def _publish(self, result: pathlib.Path) -> None:
         """Readable by the users of the cache folder, also when root built it for them; complete or not there at all."""
-        for path in result.iterdir():
-            path.chmod(0o644)
-        result.chmod(0o755)
+        owner = self.images.stat() if os.geteuid() == 0 else None
+        # The owner of the cache folder may have put links there meanwhile: modes and owners are set through open files.
+        folder = os.open(result, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            for name in os.listdir(folder):
+                file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
+                try:
+                    _hand_over(file, 0o644, owner)
+                finally:
+                    os.close(file)
+            _hand_over(folder, 0o755, owner)
+        finally:
+            os.close(folder)
         if self.folder.exists():
             shutil.rmtree(self.folder)
-        if os.geteuid() == 0:
-            owner = self.images.stat()
-            for path in (result, *result.iterdir()):
-                os.chown(path, owner.st_uid, owner.st_gid)
         os.rename(result, self.folder)
+
+
+def _hand_over(handle: int, mode: int, owner: os.stat_result | None) -> None:
+    os.fchmod(handle, mode)
+    if owner is not None:
+        os.fchown(handle, owner.st_uid, owner.st_gid)

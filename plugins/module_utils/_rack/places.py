@@ -38,9 +38,12 @@ def exclusive(path: pathlib.Path, *, patience: float, what: str) -> t.Iterator[N
     while True:
         make_folder(path.parent)
         try:
-            handle = path.open("a")
+            # Through a link that another user has put there, root would make files elsewhere.
+            handle = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644), "r+")
         except FileNotFoundError:  # whoever held it has just removed the folder
             continue
+        except OSError as error:
+            raise StorageError(f"The lock file {path} cannot be opened: {error.strerror}.", item=str(path)) from None
         with handle:
             while True:
                 try:

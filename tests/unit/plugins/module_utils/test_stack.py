@@ -104,7 +104,7 @@ def test_telling_the_kernel_is_not_telling_the_drive(rack):
 
 def test_a_cache_declared_protected_counts_as_safe(rack):
     rack.sata("sda", serial="PLP1")
-    assert _ruling(rack.stack(protected=["plp1"]), "sda") == ("durable", "kept", "/dev/sda is declared safe from power cuts.")
+    assert _ruling(rack.stack(protected=["PLP1"]), "sda") == ("durable", "kept", "/dev/sda is declared safe from power cuts.")
     assert _ruling(rack.stack(protected=["TESTDISK"]), "sda")[0:2] == ("durable", "kept")
     assert _ruling(rack.stack(protected=["OTHER"]), "sda")[1] == "may_be_lost"
 

@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -99,3 +101,54 @@ def test_a_target_and_an_initiator_are_layers_of_the_stack(host):
     assert (name, facts.layer, facts.volatile, facts.state["aoe_target"]) == ("sda", "memory", True, "e7.1")
     ((name, facts),) = bottom.read_elsewhere(devices, None, host.root, ())
     assert (name, facts.state) == ("etherd!e7.1", {"interfaces": ["eth1"], "mtu": 9000, "payload": 8704, "target_state": "up"})
+
+
+def opens(host, path, pid=4711):
+    """The process has this open: a link to the file, as in proc."""
+    folder = host.root / f"proc/{pid}/fd"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / str(3 + len(list(folder.iterdir())))).symlink_to(host.root / path.lstrip("/"))
+
+
+def test_a_process_that_has_not_opened_what_it_names_serves_nothing(host):
+    host.write("dev/null", "")
+    serve(host, "vblade", "7", "1", "eth1", "/dev/sda")
+    opens(host, "/dev/null")
+    serve(host, "vblade", "7", "2", "eth1", "/dev/sda", pid=4712)
+    opens(host, "/dev/sdb", pid=4712)
+    assert running_exports(host.root) == []
+    assert served_devices(devices_of(host), host.root) == {}
+    assert exporters_of(host.root / "dev/sda", host.root) == []
+
+
+def test_a_process_that_has_its_device_open_by_another_path_serves_it(host):
+    host.link("/dev/disk/by-id/ata-X", "sda")
+    serve(host, "vblade", "7", "1", "eth1", "/dev/disk/by-id/ata-X")
+    opens(host, "/dev/sda")
+    assert list(served_devices(devices_of(host), host.root)) == ["sda"]
+
+
+def test_a_file_is_served_under_each_of_its_names(host):
+    image = host.write("srv/image", "content")
+    os.link(image, host.root / "srv/other")
+    serve(host, "vblade", "7", "1", "eth1", "/srv/image")
+    opens(host, "/srv/other")
+    assert [one.path for one in running_exports(host.root)] == ["/srv/image"]
+
+
+def test_a_local_process_of_that_name_does_not_make_a_device_count(tmp_path):
+    program = tmp_path / "vblade"
+    program.write_text("import time\ntime.sleep(300)\n")
+    (tmp_path / "image").write_text("")
+    with subprocess.Popen([sys.executable, str(program), "7", "1", "lo", str(tmp_path / "image")]) as process:
+        try:
+            assert process.pid not in [one.pid for one in running_exports()]
+        finally:
+            process.kill()
+    program.write_text("import sys, time\nopened = open(sys.argv[4])\nprint(flush=True)\ntime.sleep(300)\n")
+    with subprocess.Popen([sys.executable, str(program), "7", "1", "lo", str(tmp_path / "image")], stdout=subprocess.PIPE) as process:
+        try:
+            process.stdout.readline()
+            assert process.pid in [one.pid for one in running_exports()]
+        finally:
+            process.kill()

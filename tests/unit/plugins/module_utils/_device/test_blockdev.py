@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
@@ -92,10 +94,29 @@ def test_serial_of_a_scsi_disk_is_the_one_on_its_label(host):
     devices, _runner = _read(host)
     disk = devices.get("sda")
     assert disk.serial == "ZA1234"
-    for written in ("ZA1234", "za1234", "5000c500a1b2c3d4", "35000c500a1b2c3d4"):
+    for written in ("ZA1234", " ZA1234 ", "5000c500a1b2c3d4", "35000c500a1b2c3d4"):
         assert devices.matches_identity(disk, written)
-    assert not devices.matches_identity(disk, "")
-    assert not devices.matches_identity(disk, "ZA123")
+    for written in ("", "ZA123", "za1234", "5000C500A1B2C3D4"):
+        assert not devices.matches_identity(disk, written)
+
+
+def test_identities_are_compared_with_regard_to_case_except_world_wide_names(host):
+    host.disk("sda", "sas", ID_SERIAL_SHORT="S1", ID_WWN="0x5000c500a1b2c3d4")
+    host.disk("sdb", serial="NAA.oops", ID_WWN="eui.0025385b71b0a1c2")
+    devices, _runner = _read(host)
+    assert devices.matches_identity(devices.get("sda"), "0x5000C500A1B2C3D4")
+    assert devices.matches_identity(devices.get("sdb"), "EUI.0025385B71B0A1C2")
+    assert not devices.matches_identity(devices.get("sda"), "s1")
+    assert not devices.matches_identity(devices.get("sdb"), "naa.oops")
+
+
+def test_a_logical_volume_is_not_one_whose_name_differs_in_case(host):
+    host.disk("sda")
+    devices, _runner = _read(host)
+    device = dataclasses.replace(devices.get("sda"), kind="lvm", dm_name="vg0-raw", dm_uuid=_LVM)
+    assert devices.matches_identity(device, "vg0/raw")
+    for written in ("VG0/RAW", "vg0/RAW", "VG0-RAW"):
+        assert not devices.matches_identity(device, written)
 
 
 def test_partitions_know_their_disk_and_share_its_queue(host):

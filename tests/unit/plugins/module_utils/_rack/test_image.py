@@ -55,6 +55,7 @@ def scripted(**replies):
     known = {
         ("mmdebstrap", "--mode=auto"): bootstrap,
         ("mmdebstrap", "--unshare-helper"): Reply(),
+        ("mmdebstrap", "--unshare-helper", "cat"): Reply("         0     100000      65536\n"),
         ("mke2fs",): Reply(),
         ("qemu-img", "convert"): convert,
         ("rm",): Reply(),
@@ -66,7 +67,7 @@ def scripted(**replies):
 @pytest.fixture
 def layer(tmp_path, monkeypatch):
     monkeypatch.setattr(images.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(images.os, "chown", lambda *_: None)
+    monkeypatch.setattr(images.os, "fchown", lambda *_: None)
     monkeypatch.setattr(places, "free_bytes", lambda _path: 1024**4)
     (tmp_path / "scratch").mkdir()
 
@@ -178,7 +179,7 @@ def test_an_ordinary_user_works_inside_a_user_namespace(layer, monkeypatch, tmp_
     runner = scripted()
     converge(layer(runner), ImageWanted(RECIPE, True), check_mode=False)
     helped = [call[2] for call in runner.calls if call[:2] == ("mmdebstrap", "--unshare-helper")]
-    assert helped == ["mke2fs", "rm"]
+    assert helped == ["cat", "mke2fs", "rm"]
 
 
 def test_subordinate_ids_are_needed_for_users_and_groups(tmp_path):

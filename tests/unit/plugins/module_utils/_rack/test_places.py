@@ -88,3 +88,10 @@ def test_removing_what_is_not_there_or_may_not_be_removed(tmp_path, monkeypatch)
     monkeypatch.setattr(places.shutil, "rmtree", forbidden)
     with pytest.raises(StorageError, match=r"cannot be removed: Permission denied"):
         remove_folder(tmp_path)
+
+
+def test_a_lock_file_is_not_followed_to_another_place(tmp_path):
+    (tmp_path / ".lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StorageError, match=r"The lock file .* cannot be opened"), exclusive(tmp_path / ".lock", patience=0, what="it"):
+        pass
+    assert not (tmp_path / "elsewhere").exists()

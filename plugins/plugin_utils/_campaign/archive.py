@@ -64,7 +64,7 @@ class Received:
 
     :param refused: another ``ok`` result stands there; ``unexplained``: those of them that a runner measured again because that one does
         not say what exactly was measured, as results of earlier versions of the collection. ``rejected``: cells that are damaged or
-        exceed a limit, and why; of these nothing is stored.
+        exceed a limit, and why; of these nothing is stored. ``accepted``: all others.
     """
 
     stored: tuple[CellKey, ...]
@@ -73,6 +73,7 @@ class Received:
     refused: tuple[CellKey, ...]
     states: t.Mapping[str, int]
     unexplained: tuple[CellKey, ...] = ()
+    accepted: tuple[CellKey, ...] = ()
     rejected: t.Mapping[CellKey, str] = field(default_factory=dict)
 
     @property
@@ -113,7 +114,7 @@ def receive(
         try:
             keys, rejected = _unpack(archive, incoming / "new", host, expected)
             metas = _checked(incoming / "new", keys, rejected, host, campaign.name)
-            return dataclasses.replace(_place(metas, incoming, campaign / host, replace), rejected=rejected)
+            return dataclasses.replace(_place(metas, incoming, campaign / host, replace), accepted=tuple(metas), rejected=rejected)
         finally:
             shutil.rmtree(incoming, ignore_errors=True)
 

@@ -28,9 +28,14 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layou
     component,
     plain,
 )
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_fetch import fetch
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _HOST_PATH = re.compile(r"/[A-Za-z0-9._/-]+\Z")
+
+
+#: Rejected cells that a message names.
+_NAMED = 3
 
 
 class ActionModule(ActionBase):
@@ -66,6 +71,9 @@ class ActionModule(ActionBase):
         for name in ("stored", "replaced", "unchanged"):
             result[name] = [str(key) for key in getattr(received, name)]
         result.update(changed=received.changed, states=dict(received.states))
+        result["changed"] |= store.note_rejected(campaign, host, received.rejected, received.accepted)
+        if received.rejected:
+            raise self._rejected(received, host, options["spool"], result)
         if received.refused:
             if received.unexplained:
                 count, example = len(received.unexplained), received.unexplained[0]
@@ -87,6 +95,18 @@ class ActionModule(ActionBase):
         states = ", ".join(f"{received.states[state]} {state}" for state in STATES if state in received.states)
         self._display.display(f"{host}: {format_size(archive.size)} collected ({states}) into {campaign / host}")
         return result
+
+    def _rejected(self, received: Received, host: str, spool: str, result: dict[str, t.Any]) -> DamagedArchive:
+        """What to say of cells that are not taken in. Those that are have been stored before."""
+        reasons = {str(key): plain(why, 300) for key, why in received.rejected.items()}
+        named = "; ".join(f"{key}: {why}" for key, why in list(reasons.items())[:_NAMED])
+        more = f" (and {len(reasons) - _NAMED} more)" if len(reasons) > _NAMED else ""
+        return DamagedArchive(
+            f"{len(reasons)} of the {len(reasons) + len(received.accepted)} cells of host {host} are not taken in: {named}{more}. They are still on the"
+            f" host in {spool}, and count as failed; the others are stored. Measure them again, or check that host.",
+            item=host,
+            **{**result, "rejected": reasons},
+        )
 
     def _receive(self, archive: _Archive, campaign: Path, host: str, replace: bool) -> Received:
         """Fetch the archive beside the results and take it in; the fetched copy never stays."""
@@ -111,8 +131,8 @@ class ActionModule(ActionBase):
 
     def _fetch(self, archive: _Archive, local: Path, campaign: Path, host: str) -> None:
         try:
-            self._connection.fetch_file(archive.path, str(local))
-        except AnsibleConnectionFailure:
+            fetch(self._connection, archive.path, local, archive.size, host)
+        except (AnsibleConnectionFailure, DamagedArchive):
             raise
         except (AnsibleError, OSError) as error:
             # sftp and scp do not tell a full disk from a lost file: what is free tells.

@@ -19,6 +19,8 @@ import typing as t
 PLAT_BITS = 6
 PLAT_VAL = 1 << PLAT_BITS
 
+_LARGEST_INDEX = 64 * PLAT_VAL
+
 #: A latency histogram: midpoint of the bin in ns -> number of I/Os. Never holds a count of 0.
 Bins = t.Mapping[int, int]
 
@@ -77,10 +79,40 @@ def percentiles(bins: Bins, wanted: t.Iterable[float]) -> dict[float, int]:
 
 
 def from_indexed(cells: t.Mapping[str, t.Any], nanoseconds_per_unit: int) -> dict[int, int]:
-    """Bins of json+ before 2.20: every cell of the table by its index, beside three ``FIO_IO_U_PLAT_*`` keys."""
-    return {bin_midpoint(int(index)) * nanoseconds_per_unit: int(count) for index, count in cells.items() if index.isdigit() and count}
+    """Bins of json+ before 2.20: every cell of the table by its index, beside three ``FIO_IO_U_PLAT_*`` keys.
+
+    :raises ValueError: for an index beyond every table, or a count beyond every counter.
+    """
+    return {bin_midpoint(_index(index)) * nanoseconds_per_unit: _count(count) for index, count in cells.items() if index.isdigit() and count}
 
 
 def from_durations(counts: t.Mapping[str, t.Any], nanoseconds_per_unit: int) -> dict[int, int]:
-    """Bins of json+ since 2.20: ``{duration: count}``, only those that are not zero."""
-    return {int(duration) * nanoseconds_per_unit: int(count) for duration, count in counts.items() if count}
+    """Bins of json+ since 2.20: ``{duration: count}``, only those that are not zero.
+
+    :raises ValueError: for a duration or a count beyond 64 bits.
+    """
+    return {duration(said) * nanoseconds_per_unit: _count(count) for said, count in counts.items() if count}
+
+
+def duration(said: t.Any) -> int:
+    """A duration in the unit in which it is given.
+
+    :raises ValueError: if it is below 0 or beyond 64 bits.
+    """
+    return _within(said, 2**64)
+
+
+def _index(said: str) -> int:
+    # 29 groups of 64 bins. A bin is computed by a shift: an index without a limit would take all memory.
+    return _within(said, _LARGEST_INDEX)
+
+
+def _count(said: t.Any) -> int:
+    return _within(said, 2**64)
+
+
+def _within(said: t.Any, limit: int) -> int:
+    value = int(said)
+    if not 0 <= value < limit:
+        raise ValueError(said)
+    return value

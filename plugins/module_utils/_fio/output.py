@@ -13,13 +13,16 @@ wrong, is ``None`` here, never 0; a direction in which nothing was done is absen
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import re
 import typing as t
 from dataclasses import dataclass, field, replace
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 
 DIRECTIONS = ("read", "write", "trim", "mixed")
@@ -27,7 +30,33 @@ PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 
 #: What fio's client mode adds up over hosts and over phases that did not overlap.
 _ALL_CLIENTS = "All clients"
-_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+
+#: Objects in one output: dumps of ``--status-interval``, one a second for five hours.
+_MOST_OBJECTS = 20_000
+
+#: Lines around one object that are kept.
+_MOST_LINES = 10_000
+
+_VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?")
+
+#: Exceptions of this module where a value is of another type than in any output of fio.
+_STRANGE = (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError, RecursionError)
+
+_OF_A_JOB = (
+    "groupid",
+    "error",
+    "elapsed",
+    "job_start",
+    "usr_cpu",
+    "sys_cpu",
+    "latency_depth",
+    "latency_target",
+    "latency_target_ns",
+    "latency_window",
+    "latency_window_us",
+)
+_OF_A_DIRECTION = ("total_ios", "io_bytes", "bw_bytes", "bw", "iops", "runtime")
+_OF_A_LATENCY = ("N", "min", "max", "mean", "stddev")
 
 
 @dataclass(frozen=True, order=True)
@@ -51,7 +80,7 @@ def parse_version(text: str) -> Version:
     match = _VERSION.search(text)
     if not match:
         raise NotUnderstood(f"'{text.strip()[:80]}' is not a version of fio.")
-    return Version(int(match.group(1)), int(match.group(2)), int(match.group(3) or 0), text.strip())
+    return Version(int(match.group(1)), int(match.group(2)), int(match.group(3) or 0), text.strip()[:80])
 
 
 def behaviour_class(version: Version) -> str:
@@ -147,25 +176,37 @@ def split(text: str) -> tuple[list[dict[str, t.Any]], list[str], bool]:
     """The JSON objects of a text, the lines around them, and whether one is broken off.
 
     fio writes errors and notes before, after and instead of its JSON; an object begins with a brace at the beginning of a line.
+
+    :raises NotUnderstood: if the objects together exceed a limit of :data:`json_text.FIO`.
     """
-    decoder = json.JSONDecoder()
+    if len(text) > json_text.FIO.size:
+        raise NotUnderstood(f"the output of fio is larger than {format_size(json_text.FIO.size)}")
+    # Without hooks the parser is several times faster.
+    decoder = json.JSONDecoder(**json_text.hooks(text))
     objects: list[dict[str, t.Any]] = []
     between: list[str] = []
-    position = 0
+    position = values = 0
     truncated = False
-    for match in re.finditer(r"^\{", text, re.MULTILINE):
-        if match.start() < position:
-            continue
-        between.append(text[position : match.start()])
+    starts = [match.start() for match in itertools.islice(re.finditer(r"^\{", text, re.MULTILINE), _MOST_OBJECTS + 1)]
+    if len(starts) > _MOST_OBJECTS:
+        raise NotUnderstood(f"the output of fio has more than {_MOST_OBJECTS:,} objects")
+    for start, end in zip(starts, [*starts[1:], len(text)]):
+        between.append(text[position:start])
+        # fio indents what is inside an object, so it ends before the next one begins.
+        part = text[start:end]
+        values += json_text.check(part, json_text.FIO)
+        if values > json_text.FIO.values:
+            raise NotUnderstood(f"the output of fio has more than {json_text.FIO.values:,} values")
         try:
-            found, position = decoder.raw_decode(text, match.start())
-        except ValueError:
+            found, length = decoder.raw_decode(part)
+        except (ValueError, RecursionError):
             truncated = True
             position = len(text)
             break
-        objects.append(found)
+        position = start + length
+        objects.append(json_text.without_surrogates(part, found))
     between.append(text[position:])
-    lines = [line.rstrip() for part in between for line in part.splitlines()]
+    lines = [line.rstrip() for part in between for line in itertools.islice(io.StringIO(part), _MOST_LINES)]
     return objects, [line for line in lines if line], truncated
 
 
@@ -176,6 +217,13 @@ def parse(text: str, *, block_size: int | None = None) -> Output:
     :raises NotUnderstood: if a whole JSON object is not one of fio's. No object at all is no error: see ``objects``.
     """
     objects, messages, truncated = split(text)
+    try:
+        return _read(objects, messages, truncated, block_size)
+    except _STRANGE as error:
+        raise NotUnderstood(f"The JSON has a value of a type or size that fio does not write ({type(error).__name__}).") from None
+
+
+def _read(objects: t.Sequence[dict[str, t.Any]], messages: t.Sequence[str], truncated: bool, block_size: int | None) -> Output:
     if not objects:
         return Output(None, (), tuple(messages), 0, truncated)
     last = objects[-1]
@@ -191,9 +239,9 @@ def parse(text: str, *, block_size: int | None = None) -> Output:
         messages=tuple(messages),
         objects=len(objects),
         truncated=truncated,
-        timestamp=last.get("timestamp"),
-        timestamp_ms=last.get("timestamp_ms"),
-        disk_util=tuple(last.get("disk_util") or ()),
+        timestamp=_number(last, "timestamp"),
+        timestamp_ms=_number(last, "timestamp_ms"),
+        disk_util=tuple(dict(one) for one in last.get("disk_util") or ()),
         client_mode=client_mode,
     )
 
@@ -209,6 +257,20 @@ def _longest(report: t.Mapping[str, t.Any]) -> int:
     return max((job[name].get("runtime", 0) for job in report.get("jobs", ()) for name in DIRECTIONS if name in job), default=0)
 
 
+def _number(row: t.Mapping[str, t.Any], name: str) -> t.Any:
+    """:raises TypeError: if the value is there and no number that fio can count to."""
+    value = row.get(name)
+    # 2.x prints an unsigned counter below 0 where it subtracts too much.
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not -(2**64) <= value < 2**65):
+        raise TypeError(name)
+    return value
+
+
+def _require_numbers(row: t.Mapping[str, t.Any], names: t.Iterable[str]) -> None:
+    for name in names:
+        _number(row, name)
+
+
 class _Reader:
     """Reads the jobs of one report; what differs by version is decided here and nowhere else."""
 
@@ -219,6 +281,7 @@ class _Reader:
         self.slowdown = 1000 if microseconds else 1
 
     def job(self, row: t.Mapping[str, t.Any]) -> Job:
+        _require_numbers(row, _OF_A_JOB)
         options = {**self._globals_of(row), **(row.get("job options") or {})}
         elapsed = row.get("elapsed")
         directions = {name: self._direction(row[name], elapsed) for name in DIRECTIONS if _did_something(row.get(name))}
@@ -251,6 +314,7 @@ class _Reader:
         return {}
 
     def _direction(self, row: t.Mapping[str, t.Any], elapsed: int | None) -> Direction:
+        _require_numbers(row, _OF_A_DIRECTION)
         io_bytes = row.get("io_bytes")
         if io_bytes is not None and self.version < Version(2, 21):
             io_bytes *= KIB
@@ -280,6 +344,7 @@ class _Reader:
     def _latency(self, row: t.Mapping[str, t.Any], name: str, total_ios: int | None, limit: float | None) -> Latency:
         """``X_ns`` since 3.0, ``X`` in µs before. Without ``N`` (before 3.18) the number of I/Os stands for it."""
         values, unit = (row[f"{name}_ns"], 1) if f"{name}_ns" in row else (row.get(name) or {}, 1000)
+        _require_numbers(values, _OF_A_LATENCY)
         bins = _bins(values.get("bins") or {}, unit)
         n = values.get("N")
         if n is None:
@@ -309,6 +374,7 @@ class _Reader:
         """fsync and fdatasync. ``total_ios`` counts only fsync, so N or the bins come first."""
         if not row:
             return None
+        _require_numbers(row, ("total_ios",))
         found = self._latency(row, "lat", row.get("total_ios"), _limit(elapsed, None))
         if not found.n:
             return None
@@ -353,7 +419,7 @@ def _bins(cells: t.Mapping[str, t.Any], unit: int) -> dict[int, int]:
 
 def _percentiles(values: t.Mapping[str, t.Any], unit: int) -> dict[float, int]:
     """2.x and 3.1 pad their list with keys ``0.00``; Python's parser has already made one of them."""
-    return {float(key): int(value) * unit for key, value in values.items() if float(key) > 0}
+    return {float(key): histogram.duration(value) * unit for key, value in values.items() if 0 < float(key) <= 100}
 
 
 def summarize(output: Output) -> dict[str, t.Any]:

@@ -7,20 +7,19 @@
 
 """Taking in what a host packed.
 
-Hosts are not trusted. Of an archive only plain files with known names are unpacked, into a temporary folder, and only when
-every file has the hash that its ``meta.json`` says are the cells renamed into place. Each host has a folder of its own, so
-hosts can be collected side by side without locks.
+Hosts are not trusted. Of an archive only plain files with known names are unpacked, into a temporary folder. A cell is renamed into
+place if every file has the hash that its ``meta.json`` says, and unpacks to no more than its kind may have. Each host has a folder of
+its own, so hosts can be collected side by side without locks.
 """
 
 from __future__ import annotations
 
-import io
+import dataclasses
 import os
 import shutil
-import tarfile
 import tempfile
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
@@ -36,6 +35,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
     sync_folder,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import (
+    MEASURED,
     META_FILE,
     SCHEMA,
     STATES,
@@ -46,12 +46,15 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layou
     is_cell_file,
     plain,
 )
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tar_reader import NotAnArchive, members
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.untrusted import content_problems, parse_json, read_limited
 
 #: The largest archive of one host that is taken in, unless its caller says otherwise, in bytes.
 LARGEST_ARCHIVE = 4096 * MIB
 
-_LARGEST_FILE = 1024 * MIB
+_LARGEST_FILE = 128 * MIB
 _MOST_FILES_OF_A_CELL = 128
+_MOST_FILES = 250_000
 _CHUNK = MIB
 
 
@@ -60,7 +63,8 @@ class Received:
     """What became of the cells of one archive, and the state that each host-side measurement has.
 
     :param refused: another ``ok`` result stands there; ``unexplained``: those of them that a runner measured again because that one does
-        not say what exactly was measured, as results of earlier versions of the collection.
+        not say what exactly was measured, as results of earlier versions of the collection. ``rejected``: cells that are damaged or
+        exceed a limit, and why; of these nothing is stored. ``accepted``: all others.
     """
 
     stored: tuple[CellKey, ...]
@@ -69,6 +73,8 @@ class Received:
     refused: tuple[CellKey, ...]
     states: t.Mapping[str, int]
     unexplained: tuple[CellKey, ...] = ()
+    accepted: tuple[CellKey, ...] = ()
+    rejected: t.Mapping[CellKey, str] = field(default_factory=dict)
 
     @property
     def changed(self) -> bool:
@@ -88,12 +94,13 @@ def receive(
 
     A cell that is there already and equal stays. One that is there and differs is replaced when it was not ``ok``, when the host
     was told of just that result and measured again because it is of another job, stack, device or fio now (``replaces``), else
-    only with ``replace``: a result is never overwritten in silence. Nothing is put in place when anything in the archive is wrong.
+    only with ``replace``: a result is never overwritten in silence. A cell that is damaged or exceeds a limit is rejected by itself. An
+    archive that is not whole, or holds anything that is no file of a cell that was asked for, is rejected with everything in it.
 
     :param archive: an uncompressed tar of ``<variant>/<cell>/<repeat>/<file>``.
     :param host: the name in the inventory; the archive must say the same.
     :param expected: the cells this host was asked for.
-    :raises DamagedArchive: if the archive holds anything else than what was asked for, whole and unchanged.
+    :raises DamagedArchive: if the archive is rejected.
     :raises ResultsError: if it cannot be written; the partial copy is taken away.
     """
     host = component(host, "host")
@@ -105,99 +112,102 @@ def receive(
         # In the campaign's folder, for a rename works within one file system only.
         incoming = Path(tempfile.mkdtemp(prefix=f".incoming.{host}.", dir=campaign))
         try:
-            metas = {key: _checked_meta(incoming / "new", key, host, campaign.name) for key in _unpack(archive, incoming / "new", host, expected)}
-            return _place(metas, incoming, campaign / host, replace)
+            keys, rejected = _unpack(archive, incoming / "new", host, expected)
+            metas = _checked(incoming / "new", keys, rejected, host, campaign.name)
+            return dataclasses.replace(_place(metas, incoming, campaign / host, replace), accepted=tuple(metas), rejected=rejected)
         finally:
             shutil.rmtree(incoming, ignore_errors=True)
 
 
-class _Bounded(io.RawIOBase):
-    """A file that gives no more than a chunk at once: a header of an archive cannot claim the controller's memory."""
-
-    def __init__(self, raw: t.BinaryIO) -> None:
-        self._raw = raw
-
-    def read(self, size: int = -1) -> bytes:
-        if size < 0 or size > 4 * _CHUNK:
-            raise tarfile.ReadError("a header claims more than can be meant")
-        return self._raw.read(size)
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        return self._raw.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._raw.tell()
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-
-def _unpack(archive: Path, into: Path, host: str, expected: t.Container[CellKey]) -> list[CellKey]:
-    """Write the files of an archive below ``into`` and say which cells they belong to."""
+def _unpack(archive: Path, into: Path, host: str, expected: t.Container[CellKey]) -> tuple[list[CellKey], dict[CellKey, str]]:
+    """Write the files of an archive below ``into``. Returns the cells that they belong to, and what is wrong with some of them."""
 
     def bad(why: str) -> DamagedArchive:
-        return DamagedArchive(f"The archive of host {host} is not taken in: {why}. The results are still on the host.", item=host)
+        return DamagedArchive(f"The archive of host {host} is not taken in: {plain(why)}. The results are still on the host.", item=host)
 
     files: dict[CellKey, set[str]] = {}
+    rejected: dict[CellKey, str] = {}
     try:
-        with archive.open("rb") as raw, tarfile.open(fileobj=t.cast("t.IO[bytes]", _Bounded(raw)), mode="r:") as tar:
-            for member in tar:
-                name = plain(member.name, 120)
-                if not member.isreg() or member.issparse():
-                    raise bad(f"'{name}' is not a plain file")
-                parts = member.name.split("/")
-                if len(parts) != 4 or not is_cell_file(parts[3]):
-                    raise bad(f"'{name}' is not the file of a cell")
-                try:
-                    key = CellKey.checked(*parts[:3])
-                except BadInput:
-                    raise bad(f"'{name}' is not the file of a cell") from None
-                if key not in expected:
-                    raise bad(f"nobody asked this host for the cell {key} in this campaign; give the campaign another name, or clear the spool of the host")
+        with archive.open("rb") as raw:
+            for count, member in enumerate(members(raw, os.fstat(raw.fileno()).st_size)):
+                if count == _MOST_FILES:
+                    raise NotAnArchive(f"it has more than {_MOST_FILES:,} files")
+                key, name = _checked_name(member.name, expected)
                 present = files.setdefault(key, set())
-                if parts[3] in present:
-                    raise bad(f"'{name}' is in it twice")
-                present.add(parts[3])
-                limit = _LARGEST_FILE if parts[3].endswith(".gz") else LARGEST_JSON
-                if member.size > limit or len(present) > _MOST_FILES_OF_A_CELL:
-                    raise bad(f"'{name}' is larger than {format_size(limit)}" if member.size > limit else f"the cell {key} has too many files")
-                content = tar.extractfile(member)
-                if content is None or _write(content, key.below(into) / parts[3]) != member.size:
-                    raise bad(f"it ends in the middle of '{name}'")
-    except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:
-        raise bad(f"it cannot be read as a tar archive ({plain(error)})") from None
+                problem = _file_problem(name, member.size, present)
+                present.add(name)
+                if problem:
+                    rejected.setdefault(key, problem)
+                if key not in rejected:
+                    raw.seek(member.start)
+                    _write(raw, member.size, key.below(into) / name)
+    except NotAnArchive as error:
+        raise bad(str(error)) from None
     if not files:
         raise bad("there is nothing in it")
-    return sorted(files)
+    return sorted(files), rejected
 
 
-def _write(source: t.IO[bytes], target: Path) -> int:
-    """Copy to a new file, through to the disk, for the host drops its copy afterwards. Returns the bytes written."""
+def _checked_name(name: str, expected: t.Container[CellKey]) -> tuple[CellKey, str]:
+    """The cell and the file that a member is.
+
+    :raises NotAnArchive: if it is none that this host may send. It belongs to no cell that could be left out instead.
+    """
+    parts = name.split("/")
+    shown = plain(name, 120)
+    if len(parts) != 4 or not is_cell_file(parts[3]):
+        raise NotAnArchive(f"'{shown}' is not the file of a cell")
+    try:
+        key = CellKey.checked(*parts[:3])
+    except BadInput:
+        raise NotAnArchive(f"'{shown}' is not the file of a cell") from None
+    if key not in expected:
+        raise NotAnArchive(f"this host was not asked for the cell {key} in this campaign; give the campaign another name, or clear the spool of the host")
+    return key, parts[3]
+
+
+def _file_problem(name: str, size: int, present: t.Collection[str]) -> str:
+    limit = _LARGEST_FILE if name.endswith(".gz") else LARGEST_JSON
+    if name in present:
+        return f"{name} is in the archive twice"
+    if len(present) >= _MOST_FILES_OF_A_CELL:
+        return f"it has more than {_MOST_FILES_OF_A_CELL} files"
+    return f"{name} is larger than {format_size(limit)}" if size > limit else ""
+
+
+def _write(source: t.BinaryIO, size: int, target: Path) -> None:
+    """Copy to a new file, through to the disk, for the host drops its copy afterwards."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    written = 0
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
     with os.fdopen(descriptor, "wb") as file:
-        while block := source.read(_CHUNK):
-            written += file.write(block)
+        while size and (block := source.read(min(size, _CHUNK))):
+            size -= file.write(block)
         file.flush()
         os.fsync(file.fileno())
-    return written
 
 
-def _checked_meta(root: Path, key: CellKey, host: str, campaign: str) -> dict[str, t.Any]:
-    """The ``meta.json`` of a cell just unpacked, after every file was compared with it."""
-    folder = key.below(root)
+def _checked(root: Path, keys: t.Iterable[CellKey], rejected: dict[CellKey, str], host: str, campaign: str) -> dict[CellKey, dict[str, t.Any]]:
+    """The ``meta.json`` of every cell that is what it says; why the others are not is added to ``rejected``."""
+    metas: dict[CellKey, dict[str, t.Any]] = {}
+    for key in keys:
+        if key in rejected:
+            continue
+        try:
+            metas[key] = _checked_meta(key.below(root), key, host, campaign)
+        except ResultsError as error:
+            rejected[key] = error.message
+    return metas
 
-    def bad(why: str) -> DamagedArchive:
-        return DamagedArchive(f"The cell {key} of host {host} is not taken in: {why}. The results are still on the host.", item=str(key))
 
+def _checked_meta(folder: Path, key: CellKey, host: str, campaign: str) -> dict[str, t.Any]:
+    """The ``meta.json`` of a cell just unpacked, after every file was compared with it.
+
+    :raises ResultsError: with the reason, as a part of a sentence.
+    """
     try:
-        meta = read_json(folder / META_FILE)
+        meta = parse_json(read_limited(folder / META_FILE, LARGEST_JSON))
     except ResultsError as error:
-        raise bad(f"its {META_FILE} cannot be read ({error.message})") from None
+        raise ResultsError(f"its {META_FILE} cannot be read ({error.message})") from None
     for what, said, known in (
         ("schema", meta.get("schema"), SCHEMA),
         ("campaign", meta.get("campaign"), campaign),
@@ -207,12 +217,13 @@ def _checked_meta(root: Path, key: CellKey, host: str, campaign: str) -> dict[st
         ("repeat", meta.get("repeat"), key.repeat),
     ):
         if said != known or isinstance(said, bool):
-            raise bad(f"its {META_FILE} says {what} '{plain(said, 60)}' where '{known}' was asked for")
-    if meta.get("state") not in STATES or meta["state"] == "missing":
-        raise bad(f"its {META_FILE} says the state '{plain(meta.get('state'), 60)}', which does not exist")
-    problems = file_problems(folder, meta)
+            raise ResultsError(f"its {META_FILE} says {what} '{plain(said, 60)}' where '{known}' was asked for")
+    state = meta.get("state")
+    if state not in STATES or state == "missing":
+        raise ResultsError(f"its {META_FILE} says the state '{plain(state, 60)}', which does not exist")
+    problems = file_problems(folder, meta) or content_problems(folder, meta["files"], measured=state in MEASURED)
     if problems:
-        raise bad(problems[0])
+        raise ResultsError(problems[0])
     return meta
 
 

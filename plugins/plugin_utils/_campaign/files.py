@@ -20,11 +20,13 @@ import tempfile
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import META_FILE, STATES, CellKey, ResultsError, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.untrusted import parse_json, read_limited
 
 #: The largest JSON file that is read, in bytes.
-LARGEST_JSON = 4 * MIB
+LARGEST_JSON = json_text.SMALL.size
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
@@ -85,21 +87,14 @@ def write_json(path: Path, value: t.Mapping[str, t.Any]) -> None:
 
 
 def read_json(path: Path) -> dict[str, t.Any]:
-    """A JSON object from a file that somebody else may have written.
+    """A JSON object from a file that a host or another controller may have written.
 
-    :raises ResultsError: if it is none, or too large to be meant.
+    :raises ResultsError: if it is none, or exceeds a limit of :mod:`json_text`.
     """
     try:
-        if path.stat().st_size > LARGEST_JSON:
-            raise ResultsError(f"{path} is larger than {format_size(LARGEST_JSON)}")
-        value = json.loads(path.read_bytes())
-    except OSError as error:
-        raise ResultsError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise ResultsError(f"{path} is not JSON") from None
-    if not isinstance(value, dict):
-        raise ResultsError(f"{path} is not a JSON object")
-    return value
+        return parse_json(read_limited(path, LARGEST_JSON))
+    except ResultsError as error:
+        raise ResultsError(f"{path}: {error.message}") from None
 
 
 def sync_folder(folder: Path) -> None:

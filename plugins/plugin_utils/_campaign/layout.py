@@ -37,6 +37,8 @@ PLAN_FILE = "plan.json"
 META_FILE = "meta.json"
 JOB_FILE = "job.fio"
 STACK_FILE = "stack.json"
+OUTPUT_FILE = "fio.json.gz"
+DEVICE_STATS_FILE = "device-stats.json"
 
 #: Names beside hosts or cells that the results folder uses itself.
 RESERVED = frozenset({CAMPAIGN_FILE, PLAN_FILE, "tables", "reports"})

@@ -241,6 +241,38 @@ def write_plan(
     return True
 
 
+def note_rejected(campaign: Path, host: str, rejected: t.Mapping[CellKey, str], accepted: t.Iterable[CellKey]) -> bool:
+    """Write down in the plans of a host which of its results were not taken in, so that they are ``failed`` and not ``missing``.
+
+    :param accepted: cells of which an earlier result may have been rejected.
+    :returns: whether that is new.
+    """
+    changed = False
+    keys = {*rejected, *accepted}
+    for variant in sorted({key.variant for key in keys}):
+        path = campaign / component(host, "host") / variant / PLAN_FILE
+        if not path.is_file():
+            continue
+        plan = read_json(path)
+        known = _rejected(plan, variant)
+        now = {key: why for key, why in known.items() if key not in keys}
+        now.update({key: plain(why, 300) for key, why in rejected.items() if key.variant == variant})
+        if now != known:
+            rows = [{"cell": key.cell, "repeat": key.repeat, "reason": why} for key, why in sorted(now.items())]
+            write_json(path, {**plan, "rejected": rows})
+            changed = True
+    return changed
+
+
+def _rejected(plan: t.Mapping[str, t.Any], variant: str) -> dict[CellKey, str]:
+    rows = plan.get("rejected")
+    found = {}
+    for row in rows if isinstance(rows, list) else []:
+        with contextlib.suppress(BadInput, AttributeError):
+            found[CellKey.checked(variant, row.get("cell"), row.get("repeat"))] = plain(row.get("reason") or "", 300)
+    return found
+
+
 def expected_cells(campaign: Path, host: str) -> Expected:
     """Every cell that was ever planned for a host in this campaign, whatever the variant."""
     folder = campaign / component(host, "host")
@@ -294,10 +326,14 @@ def load_host(host: Path, created: dict[str, str], problems: list[str]) -> list[
     """
     records = []
     for variant in _folders(host, problems):
-        planned = _planned(variant, created, problems)
+        planned, rejected = _planned(variant, created, problems)
         found = {key: folder for folder in _repeats(variant, problems) for key in [CellKey(variant.name, folder.parent.name, int(folder.name))]}
         records += [_load_cell(host.name, key, folder) for key, folder in found.items()]
-        records += [CellRecord(host.name, key, "missing", "no result came from this host") for key in sorted(planned - set(found))]
+        for key in sorted((planned | set(rejected)) - set(found)):
+            if key in rejected:
+                records.append(CellRecord(host.name, key, "failed", f"the result was not taken in: {rejected[key]}"))
+            else:
+                records.append(CellRecord(host.name, key, "missing", "no result came from this host"))
     return records
 
 
@@ -332,17 +368,19 @@ def _repeats(variant: Path, problems: list[str]) -> list[Path]:
     return found
 
 
-def _planned(variant: Path, created: dict[str, str], problems: list[str]) -> set[CellKey]:
+def _planned(variant: Path, created: dict[str, str], problems: list[str]) -> tuple[set[CellKey], dict[CellKey, str]]:
+    """The cells that were planned, and those of which a result was rejected, with the reason."""
     path = variant / PLAN_FILE
     if not path.is_file():
-        return set()
+        return set(), {}
     try:
-        stamp = str(read_json(path).get("created", ""))
+        plan = read_json(path)
+        stamp = plain(plan.get("created", ""), 40)
         created[variant.name] = min(stamp, created.get(variant.name, stamp))
-        return _plan_cells(path, variant.name)
+        return _plan_cells(path, variant.name), _rejected(plan, variant.name)
     except StorageError as error:
         problems.append(error.message)
-        return set()
+        return set(), {}
 
 
 def _plan_cells(path: Path, variant: str) -> set[CellKey]:

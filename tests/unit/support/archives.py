@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
@@ -54,7 +55,7 @@ def cell(
     """The files of one cell by their name in the archive."""
     files = {
         "job.fio": job.encode(),
-        "fio.json.gz": content,
+        "fio.json.gz": gzip.compress(content, mtime=0),
         "stack.json": json.dumps({"before": {"verdict": verdict[0]}, "after": {"verdict": verdict[1]}}).encode(),
         "device-stats.json": b"{}",
     }

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import datetime
 import pathlib
 import shutil
 import types
@@ -24,6 +25,7 @@ from ansible_collections.cachefleet.storage.tests.unit.support.archives import C
 
 SPOOL = "/var/lib/cachefleet/spool"
 WANTED = {"name": "randwrite-4k", "repeat": 1, "target": {"device": "/dev/vg0/x", "size": "1g"}, "job": {"rw": "randwrite", "bs": "4k"}}
+NOW = datetime.datetime(2026, 11, 21, 14, 3, tzinfo=datetime.timezone.utc)
 REMOTE = f"{SPOOL}/{CAMPAIGN}.tar"
 
 
@@ -249,7 +251,35 @@ def test_what_arrives_damaged_stays_on_the_host(folder, archive, tmp_path, monke
     assert "still on the host" in result["msg"]
     assert host.removed == []
     assert hidden(folder) == []
-    assert [record.state for record in store.load_campaign(folder).cells] == ["missing"]
+    assert [record.state for record in store.load_campaign(folder).cells] == ["failed" if damage == "content" else "missing"]
+
+
+def test_a_rejected_cell_is_failed_with_its_reason_until_a_whole_one_arrives(folder, tmp_path, monkeypatch):
+    store.write_plan(folder, "node1", "before", [("randwrite-4k", 2)], now=NOW)
+    both = pack(tmp_path / "b.tar", cell(content=b'{"jobs": [' + b"[" * 1000), cell(repeat=2))
+    host = Host(collect_action, monkeypatch, Connection(both))
+    result = host.run(path=str(folder), archive=said(both))
+    assert (result["failed"], result["stored"], list(result["rejected"])) == (True, ["before/randwrite-4k/2"], ["before/randwrite-4k/1"])
+    assert "1 of the 2 cells of host node1 are not taken in: before/randwrite-4k/1: fio.json.gz could not be parsed" in result["msg"]
+    assert host.removed == [], "what was not taken in stays on the host"
+    rejected, stored = store.load_campaign(folder).cells
+    assert (rejected.state, stored.state) == ("failed", "ok")
+    assert "nested deeper than 64 levels" in rejected.reason
+    whole = pack(tmp_path / "c.tar", cell(), cell(repeat=2))
+    assert not Host(collect_action, monkeypatch, Connection(whole)).run(path=str(folder), archive=said(whole)).get("failed")
+    assert [record.state for record in store.load_campaign(folder).cells] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("announced", [10 << 10, 20 << 10])
+def test_a_host_that_sends_another_size_than_announced_fails_with_both_figures(folder, tmp_path, monkeypatch, announced):
+    more = tmp_path / "more"
+    with more.open("wb") as file:
+        file.truncate(60 << 20)
+    if announced > 10 << 10:
+        more.write_bytes(b"x" * 100)
+    result = Host(collect_action, monkeypatch, Connection(more)).run(path=str(folder), archive=said(more, size=announced))
+    assert result["failed"] and f"announced an archive of {announced >> 10} KiB ({announced} bytes) and sent" in result["msg"]
+    assert hidden(folder) == []
 
 
 def test_a_lost_connection_is_left_to_ansible(folder, archive, monkeypatch):

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import pathlib
 import tarfile
@@ -52,9 +53,9 @@ def test_an_ok_cell_is_kept_unless_replacing_was_asked_for(campaign, tmp_path):
     take_in(pack(tmp_path / "a.tar", cell(content=b"first")), campaign)
     second = pack(tmp_path / "b.tar", cell(content=b"second"))
     assert take_in(second, campaign).refused == (KEY,)
-    assert (campaign / "node1/before/randwrite-4k/1/fio.json.gz").read_bytes() == b"first"
+    assert (campaign / "node1/before/randwrite-4k/1/fio.json.gz").read_bytes() == gzip.compress(b"first", mtime=0)
     assert take_in(second, campaign, replace=True).replaced == (KEY,)
-    assert (campaign / "node1/before/randwrite-4k/1/fio.json.gz").read_bytes() == b"second"
+    assert (campaign / "node1/before/randwrite-4k/1/fio.json.gz").read_bytes() == gzip.compress(b"second", mtime=0)
 
 
 @pytest.mark.parametrize("state", ["ok", "interrupted"])
@@ -85,7 +86,7 @@ def test_the_probes_of_a_search_and_its_answer_without_an_output_are_taken_in(ca
 
 
 def test_a_probe_that_nobody_asked_for_is_refused(campaign, tmp_path):
-    with pytest.raises(DamagedArchive, match="nobody asked this host"):
+    with pytest.raises(DamagedArchive, match="this host was not asked"):
         take_in(pack(tmp_path / "a.tar", cell("randwrite-4k.iodepth-8")), campaign)
 
 
@@ -109,7 +110,7 @@ def test_the_old_result_comes_back_when_the_new_one_cannot_be_put_in_place(campa
     monkeypatch.setattr(pathlib.Path, "rename", failing)
     with pytest.raises(ResultsError, match="became full"):
         take_in(pack(tmp_path / "b.tar", cell(content=b"second")), campaign, replace=True)
-    assert (campaign / "node1/before/randwrite-4k/1/fio.json.gz").read_bytes() == b"first"
+    assert (campaign / "node1/before/randwrite-4k/1/fio.json.gz").read_bytes() == gzip.compress(b"first", mtime=0)
     assert leftovers(campaign) == []
 
 
@@ -141,9 +142,9 @@ def hostile(path, *members):
         ("before/randwrite-4k/1/job.fio", {"type": tarfile.BLKTYPE, "devmajor": 8, "devminor": 0}, "not a plain file"),
         ("before/randwrite-4k/1/job.fio", {"type": tarfile.FIFOTYPE}, "not a plain file"),
         ("before/randwrite-4k", {"type": tarfile.DIRTYPE}, "not a plain file"),
-        ("after/randwrite-4k/1/job.fio", {}, "nobody asked this host for the cell after/randwrite-4k/1"),
-        ("before/other/1/job.fio", {}, "nobody asked this host"),
-        ("before/randwrite-4k/9/job.fio", {}, "nobody asked this host"),
+        ("after/randwrite-4k/1/job.fio", {}, "this host was not asked for the cell after/randwrite-4k/1"),
+        ("before/other/1/job.fio", {}, "this host was not asked"),
+        ("before/randwrite-4k/9/job.fio", {}, "this host was not asked"),
         ("\x1b[2Jbefore/x", {}, "'before/x' is not the file of a cell"),
     ],
 )
@@ -161,25 +162,27 @@ def test_a_hostile_member_is_refused_and_leaves_nothing(campaign, tmp_path, name
 
 def test_a_name_given_twice_is_refused(campaign, tmp_path):
     members = [(file, data, {}) for file, data in cell().items()]
-    with pytest.raises(DamagedArchive, match="is in it twice"):
-        take_in(hostile(tmp_path / "twice.tar", *members, members[0]), campaign)
+    received = take_in(hostile(tmp_path / "twice.tar", *members, members[0]), campaign)
+    assert (received.stored, received.rejected) == ((), {KEY: "job.fio is in the archive twice"})
 
 
 def test_a_file_that_claims_too_much_is_refused_before_it_is_written(campaign, tmp_path):
     path = tmp_path / "huge.tar"
     header = tarfile.TarInfo("before/randwrite-4k/1/meta.json")
     header.size = 1 << 40
-    path.write_bytes(header.tobuf(tarfile.GNU_FORMAT) + b"\0" * 10240)
-    with pytest.raises(DamagedArchive, match="larger than"):
+    path.write_bytes(header.tobuf(tarfile.PAX_FORMAT) + b"\0" * 10240)
+    with pytest.raises(DamagedArchive, match="ends in the middle of"):
         take_in(path, campaign)
+    received = take_in(hostile(path, ("before/randwrite-4k/1/meta.json", b" " * (5 << 20), {})), campaign)
+    assert received.rejected == {KEY: "meta.json is larger than 4 MiB"}
 
 
 def test_a_header_that_claims_the_controllers_memory_is_refused(campaign, tmp_path):
     path = tmp_path / "pax.tar"
     header = tarfile.TarInfo("././@PaxHeader")
-    header.type, header.size = tarfile.XHDTYPE, 1 << 40
-    path.write_bytes(header.tobuf(tarfile.GNU_FORMAT) + b"\0" * 10240)
-    with pytest.raises(DamagedArchive, match="cannot be read as a tar archive"):
+    header.type, header.size = tarfile.XHDTYPE, 1 << 30
+    path.write_bytes(header.tobuf(tarfile.USTAR_FORMAT) + b"\0" * 10240)
+    with pytest.raises(DamagedArchive, match="a header that is too large"):
         take_in(path, campaign)
 
 
@@ -229,7 +232,7 @@ def changed(files, name, data):
         ({**cell(), "before/randwrite-4k/1/lat.log.gz": b"x"}, "lat.log.gz is there and its meta.json does not know it"),
         ({file: data for file, data in cell().items() if "meta" not in file}, "meta.json cannot be read"),
         (changed(cell(), "meta.json", b"{"), "is not JSON"),
-        (changed(cell(), "meta.json", b"[" * 100000), "is not JSON"),
+        (changed(cell(), "meta.json", b"[" * 100000), "nested deeper than 64 levels"),
         (changed(cell(), "meta.json", b"[]"), "is not a JSON object"),
         (cell(files=None), "its meta.json names no files"),
         (cell(host="node2"), "says host 'node2' where 'node1' was asked for"),
@@ -241,12 +244,69 @@ def changed(files, name, data):
         (cell(state="missing"), "the state 'missing'"),
     ],
 )
-def test_a_cell_that_contradicts_itself_is_refused_with_everything_in_its_archive(campaign, tmp_path, files, why):
-    with pytest.raises(DamagedArchive) as caught:
-        take_in(pack(tmp_path / "a.tar", cell(repeat=2), files), campaign)
-    assert why in caught.value.message
-    assert not (campaign / "node1/before/randwrite-4k").exists()
+def test_a_cell_that_contradicts_itself_is_rejected_and_the_others_are_stored(campaign, tmp_path, files, why):
+    received = take_in(pack(tmp_path / "a.tar", cell(repeat=2), files), campaign)
+    assert received.stored == (CellKey("before", "randwrite-4k", 2),)
+    assert list(received.rejected) == [KEY] and why in received.rejected[KEY]
+    assert not (campaign / "node1/before/randwrite-4k/1").exists()
     assert leftovers(campaign) == []
+
+
+# --- what unpacks to more than it looks like
+
+
+def packed_fio(text):
+    return cell(content=text.encode())
+
+
+NESTED = '{"fio version": "fio-3.33", "jobs": [' + "[" * 100_000 + "]" * 100_000 + "]}"
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        pytest.param(packed_fio(NESTED), "nested deeper than 64 levels", id="nested"),
+        pytest.param(packed_fio('{"jobs": [' + "[]," * 2_000_000 + "0]}"), "more than 1,000,000 values", id="many-values"),
+        pytest.param(packed_fio('{"jobs": [' + "{}," * 300_000 + "0]}"), "more than 200,000 arrays and objects", id="many-objects"),
+        pytest.param(packed_fio(" " * (65 << 20)), "unpacks to more than 64 MiB", id="unpacked-size"),
+        pytest.param(packed_fio('{"fio version": "fio-3.33", "jobs": 5}'), "neither jobs nor client_stats", id="not-fio"),
+        pytest.param(changed(cell(), "fio.json.gz", b"not packed"), "the SHA-256", id="not-gzip"),
+    ],
+)
+def test_an_output_beyond_the_limits_is_rejected_alone(campaign, tmp_path, files, why):
+    received = take_in(pack(tmp_path / "a.tar", cell(repeat=2), files), campaign)
+    assert [key.repeat for key in received.stored] == [2]
+    assert why in received.rejected[KEY]
+
+
+def chained(count, kind, tail=b""):
+    """An archive that begins with ``count`` extension headers."""
+    header = tarfile.TarInfo("x")
+    header.type, header.size = kind, 0
+    return header.tobuf(tarfile.USTAR_FORMAT) * count + tail
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.SOLARIS_XHDTYPE])
+def test_a_chain_of_extension_headers_is_refused(campaign, tmp_path, kind):
+    honest = pack(tmp_path / "a.tar", cell()).read_bytes()
+    path = tmp_path / "chain.tar"
+    path.write_bytes(chained(5000, kind, honest))
+    with pytest.raises(DamagedArchive, match="is not taken in"):
+        take_in(path, campaign)
+    assert leftovers(campaign) == []
+
+
+@pytest.mark.parametrize("headers", [{"GNU.sparse.major": "1"}, {"linkpath": "/etc/shadow"}, {"size": "-1"}, {"size": "1_0"}, {"hdrcharset": "BINARY"}])
+def test_a_pax_header_that_no_spool_writes_is_refused(campaign, tmp_path, headers):
+    with pytest.raises(DamagedArchive, match="is not taken in"):
+        take_in(hostile(tmp_path / "pax.tar", ("before/randwrite-4k/1/job.fio", b"x", {"pax_headers": headers})), campaign)
+
+
+def test_long_names_of_an_honest_host_arrive(campaign, tmp_path):
+    long = "c" * 120
+    store.write_plan(campaign, "node1", "v" * 120, [(long, 1)], now=NOW)
+    received = take_in(pack(tmp_path / "a.tar", cell(long, variant="v" * 120)), campaign)
+    assert [str(key) for key in received.stored] == [f"{'v' * 120}/{long}/1"]
 
 
 # --- the controller's own troubles

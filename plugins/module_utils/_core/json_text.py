@@ -1,0 +1,144 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""JSON from an untrusted source (RFC 8259): its size, depth and number of values are limited before it is parsed.
+
+The parser of Python recurses once per level, and makes objects that take up to a hundred times the memory of their text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
+
+#: Digits of the largest integer that is kept: fio prints counters of 64 bits.
+_DIGITS = 20
+
+_STRING = re.compile(r'"[^"]*"?')
+_BRACKET = re.compile(r"[\[\]{}]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+# A number that Python makes an infinity, or refuses: an exponent of three digits, or more digits than any counter has.
+_EXTREME_NUMBER = re.compile(rf"[0-9]{{{_DIGITS + 1}}}|[eE]\+?[0-9]{{3}}")
+
+
+class Limits(t.NamedTuple):
+    """What is accepted: bytes of text, levels of nesting, values of any kind, and arrays and objects among them."""
+
+    size: int
+    depth: int
+    values: int
+    containers: int
+
+
+#: Of the files beside the output of fio. The largest of real campaigns is below a hundredth of each.
+SMALL = Limits(size=4 * MIB, depth=64, values=200_000, containers=50_000)
+
+#: Of the output of fio: it has 7 levels, and 8,000 values in 0.1 MiB for 4 threads with json+; 512 of them have 700,000 values.
+FIO = Limits(size=64 * MIB, depth=64, values=1_000_000, containers=200_000)
+
+
+def loads(content: t.Union[str, bytes], limits: Limits = SMALL, *, unique: bool = True) -> t.Any:
+    """The value of a JSON text.
+
+    Numbers that are not finite, and integers of more than 20 digits, become ``None``; half a surrogate pair becomes U+FFFD.
+
+    :param unique: reject an object with a key twice.
+    :raises NotUnderstood: if it is not JSON or exceeds a limit. The sentence has no subject: the caller names the file.
+    """
+    if len(content) > limits.size:
+        raise NotUnderstood(f"it is larger than {format_size(limits.size)}")
+    text = _decoded(content)
+    check(text, limits)
+    try:
+        value = json.loads(text, **hooks(text), object_pairs_hook=_unique if unique else None)
+        return without_surrogates(text, value)
+    except (ValueError, RecursionError):
+        raise NotUnderstood("it is not JSON") from None
+
+
+def _decoded(content: t.Union[str, bytes]) -> str:
+    if isinstance(content, str):
+        return content
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise NotUnderstood("it is not UTF-8") from None
+
+
+def check(text: str, limits: Limits) -> int:
+    """Compare a text with the limits, in linear time and before anything of it is parsed.
+
+    :returns: the number of its values, at most.
+    :raises NotUnderstood: naming the limit.
+    """
+    # With the escapes gone a string is everything between two quotation marks.
+    bare = text.replace("\\\\", "").replace('\\"', "")
+    # A value has four at most: two of its key and two of itself.
+    if bare.count('"') > 4 * limits.values:
+        raise NotUnderstood(f"it has more than {limits.values:,} values")
+    outside = _STRING.sub("", bare)
+    containers = outside.count("[") + outside.count("{")
+    values = outside.count(",") + containers + 1
+    if values > limits.values:
+        raise NotUnderstood(f"it has more than {limits.values:,} values")
+    if containers > limits.containers:
+        raise NotUnderstood(f"it has more than {limits.containers:,} arrays and objects")
+    if containers > limits.depth and _is_deeper(outside, limits.depth):
+        raise NotUnderstood(f"it is nested deeper than {limits.depth} levels")
+    return values
+
+
+def _is_deeper(outside: str, limit: int) -> bool:
+    """Of the first value in the text; whatever follows that is not parsed."""
+    depth = 0
+    for found in _BRACKET.finditer(outside):
+        depth += 1 if found.group() in "[{" else -1
+        if depth > limit or depth <= 0:
+            break
+    return depth > limit
+
+
+def hooks(text: str) -> dict[str, t.Any]:
+    """Arguments for the parser, so that every number of ``text`` is one that the rest of the program can compute with."""
+    found: dict[str, t.Any] = {"parse_constant": _nothing}
+    # They make the parser slower, and no honest text needs them.
+    if _EXTREME_NUMBER.search(text):
+        found.update(parse_int=_integer, parse_float=_finite)
+    return found
+
+
+def _nothing(_said: str) -> None:
+    return None
+
+
+def _integer(said: str) -> t.Optional[int]:
+    return int(said) if len(said) <= _DIGITS + said.startswith("-") else None
+
+
+def _finite(said: str) -> t.Optional[float]:
+    value = float(said)
+    return value if math.isfinite(value) else None
+
+
+def _unique(pairs: list[tuple[str, t.Any]]) -> dict[str, t.Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key twice")
+    return found
+
+
+def without_surrogates(text: str, value: t.Any) -> t.Any:
+    """``value``, parsed from ``text``, so that it can be written as UTF-8."""
+    if not _SURROGATE.search(text):
+        return value
+    whole = json.dumps(value, ensure_ascii=False)
+    return json.loads(whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))

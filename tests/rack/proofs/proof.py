@@ -101,6 +101,12 @@ class Proof:
         good = kinds == wanted and all(word in text for word in words) and plain_files_in_dev() == before
         self._count(what, good, text or "may be used", f"   (expected {expected})")
 
+    def expect_use(self, what: str, path: str, kind: str = "device") -> None:
+        """Judge a target that must be refused as in use, whatever else is found of it."""
+        settle()
+        objections = objections_to(path, kind, True)
+        self._count(what, "in_use" in {one[0] for one in objections}, "; ".join(one[1] for one in objections) or "may be used", "   (expected in_use)")
+
     def expect_refusal(self, what: str, path: str, *, limit: float, user: tuple[int, int] | None = None, **permission: object) -> None:
         """Judge a target in a process of its own: it must be refused, for whatever reason, and within the limit."""
         settle()

@@ -17,123 +17,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import struct
 import subprocess
 import sys
 import tempfile
 import time
-import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve()
+sys.path.insert(0, str(HERE.parent))
 
-
-def pack(destination: str) -> None:
-    """Write a zip application that needs nothing but python3 and the tools of the target."""
-    import ansible.module_utils
-
-    with zipfile.ZipFile(destination, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.write(HERE, "__main__.py")
-        for folder, name in ((Path(ansible.module_utils.__path__[0]), "ansible/module_utils"), (HERE.parents[2] / "plugins/module_utils", _COLLECTION)):
-            for file in folder.rglob("*.py"):
-                archive.write(file, f"{name}/{file.relative_to(folder)}")
-        # A zip file has no folders, and so no namespace packages, unless each says that it is a package.
-        packages = {str(parent) for name in archive.namelist() for parent in Path(name).parents if str(parent) != "."}
-        for package in sorted(packages - {str(Path(name).parent) for name in archive.namelist() if name.endswith("/__init__.py")}):
-            archive.writestr(f"{package}/__init__.py", "")
-
-
-_COLLECTION = "ansible_collections/cachefleet/storage/plugins/module_utils"
-
-
-def run(*argv: str, check: bool = True, stdin: str = "") -> str:
-    completed = subprocess.run(argv, input=stdin, capture_output=True, text=True, check=False)
-    if check and completed.returncode:
-        raise RuntimeError(f"{' '.join(argv)}: {completed.stderr.strip() or completed.stdout.strip()}")
-    return completed.stdout.strip()
-
-
-def write_partition_table(device: str, *extents: tuple[int, int]) -> None:
-    """A DOS partition table: four entries of 16 bytes at offset 446, first sector and count, then 55 AA."""
-    entries = b"".join(struct.pack("<B3sB3sII", 0, b"\xfe\xff\xff", 0x83, b"\xfe\xff\xff", start, count) for start, count in extents)
-    with open(device, "r+b") as disk:
-        disk.write(b"\0" * 446 + entries.ljust(64, b"\0") + b"\x55\xaa")
-    run("blockdev", "--rereadpt", device)
-    settle()
-    # A kernel that cannot read the table is told what is in it.
-    for number, (start, count) in enumerate(extents, start=1):
-        if not Path(f"/sys/class/block/{Path(device).name}p{number}").exists():
-            run("addpart", device, str(number), str(start), str(count))
-
-
-def settle() -> None:
-    run("udevadm", "settle", check=False)
-
-
-def plain_files_in_dev() -> set[str]:
-    """What must never become more; device nodes come and go while others work on the same machine."""
-    return {entry.name for entry in Path("/dev").iterdir() if entry.is_file() and not entry.is_symlink()}
-
-
-class Proof:
-    """Runs cases, counts failures, and undoes what each case built, last first."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.failures = 0
-        self.proven = 0
-        self.skipped: list[str] = []
-        self._count = 0
-
-    def loop(self, undo: contextlib.ExitStack, megabytes: int = 64, *options: str) -> str:
-        self._count += 1
-        image = self.folder / f"{self._count}.img"
-        with open(image, "wb") as file:
-            file.truncate(megabytes * 1024**2)
-        device = run("losetup", "--find", "--show", *options, str(image))
-        undo.callback(image.unlink)
-        undo.callback(run, "losetup", "--detach", device, check=False)
-        return device
-
-    def expect(self, what: str, path: str, *expected: str, writing: bool = True, kind: str = "device", **permission: object) -> None:
-        """Judge a target. ``expected``: kinds of objections (exactly these; none for a target that may be used), then texts."""
-        settle()
-        from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-        from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-        from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
-        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.examination import examine
-        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import judge
-        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target
-
-        runner = Runner()
-        before = plain_files_in_dev()
-        try:
-            facts = examine(read_devices(runner), Target(path, kind=kind, **permission), runner, writing=writing)
-            objections = [(one.kind, one.text) for one in judge(facts, writing=writing)]
-        except StorageError as error:
-            objections = [(error.kind, error.message)]
-        kinds = {one[0] for one in objections}
-        wanted = {word for word in expected if word in ("in_use", "unfit", "identity", "data", "device_missing", "refused")}
-        words = [word for word in expected if word not in wanted]
-        text = "; ".join(one[1] for one in objections)
-        good = kinds == wanted and all(word in text for word in words) and plain_files_in_dev() == before
-        self.proven += good
-        self.failures += not good
-        print(f"{'ok  ' if good else 'FAIL'} {what}: {text or 'may be used'}" + ("" if good else f"   (expected {expected})"), flush=True)
-
-    def expect_true(self, what: str, good: bool, text: str = "") -> None:
-        """One more proven case, or one failure."""
-        self.proven += good
-        self.failures += not good
-        print(f"{'ok  ' if good else 'FAIL'} {what}{': ' if text else ''}{text}", flush=True)
-
-    def case(self, function) -> None:
-        with contextlib.ExitStack() as undo:
-            try:
-                function(self, undo)
-            except (RuntimeError, OSError) as error:
-                self.skipped.append(f"{function.__name__}: {error}")
-                print(f"skip {function.__name__}: {error}", flush=True)
+from proofs import contents, in_use, room
+from proofs.building import loop_over, mounted_on, run, settle, write_partition_table
+from proofs.packing import pack
+from proofs.proof import Proof
 
 
 def empty_and_used(proof: Proof, undo: contextlib.ExitStack) -> None:
@@ -243,7 +139,7 @@ def loops_over_it(proof: Proof, undo: contextlib.ExitStack) -> None:
     proof.expect("device under two loop devices, of which one is under a third", device, "in_use", first, third)
     proof.expect("beside another loop device on the same device", third, "in_use", f"{device} (below it) is part of {first}")
     run("mkfs.ext4", "-q", second)
-    mounted(proof, undo, second)
+    mounted_on(proof.folder, undo, second)
     proof.expect("device far under a mounted file system", device, "in_use", f"{second} (built on it) is mounted", allow_data_loss=True)
     proof.expect("loop device under a mounted one", first, "in_use", "data", f"is part of {second}")
 
@@ -260,21 +156,6 @@ def loop_over_a_partition(proof: Proof, undo: contextlib.ExitStack) -> None:
         proof.expect("its sister", parts[1])
     over = loop_over(undo, device, "--offset", "1M")
     proof.expect("partition of a disk under a loop device", parts[1], "in_use", f"{device} (below it) is part of {over}")
-
-
-def loop_over(undo: contextlib.ExitStack, device: str, *options: str) -> str:
-    found = run("losetup", "--find", "--show", *options, device)
-    undo.callback(run, "losetup", "--detach", found)
-    return found
-
-
-def mounted(proof: Proof, undo: contextlib.ExitStack, device: str) -> Path:
-    point = proof.folder / f"mnt-{Path(device).name}"
-    point.mkdir()
-    undo.callback(point.rmdir)
-    run("mount", device, str(point))
-    undo.callback(run, "umount", str(point))
-    return point
 
 
 def exported(proof: Proof, undo: contextlib.ExitStack) -> None:
@@ -404,7 +285,7 @@ def mapping(proof: Proof, undo: contextlib.ExitStack) -> None:
     undo.callback(run, "dmsetup", "remove", "--retry", "guardslice")
     proof.expect("device under a mapping", device, "in_use", "data", "is part of /dev/dm-")
     proof.expect("mapping over a file system", "/dev/mapper/guardslice", "data", f"{device} (below it) contains ext4")
-    run("wipefs", "--all", "--force", device)
+    run("blkdiscard", "--force", device)
     proof.expect("mapping over an empty device", "/dev/mapper/guardslice")
 
 
@@ -447,11 +328,11 @@ def scratch_disk(disk: str):
         from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
 
         device = read_devices(Runner()).resolve(disk)
-        run("wipefs", "--all", disk)
+        run("blkdiscard", "--zeroout", disk)
         proof.expect("empty disk", disk)
         proof.expect("empty disk with its identity", disk, identity=device.identity)
         run("mkfs.ext4", "-q", "-F", disk)
-        undo.callback(run, "wipefs", "--all", disk)
+        undo.callback(run, "blkdiscard", "--zeroout", disk)
         proof.expect("disk with a file system", disk, "data", "ext4")
         proof.expect("disk with a file system, permitted", disk, allow_data_loss=True, identity=device.identity)
         proof.expect("disk with a file system, wrong drive", disk, "identity", "data", allow_data_loss=True, identity="WD-0000")
@@ -467,10 +348,11 @@ def main() -> int:
     parser.add_argument("--no-skips", action="store_true", help="count a case that cannot be built as a failure")
     arguments = parser.parse_args()
     if arguments.pack:
-        pack(arguments.pack)
+        pack(arguments.pack, HERE)
         return 0
     cases = [missing, empty_and_used, read_only, partitions, swap, swap_file, process_holding_it, loops_over_it, loop_over_a_partition, exported]
     cases += [held_loop, held_partition, held_mapping, lvm, raid, mapping, bcache]
+    cases += [*in_use.CASES, *contents.CASES, *room.CASES]
     cases += [scratch_disk(arguments.scratch)] if arguments.scratch else []
     with tempfile.TemporaryDirectory(prefix="guard") as folder:
         proof = Proof(Path(folder))

@@ -1,0 +1,108 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a device contains: data with and without a signature, what fio has left, what cannot be read, and whose device it is."""
+
+from __future__ import annotations
+
+import contextlib
+import grp
+import os
+import pwd
+import struct
+import typing as t
+
+from proofs.building import backing_file, logical_volume, loop_over, opened_by_process, run, sparse_file, volume_group
+from proofs.orders import carry_out
+from proofs.proof import Proof
+
+_MIB = 1024**2
+
+
+def filled(device: str, offset: int, content: bytes) -> None:
+    """Write to a device so that every later reader finds it."""
+    with open(device, "r+b") as stream:
+        stream.seek(offset)
+        stream.write(content)
+        os.fsync(stream.fileno())
+
+
+def text(length: int) -> bytes:
+    return (b"Minutes of the meeting, with everything that was decided.\n" * (length // 58 + 1))[:length]
+
+
+def without_signature(proof: Proof, undo: contextlib.ExitStack) -> None:
+    size = 64 * _MIB
+    device = proof.loop(undo, size // _MIB)
+    permission = {"allow_data_loss": True, "identity": backing_file(device)}
+    proof.expect("device of zeros", device)
+    contents: tuple[tuple[str, int, t.Callable[[], bytes]], ...] = (
+        ("text from the first to the last byte", 0, lambda: text(size)),
+        ("random data at the beginning only", 0, lambda: os.urandom(4096)),
+        ("random data at the very end only", size - 4096, lambda: os.urandom(4096)),
+        # 1 % of the device, between all places at which file systems keep their superblocks.
+        ("random data in the middle only", size // 2 + 3 * _MIB, lambda: os.urandom(size // 100)),
+        ("random data in the third quarter only", size * 5 // 8, lambda: os.urandom(size // 100)),
+    )
+    for what, offset, content in contents:
+        run("blkdiscard", device)
+        filled(device, offset, content())
+        proof.expect(what, device, "data")
+        proof.expect(f"{what}, reading", device, writing=False)
+    proof.expect("data without a signature, permitted without identity", device, "data", allow_data_loss=True)
+    proof.expect("data without a signature, permitted with identity", device, **permission)
+
+
+def volume_and_loop_with_data(proof: Proof, undo: contextlib.ExitStack) -> None:
+    physical = proof.loop(undo, 128)
+    volume_group(undo, "guardraw", physical)
+    volume = logical_volume("guardraw", "raw", "32m")
+    filled(volume, 0, text(32 * _MIB))
+    proof.expect("logical volume with text", volume, "data")
+    proof.expect("identity in upper case", volume, "identity", "data", allow_data_loss=True, identity="GUARDRAW/RAW")
+    proof.expect("identity as it is written", volume, allow_data_loss=True, identity="guardraw/raw")
+    file = sparse_file(proof.folder, 16)
+    undo.callback(file.unlink)
+    file.write_bytes(os.urandom(16 * _MIB))
+    proof.expect("loop device over random data", loop_over(undo, str(file)), "data")
+
+
+def left_by_fio(proof: Proof, undo: contextlib.ExitStack) -> None:
+    """A device that the collection has measured is free for the next campaign, until somebody else writes to it."""
+    device = proof.loop(undo, 64)
+    spool = proof.folder / "spool"
+    cell = {"target": {"device": device}, "job": {"rw": "write", "bs": "256k", "ioengine": "psync"}}
+    for attempt in ("empty device", "device that fio of another campaign has written"):
+        outcome = carry_out(spool, cell)
+        proof.expect_true(f"{attempt} is written by an order", outcome.states == ("ok",), outcome.text)
+    filled(device, 24 * _MIB, text(_MIB))
+    outcome = carry_out(spool, cell)
+    proof.expect_true("device that was changed since is refused", outcome.refused, outcome.text)
+
+
+def foreign_signatures(proof: Proof, undo: contextlib.ExitStack) -> None:
+    ceph = proof.loop(undo)
+    # src/os/bluestore/bluestore_types.h of Ceph: a text of 23 bytes and the UUID in words.
+    filled(ceph, 0, b"bluestore block device\n01234567-89ab-cdef-0123-456789abcdef\n")
+    proof.expect("label of Ceph BlueStore", ceph, "data")
+    pool = proof.loop(undo)
+    # On-disk format of ZFS: labels of 256 KiB, in their second half uberblocks of 1 KiB each; libblkid wants four of them.
+    for label in range(2):
+        for number in range(8):
+            filled(pool, label * 262144 + 131072 + number * 1024, struct.pack("<QQQ", 0x00BAB10C, 5000, 42 + number))
+    proof.expect("label of ZFS", pool, "data", "zfs_member")
+
+
+def unreadable(proof: Proof, undo: contextlib.ExitStack) -> None:
+    """A user of the group disk reads the device, and not who has it open."""
+    device = proof.loop(undo)
+    user = (pwd.getpwnam("nobody").pw_uid, grp.getgrnam("disk").gr_gid)
+    with opened_by_process(device):
+        proof.expect_refusal("device that root has open, as a user of the group disk", device, limit=60, user=user)
+    group = (user[0], user[0])
+    proof.expect_refusal("device that the user cannot read", device, limit=60, user=group)
+
+
+CASES = (without_signature, volume_and_loop_with_data, left_by_fio, foreign_signatures, unreadable)

@@ -67,7 +67,12 @@ def what_moves_the_end(job: Job) -> str:
 
 
 def _first_of(options: t.Sequence[str], sections: t.Sequence[Section]) -> str | None:
-    return next((name for name in options for section in sections if section.value(name) is not None), None)
+    return next((name for name in options for section in sections if _moves(name, section.value(name))), None)
+
+
+def _moves(option: str, value: str | None) -> bool:
+    """Whether an option with this value is worth naming: rw is by its modifier only."""
+    return value is not None and value not in ("0", "none") and (option != "rw" or ":" in value)
 
 
 def starts_at_zero(job: Job) -> bool:
@@ -107,7 +112,7 @@ def _reach(section: Section, start: int, length: int) -> int:
     step = _step(section, sizes, start, length)
     last = (length - 1) // step * step
     varies = section.value("bs_is_seq_rand") == "1"
-    return max(length, *(last + one.high for one in sizes if one.low == one.high or varies))
+    return max([length, *(last + one.high for one in sizes if one.low == one.high or varies)])
 
 
 def _is_purely_random(section: Section) -> bool:

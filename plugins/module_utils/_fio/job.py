@@ -285,7 +285,7 @@ def _title(row: t.Any, name: str) -> str:
     title = row.get("name") if isinstance(row, dict) else None
     title = str(title) if isinstance(title, int) and not isinstance(title, bool) else title
     if not _is_section_name(title):
-        raise BadInput(f"{name}: every job needs a name of letters, digits, blanks and ._+- that does not begin with 'global': {_abbreviated(row)}", item=name)
+        raise BadInput(f"{name}: every job needs a name of letters, digits, blanks and ._+- that does not begin with 'global': {abbreviated(row)}", item=name)
     return str(title)
 
 
@@ -308,7 +308,7 @@ def _options(options: t.Any, name: str, section: str) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for key, value in options.items():
         if not isinstance(key, str) or not _KEY.match(key):
-            raise BadInput(f"{name}: {_abbreviated(key)} is not the name of a fio option.", item=name)
+            raise BadInput(f"{name}: {abbreviated(key)} is not the name of a fio option.", item=name)
         _require_allowed(key, value, name)
         double = next((other for other in found if canonical(other) == canonical(key)), None)
         if double is not None:
@@ -333,7 +333,7 @@ def _text(key: str, value: t.Any, name: str) -> str | None:
     if isinstance(value, bool):
         return "1" if value else "0"
     if not isinstance(value, (str, int, float)) or value == "":
-        raise BadInput(f"{name}: the option {key} needs a text or a number, not {_abbreviated(value)}.", item=name, option=key)
+        raise BadInput(f"{name}: the option {key} needs a text or a number, not {abbreviated(value)}.", item=name, option=key)
     if isinstance(value, float) and not math.isfinite(value):
         raise BadInput(f"{name}: the option {key} is {value}, which fio does not accept.", item=name, option=key)
     text = str(value).strip()
@@ -345,11 +345,11 @@ def _text(key: str, value: t.Any, name: str) -> str | None:
         )
     reason = objection(canonical(key), text)
     if reason is not None:
-        raise BadInput(f"{name}: {key}={_abbreviated(text)[1:-1]} {reason}.", item=name, option=key)
+        raise BadInput(f"{name}: {key}={abbreviated(text)[1:-1]} {reason}.", item=name, option=key)
     return text
 
 
-def _abbreviated(value: t.Any) -> str:
+def abbreviated(value: t.Any) -> str:
     """A value for a message: what a user wrote may be long, or not be text."""
     text = ascii(value)
     return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import checks
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import read_cell
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import growth, require_room
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
@@ -58,3 +59,17 @@ def test_devices_need_no_room():
 def test_many_files_are_not_all_named():
     with pytest.raises(Refused, match=r"and 20 more: with metadata"):
         require_room([pair(f"/f{number:02}", 10 * MIB) for number in range(30)])
+
+
+def test_all_cells_of_an_order_are_counted_before_the_first_one_runs(monkeypatch):
+    pairs = [pair("/a", 60 * MIB), pair("/b", 60 * MIB)]
+    cells = [
+        read_cell("v", {"name": f"c{number}", "target": {"file": cell.target.path, "size": 60 * MIB}, "job": {"rw": "write"}})
+        for number, (cell, _) in enumerate(pairs)
+    ]
+    facts = {cell.target.path: found for cell, found in pairs}
+    monkeypatch.setattr(checks.examination, "examine", lambda _devices, target, *_args, **_more: facts[target.path])
+    host = type("AnyHost", (), {"runner": None, "root": None})()
+    assert set(checks.guard_all(cells[:1], host, None)) == {cells[0].key}
+    with pytest.raises(Refused, match="/a, /b"):
+        checks.guard_all(cells, host, None)

@@ -116,7 +116,10 @@ def _reach(section: Section, start: int, length: int) -> int:
 
 
 def _is_purely_random(section: Section) -> bool:
-    """Whether fio numbers the whole blocks that fit into the range and draws from these numbers."""
+    """Whether fio numbers the whole blocks that fit into the range and draws from these numbers.
+
+    With several sizes its map of used blocks counts the smallest ones, and a larger one can begin in the last of them.
+    """
     mode = section.value("rw") or "read"
     others = (section.value("ba"), section.value("bs_is_seq_rand"), section.value("sprandom"))
     return (
@@ -126,7 +129,7 @@ def _is_purely_random(section: Section) -> bool:
         and (section.value("percentage_random") or "100") == "100"
         and (section.value("random_distribution") or "random") == "random"
         and not any(others)
-        and all(one.low == one.high for one in block_sizes(section))
+        and len({size for one in block_sizes(section) for size in one}) == 1
     )
 
 

@@ -136,6 +136,7 @@ def test_no_file_grows_behind_the_computed_end(tmp_path):
         ({"rw": "write", "bs": "64k", "size": "256k", "offset": "64k"}, 320 * KIB),
         ({"rw": "write", "bs": "4k", "size": "64k", "offset_increment": "128k", "numjobs": 3}, 320 * KIB),
         ({"rw": "write:4k", "bs": "64k", "size": "256k"}, 316 * KIB),
+        ({"rw": "randwrite", "bs": "4k,8k", "size": "100k"}, 104 * KIB),
         ({"rw": "randwrite", "bs": "4k", "size": "10%", "offset": "50%"}, None),
     ],
 )

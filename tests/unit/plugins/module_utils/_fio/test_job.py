@@ -189,10 +189,10 @@ def test_a_section_replaces_an_alias_of_the_global_section():
         ("verify_pattern", ["'/etc/passwd'", "%o'/x'"]),
         ("cpus_allowed", ["0-3 ", "0,-3", "`x`"]),
         ("steadystate", ["iops:'x'"]),
-        ("rate", ["-1", "1m,-2m"]),
+        ("rate", ["-1", "1m,-2m", "1.5m"]),
         ("description", ["x" * 1025, "\u20ac" * 400, "a\ud800"]),
         ("thread", ["maybe", 2]),
-        ("runtime", [float("inf"), float("nan"), "soon"]),
+        ("runtime", [float("inf"), float("nan"), "soon", "1.5m", 0.5]),
     ],
 )
 def test_values_that_fio_would_misread_or_that_leave_the_target_are_refused(key, values):
@@ -251,7 +251,7 @@ def test_all_sections_together_have_as_many_processes_as_fio_has_room_for():
 
 
 def test_a_percentage_of_the_global_section_stays_in_force_in_fio():
-    with pytest.raises(BadInput, match="offset in percent in the section global cannot be replaced in a"):
+    with pytest.raises(BadInput, match="offset in percent in the section global stays in force for fio when a gives a number"):
         read({"global": {"fileoffset": "90%"}, "jobs": [{"name": "a", "rw": "write", "offset": 0}]})
 
 

@@ -98,7 +98,9 @@ options:
           - The fio options as a dictionary, or several sections as a dictionary with V(global), the options of all, and V(jobs), a
             list of options with a C(name) each.
           - An option without a value, such as C(time_based), is V(true) or V(null). V(true) for any other option is written as 1.
-          - Options that name files, run commands or change the host, and engines that do not work on the target's path, are refused.
+          - Options that name files, run commands or change the host, options that are not known to the collection, and engines that
+            do not work on the target's path, are refused.
+          - A job must end within O(cells[].target.size), computed from all of its options.
         type: dict
         required: true
   spool:

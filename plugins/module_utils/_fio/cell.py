@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import time
 import typing as t
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, abbreviated
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision, Run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import COLLECTION_VERSION, SCHEMA, CellKey, component
@@ -32,6 +33,10 @@ if t.TYPE_CHECKING:
 
 #: Bytes per second at which fio is expected at least to lay out a new file; the watchdog allows for it.
 _LAYOUT_RATE = 4 * 1024**2
+
+#: Control characters, halves of characters and the sign that fio escapes with.
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\\]")
+_LONGEST_PATH = 2048
 
 StackReader = t.Callable[[], t.Any]
 
@@ -67,12 +72,25 @@ def read_cell(variant: str, row: t.Mapping[str, t.Any]) -> Cell:
 
     :raises BadInput: naming the cell and what is wrong with it.
     """
-    key = CellKey(component(variant, "variant"), component(str(row["name"]), "cell"), row.get("repeat") or 1)
-    if not 1 <= key.repeat <= 9999:
-        raise BadInput(f"{key.cell}: repeat is a number from 1 to 9999, not {key.repeat}.", item=key.cell)
-    cell = Cell(key, read_target(row["target"], key.cell), fio_job.read_job(row["job"], key.cell))
+    if not isinstance(row, dict) or not isinstance(row.get("name"), (str, int)) or isinstance(row["name"], bool):
+        raise BadInput(f"A cell must be a dictionary with a name, a target and a job, not {abbreviated(row)}.")
+    key = CellKey(_component(variant, "variant"), _component(str(row["name"]), "cell"), _repeat(row))
+    cell = Cell(key, read_target(row.get("target"), key.cell), fio_job.read_job(row.get("job"), key.cell))
     fio_job.check_target(cell.job, cell.target.kind, cell.target.size, key.cell)
     return cell
+
+
+def _component(text: t.Any, what: str) -> str:
+    if not isinstance(text, str):
+        raise BadInput(f"The name of a {what} must be a text, not {abbreviated(text)}.")
+    return component(text, what)
+
+
+def _repeat(row: t.Mapping[str, t.Any]) -> int:
+    repeat = row.get("repeat") or 1
+    if isinstance(repeat, bool) or not isinstance(repeat, int) or not 1 <= repeat <= 9999:
+        raise BadInput(f"{row['name']}: repeat is a number from 1 to 9999, not {abbreviated(repeat)}.", item=str(row["name"]))
+    return repeat
 
 
 def read_cells(variant: str, rows: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[Cell, ...]:
@@ -80,7 +98,9 @@ def read_cells(variant: str, rows: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[C
 
     :raises BadInput: naming the cell and what is wrong with it.
     """
-    component(variant, "variant")
+    _component(variant, "variant")
+    if not isinstance(rows, (list, tuple)):
+        raise BadInput(f"cells must be a list of cells, not {abbreviated(rows)}.")
     cells: dict[CellKey, Cell] = {}
     for row in rows:
         cell = read_cell(variant, row)
@@ -90,23 +110,56 @@ def read_cells(variant: str, rows: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[C
     return tuple(cells.values())
 
 
-def read_target(row: t.Mapping[str, t.Any], cell: str) -> Target:
-    """Where a cell shall run; ``size`` is in bytes.
+def read_target(row: t.Any, cell: str) -> Target:
+    """Where a cell runs; ``size`` is in bytes.
 
-    :raises BadInput: if it is both a device and a file, or neither, or if its permission is neither true nor false.
+    :raises BadInput: if it is both a device and a file, or neither, or if one of its values is not what it must be.
     """
-    if row.get("allow_data_loss") not in (None, True, False):
+    if not isinstance(row, dict):
+        raise BadInput(f"{cell}: the target must be a dictionary with device or file, not {abbreviated(row)}.", item=cell)
+    permission = row.get("allow_data_loss")
+    if permission is not None and not isinstance(permission, bool):
         # The text "no" would be a permission.
-        raise BadInput(f"{cell}: allow_data_loss of a target is true or false, not {row['allow_data_loss']!r}.", item=cell)
+        raise BadInput(f"{cell}: allow_data_loss of a target is true or false, not {abbreviated(permission)}.", item=cell)
     if bool(row.get("device")) == bool(row.get("file")):
         raise BadInput(f"{cell}: a target has either device (a block device) or file (a plain file).", item=cell)
+    kind = "device" if row.get("device") else "file"
     return Target(
-        path=row.get("device") or row["file"],
-        kind="device" if row.get("device") else "file",
-        allow_data_loss=bool(row.get("allow_data_loss")),
-        identity=row.get("identity") or None,
-        size=row.get("size"),
+        path=_checked_path(row[kind], kind, cell), kind=kind, allow_data_loss=bool(permission), identity=_identity(row, cell), size=_target_size(row, cell)
     )
+
+
+def _checked_path(path: t.Any, kind: str, cell: str) -> str:
+    """A path that fio, the kernel and the guard read in the same way."""
+    if not isinstance(path, str):
+        raise BadInput(f"{cell}: {kind} of a target must be a path, not {abbreviated(path)}.", item=cell)
+    if _UNSAFE.search(path) or path != path.strip() or len(path.encode()) > _LONGEST_PATH:
+        raise BadInput(
+            f"{cell}: the path {abbreviated(path)} of a target must not begin or end with a blank, contain control characters or backslashes, "
+            f"or be longer than {_LONGEST_PATH} bytes: fio would use another file.",
+            item=cell,
+        )
+    if not path.startswith("/") or ".." in path.split("/"):
+        raise BadInput(f"{cell}: the path {abbreviated(path)} of a target must be absolute and must not contain '..'.", item=cell)
+    return path
+
+
+def _identity(row: t.Mapping[str, t.Any], cell: str) -> str | None:
+    identity = row.get("identity")
+    if identity is None or identity == "":
+        return None
+    if isinstance(identity, bool) or not isinstance(identity, (str, int)):
+        raise BadInput(f"{cell}: identity of a target must be a text, not {abbreviated(identity)}.", item=cell)
+    # A serial of digits only is a number in YAML.
+    return str(identity)
+
+
+def _target_size(row: t.Mapping[str, t.Any], cell: str) -> int | None:
+    size = row.get("size")
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or not 0 < size < 2**63):
+        # fio takes a size of 0 for the whole device.
+        raise BadInput(f"{cell}: size of a target must be a number of bytes greater than 0, not {abbreviated(size)}.", item=cell)
+    return size
 
 
 def is_read_only(cell: Cell, facts: TargetFacts) -> bool:

@@ -16,6 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import examination, guard, versions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.discards import require_discard
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import require_room
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
@@ -73,4 +74,6 @@ def guard_all(
         first.message = " ".join(dict.fromkeys(error.message for error in refusals))
         first.facts["refusals"] = [{"target": error.item, "msg": error.message} for error in refusals[1:]]
         raise first
-    return {cell.key: known[cell.target, cell.job.writes] for cell in cells}
+    found = {cell.key: known[cell.target, cell.job.writes] for cell in cells}
+    require_room((cell, found[cell.key]) for cell in cells)
+    return found

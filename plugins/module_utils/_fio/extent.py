@@ -67,7 +67,12 @@ def what_moves_the_end(job: Job) -> str:
 
 
 def _first_of(options: t.Sequence[str], sections: t.Sequence[Section]) -> str | None:
-    return next((name for name in options for section in sections if section.value(name) is not None), None)
+    return next((name for name in options for section in sections if _moves(name, section.value(name))), None)
+
+
+def _moves(option: str, value: str | None) -> bool:
+    """Whether an option with this value is worth naming: rw is by its modifier only."""
+    return value is not None and value not in ("0", "none") and (option != "rw" or ":" in value)
 
 
 def starts_at_zero(job: Job) -> bool:
@@ -107,11 +112,14 @@ def _reach(section: Section, start: int, length: int) -> int:
     step = _step(section, sizes, start, length)
     last = (length - 1) // step * step
     varies = section.value("bs_is_seq_rand") == "1"
-    return max(length, *(last + one.high for one in sizes if one.low == one.high or varies))
+    return max([length, *(last + one.high for one in sizes if one.low == one.high or varies)])
 
 
 def _is_purely_random(section: Section) -> bool:
-    """Whether fio numbers the whole blocks that fit into the range and draws from these numbers."""
+    """Whether fio numbers the whole blocks that fit into the range and draws from these numbers.
+
+    With several sizes its map of used blocks counts the smallest ones, and a larger one can begin in the last of them.
+    """
     mode = section.value("rw") or "read"
     others = (section.value("ba"), section.value("bs_is_seq_rand"), section.value("sprandom"))
     return (
@@ -121,7 +129,7 @@ def _is_purely_random(section: Section) -> bool:
         and (section.value("percentage_random") or "100") == "100"
         and (section.value("random_distribution") or "random") == "random"
         and not any(others)
-        and all(one.low == one.high for one in block_sizes(section))
+        and len({size for one in block_sizes(section) for size in one}) == 1
     )
 
 

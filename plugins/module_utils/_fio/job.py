@@ -37,7 +37,7 @@ _SECTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ +-]{0,63}\Z")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
 #: Control characters, half characters that cannot be encoded, and what fio cuts a line at or calculates.
 _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff;#$]")
-#: fio takes lines of 4096 bytes (fio 2) and the rest of a longer one for a line of its own.
+#: Less than a line that fio reads at once: see MAXIMUM_LENGTH of option_values.
 _LONGEST_PATH = 2048
 _TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|d)?$")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -285,20 +285,26 @@ def _title(row: t.Any, name: str) -> str:
     title = row.get("name") if isinstance(row, dict) else None
     title = str(title) if isinstance(title, int) and not isinstance(title, bool) else title
     if not _is_section_name(title):
-        raise BadInput(f"{name}: every job needs a name of letters, digits, blanks and ._+- that does not begin with 'global': {_abbreviated(row)}", item=name)
+        raise BadInput(f"{name}: every job needs a name of letters, digits, blanks and ._+- that does not begin with 'global': {abbreviated(row)}", item=name)
     return str(title)
 
 
 def _merged(common: t.Mapping[str, str | None], own: t.Mapping[str, str | None], name: str, section: str) -> dict[str, str | None]:
     """The options in force in a section: its own replace those of the global section, however both are spelled."""
-    spelled = {canonical(key) for key in own}
+    spelled = {canonical(key): value for key, value in own.items()}
     for key, value in common.items():
         option = canonical(key)
-        if option in _PERCENTAGES and option in spelled and (value or "").endswith("%"):
+        if option in _PERCENTAGES and option in spelled and _is_percent(value) and not _is_percent(spelled[option]):
             raise BadInput(
-                f"{name}: {option} in percent in the section global cannot be replaced in {section}: set it in the jobs only.", item=name, option=key
+                f"{name}: {option} in percent in the section global stays in force for fio when {section} gives a number: set it in the jobs only.",
+                item=name,
+                option=key,
             )
     return {**{key: value for key, value in common.items() if canonical(key) not in spelled}, **own}
+
+
+def _is_percent(value: str | None) -> bool:
+    return value is not None and value.endswith("%")
 
 
 def _options(options: t.Any, name: str, section: str) -> dict[str, str | None]:
@@ -308,7 +314,7 @@ def _options(options: t.Any, name: str, section: str) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for key, value in options.items():
         if not isinstance(key, str) or not _KEY.match(key):
-            raise BadInput(f"{name}: {_abbreviated(key)} is not the name of a fio option.", item=name)
+            raise BadInput(f"{name}: {abbreviated(key)} is not the name of a fio option.", item=name)
         _require_allowed(key, value, name)
         double = next((other for other in found if canonical(other) == canonical(key)), None)
         if double is not None:
@@ -333,7 +339,7 @@ def _text(key: str, value: t.Any, name: str) -> str | None:
     if isinstance(value, bool):
         return "1" if value else "0"
     if not isinstance(value, (str, int, float)) or value == "":
-        raise BadInput(f"{name}: the option {key} needs a text or a number, not {_abbreviated(value)}.", item=name, option=key)
+        raise BadInput(f"{name}: the option {key} needs a text or a number, not {abbreviated(value)}.", item=name, option=key)
     if isinstance(value, float) and not math.isfinite(value):
         raise BadInput(f"{name}: the option {key} is {value}, which fio does not accept.", item=name, option=key)
     text = str(value).strip()
@@ -345,11 +351,11 @@ def _text(key: str, value: t.Any, name: str) -> str | None:
         )
     reason = objection(canonical(key), text)
     if reason is not None:
-        raise BadInput(f"{name}: {key}={_abbreviated(text)[1:-1]} {reason}.", item=name, option=key)
+        raise BadInput(f"{name}: {key}={abbreviated(text)[1:-1]} {reason}.", item=name, option=key)
     return text
 
 
-def _abbreviated(value: t.Any) -> str:
+def abbreviated(value: t.Any) -> str:
     """A value for a message: what a user wrote may be long, or not be text."""
     text = ascii(value)
     return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"
@@ -378,6 +384,8 @@ def _check_times(section: Section, name: str) -> None:
         if value is not None:
             try:
                 parse_time(_end_of_range(value))
+                if "." in value:
+                    raise BadInput(f"'{value}' has a fraction, which fio ignores with the unit behind it: write a whole number with us, ms, s, m, h or d.")
             except BadInput as error:
                 raise BadInput(f"{name}: {option}: {error.message}", item=name, option=option) from None
 

@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_option
 MAXIMUM_JOBS = 4096
 #: The default of fs.aio-max-nr: more requests than that are not accepted by the kernel for all processes together.
 MAXIMUM_DEPTH = 65536
-#: Bytes of a value. fio reads lines of 4096 bytes (fio 2) and takes the rest of a longer one for the next line.
+#: Bytes of a value. fio reads a line of 4096 (fio 2) or 8192 bytes (fio 3), and takes the rest of a longer one for another line.
 MAXIMUM_LENGTH = 1024
 
 DIRECTIONS: t.Mapping[str, tuple[str, ...]] = {
@@ -56,7 +56,7 @@ _FORMS: t.Mapping[str, tuple[t.Pattern[str], str]] = {
         ("size offset offset_increment io_size", rf"{_SIZE}|{_PERCENT}", f"{_SIZE_WORDS}, or a percentage from 0% to 100%"),
         ("offset_align", r"0*[1-9]\d*(?:[kmgt]b?|b)?", f"{_SIZE_WORDS}, at least 1"),
         ("filesize", rf"{_SIZE}(?:[-:,]{_SIZE})?", f"{_SIZE_WORDS}, or two of them joined by '-'"),
-        ("bs ba", rf"(?:{_SIZE})?(?:,(?:{_SIZE})?){{0,2}}", f"{_SIZE_WORDS}, one or up to three separated by commas"),
+        ("bs ba rate rate_min", rf"(?:{_SIZE})?(?:,(?:{_SIZE})?){{0,2}}", f"{_SIZE_WORDS}, one or up to three separated by commas"),
         ("bsrange", rf"{_RANGE}(?:,{_RANGE}){{0,2}}", "two sizes joined by '-', once or up to three times separated by commas"),
         ("bssplit", rf"{_SHARES}(?:,{_SHARES}){{0,2}}", "sizes with percentages, such as 4k/60:64k/40"),
         ("zonesize zonecapacity zonerange zoneskip number_ios", _SIZE, _SIZE_WORDS),

@@ -102,7 +102,7 @@ def test_engines_that_do_not_work_on_the_path(engine):
         ({"jobs": []}, "at least one job"),
         ({"jobs": [{"rw": "read"}]}, "needs a name"),
         ({"jobs": [{"name": "x]\n[y", "rw": "read"}]}, "needs a name"),
-        ({"jobs": [{"name": "global", "rw": "read"}]}, "needs a name"),
+        *(({"jobs": [{"name": title, "rw": "read"}]}, "needs a name") for title in ("global", "global2", "globalfoo", "Global x", "x\n", True, None, [], {})),
         ({"jobs": [{"name": "a", "rw": "read"}, {"name": "a", "rw": "read"}]}, "two jobs are called a"),
         ({"jobs": [{"name": "a"}], "rw": "read"}, "no other keys: rw"),
         ({"rw": "wirte"}, "rw=wirte is none of"),
@@ -115,6 +115,212 @@ def test_engines_that_do_not_work_on_the_path(engine):
 def test_what_is_no_job(job, words):
     with pytest.raises(BadInput, match=words):
         read(job)
+
+
+def test_a_cell_whose_name_begins_with_global_has_another_section():
+    assert "\n[cell]\nrw=write\n" in fio_job.render(read({"rw": "write"}, "global-4k"), DEVICE)
+
+
+@pytest.mark.parametrize("key", ["Filename", "RW", "write-barrier", "io-size", "bogus", "filename ", "include /etc/x", "allow_mounted_write2"])
+def test_an_option_that_is_not_known_is_refused(key):
+    with pytest.raises(BadInput, match=r"is not known to this collection|is not the name of a fio option"):
+        read({"rw": "read", key: 1})
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("nr_files", "uid", "gid", "cgroup_weight", "verify_dump", "dp_scheme", "filetype", "replay_scale", "aux_path", "donorname"),
+        *("hostname", "rbdname", "cpuload", "uri", "cmd_type", "gpu_dev_id", "merge_blktrace_iters", "openfiles", "name"),
+    ],
+)
+def test_what_chooses_files_users_or_hosts_is_refused_by_every_name(key):
+    with pytest.raises(BadInput, match=f"option {key} is refused"):
+        read({"rw": "read", key: "x"})
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("rw", "readwrite"),
+        ("bs", "blocksize"),
+        ("runtime", "timeout"),
+        ("io_size", "io_limit"),
+        ("offset", "fileoffset"),
+        ("mem", "iomem"),
+        ("ba", "blockalign"),
+    ],
+)
+def test_an_option_and_its_alias_in_one_section_are_refused(first, second):
+    for options in ({first: "read", second: "write"}, {second: "1", first: "2"}):
+        with pytest.raises(BadInput):
+            read({"jobs": [{"name": "a", **options}]})
+    with pytest.raises(BadInput, match="rw and readwrite in the section cell are the same option"):
+        read({"rw": "read", "readwrite": "write"})
+
+
+def test_a_section_replaces_an_alias_of_the_global_section():
+    job = read({"global": {"rw": "read", "timeout": 5}, "jobs": [{"name": "a", "readwrite": "write", "runtime": "1m", "time_based": True}]})
+    assert job.writes
+    assert job.sections[0].directions == {"write"}
+    assert job.sections[0].asked_runtime == 60
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("numjobs", [0, -1, 4097, "1k", "0x10", "1-9", "", "1e3", 1.5]),
+        ("iodepth", [0, -1, 65537, "4k", 10**30]),
+        ("verify_async", [-1, 100000]),
+        ("loops", [-1, 2**31]),
+        ("size", ["1.5g", "-1", "1kib", "1mib", "(4k*2)", "0x1000", "4z", "101%", "150%", "1g,2g", "-10%", "1e9", 2**63 * 1.0]),
+        ("offset", ["-4k", "10z", "4k:8k", "110%"]),
+        ("offset_align", [0, "-4k", "00"]),
+        ("bs", ["4kib", "-4k", "4k:8k", "1,2,3,4", "wide"]),
+        ("bsrange", ["4k", "4k-", "4k-8k/1k-2k"]),
+        ("bssplit", ["4k/50:", "x/50", "4k/50/1"]),
+        ("filesize", ["1-2-3", "10%"]),
+        ("kb_base", [1000]),
+        ("rw", ["Read", "rw,read", "write:", "write:(4k)", "write:1.5k", "randread:4:5"]),
+        ("zonemode", ["ZBD", "other"]),
+        ("ioengine", ["external:/tmp/x", "libaio:/tmp/x", "Libaio", "sync,sg", "windowsaio"]),
+        ("mem", ["mmap:/tmp/x", "mmaphuge:x", "mmapshared:NAME", "shmhuge:1", "cudamalloc", "mmap :x"]),
+        ("buffer_pattern", ["'/etc/passwd'", '"abcd"', "0xff'x'", "a\\b"]),
+        ("verify_pattern", ["'/etc/passwd'", "%o'/x'"]),
+        ("cpus_allowed", ["0-3 ", "0,-3", "`x`"]),
+        ("steadystate", ["iops:'x'"]),
+        ("rate", ["-1", "1m,-2m", "1.5m"]),
+        ("description", ["x" * 1025, "\u20ac" * 400, "a\ud800"]),
+        ("thread", ["maybe", 2]),
+        ("runtime", [float("inf"), float("nan"), "soon", "1.5m", 0.5]),
+    ],
+)
+def test_values_that_fio_would_misread_or_that_leave_the_target_are_refused(key, values):
+    for value in values:
+        if value == "0-3 ":
+            # Blanks around a value are taken away, as fio does.
+            assert read({"rw": "read", key: value}).sections[0].value(key) == "0-3"
+            continue
+        with pytest.raises(BadInput):
+            read({key: value})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"verify_pattern": "0xdeadbeef%o"},
+        {"buffer_pattern": "0xff-12"},
+        {"bssplit": "4k/60:64k/40,8k/100"},
+        {"bsrange": "4k-64k,1k-2k"},
+        {"bs": "4k,8k"},
+        {"random_distribution": "zoned:60/10:30/20:8/30:2/40"},
+        {"steadystate": "iops_slope:0.3%", "ss_dur": "30m"},
+        {"cpus_allowed": "0-3,8"},
+        {"percentile_list": "50:99:99.9"},
+        {"nice": -5},
+        {"mem": "shmhuge"},
+        {"ioengine": "io_uring", "hipri": True, "fixedbufs": 1, "sqthread_poll_cpu": 2},
+        {"ioengine": "libaio", "userspace_reap": True},
+        {"rate_iops": "1000,500"},
+        {"description": 'What it does, "quoted" and (more)'},
+        {"iodepth_batch_complete": 4},
+        {"ignore_error": "EIO,ENOSPC:122"},
+        {"startdelay": "1-5"},
+        {"hugepage-size": "2m"},
+    ],
+)
+def test_plain_values_are_accepted(options):
+    read({"rw": "randwrite", **options})
+
+
+def test_options_of_an_engine_are_for_this_engine():
+    with pytest.raises(BadInput, match="userspace_reap does not exist for ioengine=psync"):
+        read({"rw": "read", "userspace_reap": True})
+    with pytest.raises(BadInput, match="sg_write_mode does not exist for ioengine=libaio"):
+        read({"rw": "read", "ioengine": "libaio", "sg_write_mode": "write"})
+
+
+def test_engines_that_pass_the_block_layer_are_named():
+    assert read({"global": {"ioengine": "sg"}, "jobs": [{"name": "a"}, {"name": "b", "ioengine": "libaio"}]}).engines_past_the_block_layer == ("sg",)
+    assert read({"rw": "read", "ioengine": "io_uring"}).engines_past_the_block_layer == ()
+
+
+def test_all_sections_together_have_as_many_processes_as_fio_has_room_for():
+    with pytest.raises(BadInput, match="numjobs adds up to 6000"):
+        read({"global": {"numjobs": 3000}, "jobs": [{"name": "a"}, {"name": "b"}]})
+
+
+def test_a_percentage_of_the_global_section_stays_in_force_in_fio():
+    with pytest.raises(BadInput, match="offset in percent in the section global stays in force for fio when a gives a number"):
+        read({"global": {"fileoffset": "90%"}, "jobs": [{"name": "a", "rw": "write", "offset": 0}]})
+
+
+def test_a_line_is_never_longer_than_fio_reads_at_once():
+    with pytest.raises(BadInput, match="cannot carry"):
+        fio_job.render(read({"rw": "read"}), TargetFacts(target=Target("/x"), path="/" + "x" * 5000, size=1))
+
+
+@pytest.mark.parametrize("path", ["/data/a ", " /data/a", "/data/a\t", "/data/a\\b", "/data/a\x85"])
+def test_a_path_that_fio_would_change_is_refused(path):
+    with pytest.raises(BadInput, match="cannot carry"):
+        fio_job.render(read({"rw": "read"}), TargetFacts(target=Target("/x"), path=path, size=1))
+
+
+MIB = 1024**2
+
+
+@pytest.mark.parametrize(
+    ("options", "blamed"),
+    [
+        ({"offset": "4m"}, "offset"),
+        ({"fileoffset": "4m"}, "offset"),
+        ({"offset": "10%"}, "offset"),
+        ({"offset_increment": "1m", "numjobs": 2}, "offset_increment"),
+        ({"offset_increment": "5%", "numjobs": 2}, "offset_increment"),
+        ({"filesize": "2m"}, "filesize"),
+        ({"fill_fs": 1}, "fill_device"),
+        ({"zonemode": "strided", "zonesize": "64k", "zoneskip": "1m"}, "zonemode"),
+        ({"zonesize": "64k"}, "zonesize"),
+        ({"bs": "768k"}, "bs"),
+        ({"bs": "64k", "rw": "write:4k"}, "rw"),
+    ],
+)
+def test_a_job_ends_within_the_named_part_of_a_device(options, blamed):
+    job = read({"rw": "write", "bs": "4k", **options})
+    fio_job.check_target(job, "device", None, "cell")
+    with pytest.raises(BadInput, match=rf"^cell: (with )?{blamed} .*the target has a size of 1048576 bytes \(1 MiB\)") as caught:
+        fio_job.check_target(job, "device", MIB, "cell")
+    assert caught.value.facts["option"] == blamed
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"rw": "randwrite", "bs": "6k"},
+        {"rw": "rw:4k"},
+        {"offset": 0, "offset_increment": "4m"},
+        {"bsrange": "1k-64k"},
+        {"io_size": "10g"},
+        {"zonemode": "none"},
+        {"loops": 3},
+    ],
+)
+def test_what_stays_within_the_named_part_is_accepted(options):
+    fio_job.check_target(read({"rw": "write", **options}), "device", MIB, "cell")
+
+
+@pytest.mark.parametrize("options", [{"offset": "4m"}, {"offset": "1%"}, {"offset_increment": "1m", "numjobs": 4}])
+@pytest.mark.parametrize("size", [None, MIB])
+def test_a_file_is_used_from_its_beginning(options, size):
+    with pytest.raises(BadInput, match="a plain file is used from its beginning"):
+        fio_job.check_target(read({"rw": "write", **options}), "file", size, "cell")
+
+
+@pytest.mark.parametrize("options", [{"fill_fs": 1}, {"file_append": 1}, {"filesize": "1m"}, {"size": "10%"}])
+def test_a_file_has_its_size_from_its_target_however_the_option_is_spelled(options):
+    with pytest.raises(BadInput, match="give its target a size"):
+        fio_job.check_target(read({"rw": "write", **options}), "file", MIB, "cell")
 
 
 @pytest.mark.parametrize(

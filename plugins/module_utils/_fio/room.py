@@ -1,0 +1,81 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Room for the files of all cells together: each fits alone, and two of them can fill their file system."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+
+#: What a file takes besides its data: block maps of ext2 and ext3 have 4 bytes for each block of 4 KiB; and what fio writes beside it.
+_METADATA_SHARE = 1024
+_RESERVE = MIB
+
+
+@dataclass
+class _FileSystem:
+    """The files that grow on it, in bytes, and the least free room that was seen."""
+
+    free: int
+    growth: dict[str, int] = field(default_factory=dict)
+
+    def add(self, path: str, growth: int, free: int) -> None:
+        self.free = min(self.free, free)
+        self.growth[path] = max(growth, self.growth.get(path, 0))
+
+    @property
+    def needed(self) -> int:
+        total = sum(self.growth.values())
+        return total + total // _METADATA_SHARE + _RESERVE if total else 0
+
+
+def growth(cell: Cell, facts: TargetFacts) -> int:
+    """Bytes by which a cell makes its file longer."""
+    if facts.target.kind != "file":
+        return 0
+    size = facts.size if facts.target.size is None else facts.target.size
+    end = extent.end_of_io(cell.job, size=size, device_size=facts.size, is_file=True)
+    return max(0, end - facts.size)
+
+
+def require_room(pairs: t.Iterable[tuple[Cell, TargetFacts]]) -> None:
+    """Whether the files of all cells fit at once; a file that several cells use counts once, with its largest need.
+
+    Files stay after their cells, so that also cells that run one after the other need their room together.
+
+    :raises Refused: naming the files, what they need and what is free.
+    """
+    systems: dict[str, _FileSystem] = {}
+    for cell, facts in pairs:
+        grows = growth(cell, facts)
+        if grows and facts.free is not None:
+            # Without the number of its file system a file is counted alone.
+            key = facts.file_system or facts.path
+            systems.setdefault(key, _FileSystem(facts.free)).add(facts.path, grows, facts.free)
+    for system in systems.values():
+        if system.needed > system.free:
+            raise _no_room(system)
+
+
+def _no_room(system: _FileSystem) -> Refused:
+    names = ", ".join(sorted(system.growth)[:10]) + (f" and {len(system.growth) - 10} more" if len(system.growth) > 10 else "")
+    return Refused(
+        f"fio will not write to {names}: with metadata this needs {format_size(system.needed)} ({system.needed} bytes) more on one file system, "
+        f"and {format_size(system.free)} ({system.free} bytes) are free there. Give the targets smaller sizes or choose another file system.",
+        item=sorted(system.growth)[0],
+        needed=system.needed,
+        free=system.free,
+    )

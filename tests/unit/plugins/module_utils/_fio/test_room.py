@@ -1,0 +1,75 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import checks
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import read_cell
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import growth, require_room
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+
+MIB = 1024**2
+FREE = 100 * MIB
+
+
+def pair(path, size, *, present=0, number="8:1", free=FREE, real=None, **job):
+    cell = read_cell("v", {"name": "c", "target": {"file": path, "size": size}, "job": {"rw": "write", **job}})
+    return cell, TargetFacts(target=cell.target, path=real or path, size=present, exists=bool(present), free=free, file_system=number)
+
+
+def test_files_that_fit_alone_are_refused_together():
+    require_room([pair("/a", 60 * MIB)])
+    with pytest.raises(Refused, match=r"^fio will not write to /a, /b: .* needs 121\.1 MiB .* and 100 MiB \(104857600 bytes\) are free"):
+        require_room([pair("/a", 60 * MIB), pair("/b", 60 * MIB)])
+
+
+def test_files_of_other_file_systems_are_counted_apart():
+    require_room([pair("/a", 60 * MIB), pair("/b", 60 * MIB, number="8:2")])
+    require_room([pair("/a", 60 * MIB, number=None), pair("/b", 60 * MIB, number=None)])
+
+
+def test_a_file_counts_once_with_its_largest_need_however_it_is_named():
+    require_room([pair("/a", 30 * MIB), pair("/a", 60 * MIB), pair("/link", 50 * MIB, real="/a")])
+    with pytest.raises(Refused):
+        require_room([pair("/a", 30 * MIB), pair("/a", 60 * MIB), pair("/b", 50 * MIB)])
+
+
+def test_what_is_there_already_needs_no_room():
+    assert growth(*pair("/a", 60 * MIB, present=50 * MIB)) == 10 * MIB
+    assert growth(*pair("/a", 60 * MIB, present=70 * MIB)) == 0
+    require_room([pair("/a", 60 * MIB, present=60 * MIB, free=0)])
+
+
+def test_metadata_and_a_reserve_are_left():
+    with pytest.raises(Refused):
+        require_room([pair("/a", FREE)])
+    require_room([pair("/a", 98 * MIB)])
+
+
+def test_devices_need_no_room():
+    cell = read_cell("v", {"name": "c", "target": {"device": "/dev/sdb", "size": FREE * 2}, "job": {"rw": "write"}})
+    require_room([(cell, TargetFacts(target=cell.target, path="/dev/sdb", size=FREE * 4, free=FREE, file_system="8:1"))])
+
+
+def test_many_files_are_not_all_named():
+    with pytest.raises(Refused, match=r"and 20 more: with metadata"):
+        require_room([pair(f"/f{number:02}", 10 * MIB) for number in range(30)])
+
+
+def test_all_cells_of_an_order_are_counted_before_the_first_one_runs(monkeypatch):
+    pairs = [pair("/a", 60 * MIB), pair("/b", 60 * MIB)]
+    cells = [
+        read_cell("v", {"name": f"c{number}", "target": {"file": cell.target.path, "size": 60 * MIB}, "job": {"rw": "write"}})
+        for number, (cell, _) in enumerate(pairs)
+    ]
+    facts = {cell.target.path: found for cell, found in pairs}
+    monkeypatch.setattr(checks.examination, "examine", lambda _devices, target, *_args, **_more: facts[target.path])
+    host = type("AnyHost", (), {"runner": None, "root": None})()
+    assert set(checks.guard_all(cells[:1], host, None)) == {cells[0].key}
+    with pytest.raises(Refused, match="/a, /b"):
+        checks.guard_all(cells, host, None)

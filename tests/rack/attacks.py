@@ -144,6 +144,8 @@ def sg_on_a_partition(laboratory: Laboratory, undo: contextlib.ExitStack) -> str
 def sg_on_a_volume(laboratory: Laboratory, undo: contextlib.ExitStack) -> str:
     disk = laboratory.disk()
     undo.callback(clear, disk)
+    # If the attack succeeds LVM does not find the label any more.
+    undo.callback(run, "dmsetup", "remove", "--retry", "attacksg-neighbour", "attacksg-target", check=False)
     volume_group(undo, "attacksg", disk)
     neighbour, target = logical_volume("attacksg", "neighbour", "32m"), logical_volume("attacksg", "target", "64m")
     run("mkfs.ext4", "-q", "-F", neighbour)
@@ -337,7 +339,9 @@ def buffer_pattern_with_a_file(laboratory: Laboratory, undo: contextlib.ExitStac
 
 def thin_pool_that_is_filled(laboratory: Laboratory, undo: contextlib.ExitStack) -> str:
     volume_group(undo, "attackthin", laboratory.loop(undo, 128))
-    run("lvcreate", "--yes", "--quiet", "--type", "thin-pool", "--errorwhenfull", "y", "--name", "pool", "--size", "64m", "attackthin")
+    run("lvcreate", "--yes", "--quiet", "--type", "thin-pool", "--name", "pool", "--size", "64m", "attackthin")
+    # Otherwise what does not fit waits for a minute.
+    run("lvchange", "--errorwhenfull", "y", "attackthin/pool")
     for name, size in (("neighbour", "48m"), ("target", "96m")):
         run("lvcreate", "--yes", "--quiet", "--thin", "--virtualsize", size, "--name", name, "attackthin/pool")
     run("mkfs.ext4", "-q", "-E", "nodiscard", "/dev/attackthin/neighbour")

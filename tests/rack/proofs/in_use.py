@@ -140,9 +140,11 @@ def names_of_a_swap_file(proof: Proof, undo: contextlib.ExitStack) -> None:
     undo.callback(file.unlink)
     file.chmod(0o600)
     run("mkswap", str(file))
+    # The names of a swap file cannot be removed while it is in use.
+    names = other_names_of(proof, undo, file)
     run("swapon", str(file))
     undo.callback(run, "swapoff", str(file))
-    for how, name in other_names_of(proof, undo, file):
+    for how, name in names:
         proof.expect(f"swap file by a {how}", name, "in_use", kind="file", allow_data_loss=True)
 
 

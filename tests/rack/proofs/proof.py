@@ -132,9 +132,9 @@ class Proof:
         print(f"note {what}", flush=True)
 
     def case(self, function: t.Callable[[Proof, contextlib.ExitStack], None]) -> None:
-        with contextlib.ExitStack() as undo:
-            try:
+        try:
+            with contextlib.ExitStack() as undo:
                 function(self, undo)
-            except (RuntimeError, OSError) as error:
-                self.skipped.append(f"{function.__name__}: {error}")
-                print(f"skip {function.__name__}: {error}", flush=True)
+        except (RuntimeError, OSError) as error:
+            self.skipped.append(f"{function.__name__}: {error}")
+            print(f"skip {function.__name__}: {error}", flush=True)

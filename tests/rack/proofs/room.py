@@ -21,7 +21,7 @@ def written(volume: str, megabytes: int) -> None:
 
 def thin_pool(undo: contextlib.ExitStack, proof: Proof, group: str, size: str) -> None:
     volume_group(undo, group, proof.loop(undo, 256))
-    run("lvcreate", "--yes", "--quiet", "--type", "thin-pool", "--errorwhenfull", "y", "--name", "pool", "--size", size, "--poolmetadatasize", "4m", group)
+    run("lvcreate", "--yes", "--quiet", "--type", "thin-pool", "--name", "pool", "--size", size, "--poolmetadatasize", "4m", group)
 
 
 def thin_volume(group: str, name: str, size: str) -> str:

@@ -384,8 +384,6 @@ def _check_times(section: Section, name: str) -> None:
         if value is not None:
             try:
                 parse_time(_end_of_range(value))
-                if "." in value:
-                    raise BadInput(f"'{value}' has a fraction, which fio ignores with the unit behind it: write a whole number with us, ms, s, m, h or d.")
             except BadInput as error:
                 raise BadInput(f"{name}: {option}: {error.message}", item=name, option=option) from None
 

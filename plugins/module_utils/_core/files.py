@@ -45,6 +45,8 @@ def replace_file(path: Path, text: str, mode: int = 0o644) -> None:
         elif path.exists():
             path.unlink()
             sync_folder(path.parent)
+    except UnicodeError:
+        raise CommandFailed(f"{path} cannot be written: its text has characters that are not Unicode.", item=str(path)) from None
     except OSError as error:
         raise CommandFailed(f"{path} cannot be written: {error.strerror}.", item=str(path)) from None
 
@@ -67,7 +69,7 @@ def _replace(path: Path, text: str, mode: int) -> None:
             os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())
         os.replace(temporary, path)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise

@@ -74,7 +74,7 @@ class ActionModule(ActionBase):
         return self._printed(fleet.campaign, text, notes, fleet.rows, fleet.ratios, fleet.shown)
 
     def _print(self, path: Path, baseline: str, notes: t.Mapping[str, str]) -> dict[str, t.Any]:
-        campaign = store.load_campaign(path)
+        campaign = store.load_campaign(path, contents=True)
         _require_variant(campaign, baseline)
         rows = compare.rows_of(campaign)
         ratios = compare.ratios_of(campaign, rows, baseline)

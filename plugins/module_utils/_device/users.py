@@ -247,8 +247,10 @@ def processes(root: Path) -> list[Path]:
     return sorted(found, key=lambda place: int(place.name))
 
 
-def open_files(root: Path, wanted: t.AbstractSet[Unit]) -> OpenFiles:
+def open_files(root: Path, wanted: t.AbstractSet[Unit], *, mapped: bool = True) -> OpenFiles:
     """Who has any of some units open or mapped.
+
+    :param mapped: look at mappings too, which takes several times as long.
 
     A virtual machine, a database or a user-space target opens its disk without O_EXCL; only its descriptor shows it. One that has closed
     its descriptor and kept the mapping shows in its maps. Source: proc(5), ``fd``, ``fdinfo`` (``flags`` is octal, the lowest two bits
@@ -258,7 +260,7 @@ def open_files(root: Path, wanted: t.AbstractSet[Unit]) -> OpenFiles:
     unreadable = 0
     for process in processes(root):
         try:
-            uses = {**_mapped(process, wanted), **_opened(process, wanted)}
+            uses = {**(_mapped(process, wanted) if mapped else {}), **_opened(process, wanted)}
         except PermissionError:
             unreadable += 1
             continue

@@ -12,10 +12,11 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import examination, guard, versions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.discards import require_discard
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import end_of_io
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import require_room
 
 if t.TYPE_CHECKING:
@@ -63,7 +64,7 @@ def guard_all(
         engines = {engine for cell in here for engine in cell.job.engines_past_the_block_layer}
         try:
             facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created, left=left)
-            guard.require(facts, writing=writing, engines=engines)
+            guard.require(facts, writing=writing, engines=engines, extent=_extent(here, facts))
             require_discard(facts, here, host.root)
         except StorageError as error:
             refusals.append(error)
@@ -77,3 +78,13 @@ def guard_all(
     found = {cell.key: known[cell.target, cell.job.writes] for cell in cells}
     require_room((cell, found[cell.key]) for cell in cells)
     return found
+
+
+def _extent(cells: t.Iterable[Cell], facts: TargetFacts) -> int | None:
+    """How far into a device any of some cells writes, in bytes; ``None`` if that cannot be computed."""
+    if facts.device is None:
+        return None
+    try:
+        return max((end_of_io(cell.job, size=cell.target.size, device_size=facts.size) for cell in cells), default=None)
+    except BadInput:
+        return None

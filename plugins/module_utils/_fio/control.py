@@ -28,7 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.preparatio
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import PATIENCE, end_leftovers
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import HostRun
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner_log import RunnerLog
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool, SpoolError, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import READABLE, Spool, SpoolError, write_draft
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.status import ENDED, STATUS_FILE, Status, is_alive, read_status
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.timetable import seconds_left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.waiting import Waiter
@@ -139,7 +139,9 @@ def stop(spool: Spool, *, check_mode: bool, patience: float = _STOPPING) -> dict
     """Tell the runner of a campaign to stop and wait until it has; what it measured stays.
 
     :returns: the result of the module.
+    :raises SpoolError: if another user could have written which process that is.
     """
+    spool.require_own()
     status = read_status(spool.home)
     running = is_alive(status)
     result: dict[str, t.Any] = {"changed": running, "actions": [f"stop the runner of {spool.campaign}"] if running else []}
@@ -151,7 +153,8 @@ def stop(spool: Spool, *, check_mode: bool, patience: float = _STOPPING) -> dict
         end_leftovers(f"--output={spool.home}/.cell.", beginning=True)
     if running and read_status(spool.home).get("state") not in ENDED:
         # It had to be killed, and could not say so itself.
-        write_draft(spool.home / STATUS_FILE, json.dumps({**status, "state": "stopped", "message": "The runner did not stop in time and was killed."}))
+        last = json.dumps({**status, "state": "stopped", "message": "The runner did not stop in time and was killed."})
+        write_draft(spool.home / STATUS_FILE, last, mode=READABLE)
     return {**result, **_packed(spool)}
 
 
@@ -170,7 +173,9 @@ def pack(spool: Spool, *, check_mode: bool) -> dict[str, t.Any]:
     """Pack what is finished and say what became of each cell; a runner that works is not disturbed.
 
     :returns: the result of the module.
+    :raises SpoolError: if another user could have written what would be packed.
     """
+    spool.require_own()
     if check_mode:
         return {"changed": False, "actions": [], "cells": _cells(spool), "archive": {}, "runner": _described(spool)}
     return {"changed": False, "actions": [], **_packed(spool)}

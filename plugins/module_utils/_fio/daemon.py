@@ -62,7 +62,8 @@ def _second_fork(work: t.Callable[[t.Callable[[], None]], None], reader: int, wr
         if os.fork():
             os._exit(0)
         os.chdir("/")
-        os.umask(0o022)
+        # What others may read is given a mode of its own.
+        os.umask(0o077)
         _cut_off(writer)
         _work(work, writer)
     finally:

@@ -62,6 +62,7 @@ def examine(
     writing: bool = True,
     created: t.Container[str] = (),
     left: LeftDevices | None = None,
+    again: bool = False,
     pause: t.Callable[[float], None] = time.sleep,
 ) -> TargetFacts:
     """Look at a target and everything around it; changes nothing, creates nothing.
@@ -69,10 +70,11 @@ def examine(
     :param writing: whether the job writes: a job that only reads needs no proof that the device is empty.
     :param created: files that the collection has made, and nobody has changed (:class:`made_files.MadeFiles`).
     :param left: devices that fio has written, and what it left there.
+    :param again: a file that was examined before its order began: its mappings are not looked for again.
     :raises DeviceMissing: if the target is not there or is not what its kind says.
     """
     if target.kind == "file":
-        return _examine_file(devices, target, runner, root, created, writing)
+        return _examine_file(devices, target, runner, root, created, writing, again)
     return _Examination(devices, target, runner, root, left, pause).facts(writing)
 
 
@@ -346,7 +348,7 @@ def _number(device: int) -> str:
 # -- plain files
 
 
-def _examine_file(devices: Devices, target: Target, runner: Runner, root: Path, created: t.Container[str], writing: bool) -> TargetFacts:
+def _examine_file(devices: Devices, target: Target, runner: Runner, root: Path, created: t.Container[str], writing: bool, again: bool) -> TargetFacts:
     if not target.path.startswith("/"):
         raise DeviceMissing(f"The file {target.path} must be an absolute path.", item=target.path)
     real = Path(os.path.realpath(root / target.path.lstrip("/")))
@@ -369,7 +371,7 @@ def _examine_file(devices: Devices, target: Target, runner: Runner, root: Path, 
     if writing or (target.size or 0) > facts.size:
         below = next((one for one in devices if one.number == facts.file_system), None)
         facts = dataclasses.replace(facts, rooms=tuple(rooms_below(devices, below, runner)) if below is not None else ())
-    return facts if facts.unit is None else _with_file_users(facts, facts.unit, root)
+    return facts if facts.unit is None else _with_file_users(facts, facts.unit, root, again)
 
 
 def _status_of_file(target: Target, real: Path, inside: str) -> os.stat_result | None:
@@ -397,7 +399,7 @@ def _status_of_file(target: Target, real: Path, inside: str) -> os.stat_result |
     return status
 
 
-def _with_file_users(facts: TargetFacts, unit: Unit, root: Path) -> TargetFacts:
+def _with_file_users(facts: TargetFacts, unit: Unit, root: Path, again: bool) -> TargetFacts:
     """Whether a file is swap space, lies under a loop device, is exported, or is open; by device and inode, whatever it is called."""
     loops = [place.parent.name for place in sorted((root / "sys/class/block").glob("*/loop")) if users.backing_unit(root, place.parent.name) == unit]
     neighbour = Neighbour(
@@ -407,7 +409,7 @@ def _with_file_users(facts: TargetFacts, unit: Unit, root: Path) -> TargetFacts:
         strangers=tuple(node_of(name) for name in loops),
         exports=tuple(dict.fromkeys(exporter for one, exporter in users.exported_units(root) if one == unit)),
     )
-    found = users.open_files(root, {unit})
+    found = users.open_files(root, {unit}, mapped=not again)
     rows = found.of(unit)
     return dataclasses.replace(
         facts,

@@ -133,10 +133,20 @@ def _room_objections(facts: TargetFacts, extent: int | None) -> t.Iterator[Objec
 
 def require(facts: TargetFacts, *, writing: bool, engines: t.Collection[str] = (), extent: int | None = None) -> None:
     """:raises Refused: if :func:`judge` objects; the message names the variable that allows it, if one does."""
-    objections = judge(facts, writing=writing, engines=engines, extent=extent)
+    _refuse(facts, judge(facts, writing=writing, engines=engines, extent=extent), "write to" if writing else "read")
+
+
+def require_contents(facts: TargetFacts) -> None:
+    """Of a device that is held and was examined again: what is on it may be overwritten.
+
+    :raises Refused: if somebody has written to it since it was examined for the first time.
+    """
+    _refuse(facts, [] if _permitted(facts) else list(_data_objections(facts)), "write to")
+
+
+def _refuse(facts: TargetFacts, objections: t.Sequence[Objection], what: str) -> None:
     if not objections:
         return
-    what = "write to" if writing else "read"
     reasons = "; ".join(objection.text for objection in objections)
     raise Refused(
         f"fio will not {what} {facts.target.path}: {reasons}. {_way_out(facts, objections)}",
@@ -186,7 +196,7 @@ def require_unchanged(facts: TargetFacts, root: Path = Path("/")) -> None:
     if sectors is not None and sectors != str(facts.size // SECTOR):
         raise Refused(f"{item} has another size than when it was examined ({format_size(facts.size)}).", item=item)
     if facts.unit is not None:
-        writers = [str(one) for one in open_files(root, {facts.unit}).of(facts.unit) if one.writing]
+        writers = [str(one) for one in open_files(root, {facts.unit}, mapped=False).of(facts.unit) if one.writing]
         if writers:
             raise Refused(f"{item} has been opened for writing by {', '.join(writers)} since it was examined: stop that first.", item=item)
 

@@ -182,7 +182,7 @@ class _Campaign:
             yield
             return
         with guard.claimed(facts, self.host.root):
-            guard.require(examination.examined_again(facts, self.host.runner, self.host.root, self.left), writing=True)
+            guard.require_contents(examination.examined_again(facts, self.host.runner, self.host.root, self.left))
             self.left.begin(facts)
             try:
                 yield

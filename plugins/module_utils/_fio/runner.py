@@ -84,7 +84,7 @@ class HostRun:
                 if writing and target.kind == "device" and facts.path not in claimed:
                     claimed.add(facts.path)
                     held.enter_context(guard.claimed(facts, self.host.root))
-                    guard.require(examination.examined_again(facts, self.host.runner, self.host.root, self.left), writing=True)
+                    guard.require_contents(examination.examined_again(facts, self.host.runner, self.host.root, self.left))
                     self.left.begin(facts)
                     held.callback(self.left.leave, facts, self.host.root)
             yield

@@ -13,6 +13,8 @@ import contextlib
 import time
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import append_line
+
 if t.TYPE_CHECKING:
     from pathlib import Path
 
@@ -29,5 +31,4 @@ class RunnerLog:
         with contextlib.suppress(OSError):
             if self.path.exists() and self.path.stat().st_size > _MOST:
                 self.path.replace(self.path.with_name("runner.log.1"))
-            with open(self.path, "a") as file:
-                file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}\n")
+            append_line(self.path, f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}")

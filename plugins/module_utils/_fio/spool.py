@@ -9,6 +9,9 @@
 
 A cell is written under a temporary name and renamed, so a folder is either whole or not there. ``meta.json`` has the hash of
 every other file. All cells of a campaign are packed into one tar for the journey.
+
+The user of the connection reads the archive and ``runner.json``; everything else is for the user who measures. Files are made anew and
+never through a link, so that nothing is written elsewhere when the spool lies where every user may write.
 """
 
 from __future__ import annotations
@@ -40,6 +43,9 @@ COLLECTION_VERSION = "0.4.0"
 
 #: The least that must be free before a cell begins. In bytes.
 MINIMUM_FREE = 16 * MIB
+
+#: Modes of files: for the user who measures, and for the user who fetches as well.
+PRIVATE, READABLE = 0o600, 0o644
 
 META = "meta.json"
 _COMPONENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
@@ -98,15 +104,21 @@ class Spool:
         return self.home / component(key.variant, "variant") / component(key.cell, "cell") / str(key.repeat)
 
     def make(self) -> None:
-        """Make the campaign's folder, readable for the user that fetches: see :meth:`opened`."""
+        """Make the campaign's folder, in which the user that fetches can read what it knows the name of: see :meth:`opened`."""
         with self._explained():
             _make_folders(self.home)
+
+    def require_own(self) -> None:
+        """:raises SpoolError: if the campaign's folder is there, and another user could have put into it what they like."""
+        with self._explained():
+            if self.home.exists():
+                _require_protected(self.home)
 
     @contextlib.contextmanager
     def opened(self) -> t.Iterator[None]:
         """Make the campaign's folder, readable for the user that fetches, and see that there is space and nobody else.
 
-        Folders that are there already keep their modes: they may be anybody's.
+        Folders that are there already keep their modes: they may be used for something else too.
 
         :raises SpoolError: if that cannot be done, if somebody else could put a link in its place, or if another run is
             measuring on this host.
@@ -162,7 +174,7 @@ class Spool:
         folder = self.home / (f".cell.work-{number}" if number else ".cell.work")
         with self._explained():
             shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
+            folder.mkdir(mode=0o700)
         try:
             yield folder
         finally:
@@ -180,14 +192,15 @@ class Spool:
         with self._explained():
             shutil.rmtree(new, ignore_errors=True)
             try:
-                new.mkdir()
+                new.mkdir(mode=0o700)
                 packed = {name: gzip.compress(content, mtime=0) if name.endswith(".gz") else content for name, content in files.items()}
                 hashes = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(packed.items())}
                 packed[META] = _json({**meta, "files": hashes})
                 for name, content in packed.items():
                     _write(new / name, content)
                 sync_folder(new)
-                place.parent.mkdir(parents=True, exist_ok=True)
+                for folder in (place.parent.parent, place.parent):
+                    folder.mkdir(mode=0o700, exist_ok=True)
                 if place.exists():
                     old = self.home / ".cell.old"
                     shutil.rmtree(old, ignore_errors=True)
@@ -220,7 +233,7 @@ class Spool:
         """
         with self._explained():
             draft = self.home / ".progress.json"
-            _write(draft, _json(progress), durable=False)
+            _write(draft, _json(progress), durable=False, mode=READABLE)
             draft.rename(self.home / "progress.json")
 
     def pack(self) -> dict[str, t.Any]:
@@ -245,13 +258,10 @@ class Spool:
         draft = self.folder / f".{self.campaign}.tar.new"
         with self._explained():
             try:
-                # What a run left that was killed. Never through a link that somebody else has put there.
-                with contextlib.suppress(FileNotFoundError):
-                    draft.unlink()
-                with open(draft, "xb") as new, tarfile.open(fileobj=new, mode="w", format=tarfile.PAX_FORMAT) as tar:
+                with os.fdopen(_new_file(draft), "wb") as new, tarfile.open(fileobj=new, mode="w", format=tarfile.PAX_FORMAT) as tar:
                     for cell in cells:
                         self._add_cell(tar, cell)
-                    os.fchmod(new.fileno(), 0o644)
+                    os.fchmod(new.fileno(), READABLE)
                 draft.rename(self.archive)
             finally:
                 with contextlib.suppress(FileNotFoundError):
@@ -285,16 +295,16 @@ class Spool:
             ) from None
 
 
-def _make_folders(wanted: Path) -> None:
-    """Make a folder and those above it; what is made is readable for everybody, what was there stays as it is.
+def _make_folders(home: Path) -> None:
+    """Make a campaign's folder and those above it. Everybody may read the list of campaigns, and enter one; what was there stays as it is.
 
-    :raises SpoolError: if somebody else could have made one of them, or could exchange it: root would write where they choose.
+    :raises SpoolError: if another user could have made one of them, or could exchange it: root would write where they choose.
     """
-    absolute = Path(os.path.abspath(wanted))
+    absolute = Path(os.path.abspath(home))
     for folder in _from_the_top(absolute):
         _require_parent(folder)
         try:
-            folder.mkdir()
+            folder.mkdir(mode=0o700)
         except OSError:
             # Not every system says of an existing folder that it exists: it may be read-only as well.
             if folder.exists() and not folder.is_dir():
@@ -302,15 +312,29 @@ def _make_folders(wanted: Path) -> None:
             if not folder.exists():
                 raise
         else:
-            folder.chmod(0o755)
-        # A link leads through folders of its own.
-        for part in (folder, *_from_the_top(Path(os.path.realpath(folder)))):
-            _require_parent(part)
-            _require_owner(part)
-    if os.stat(absolute).st_mode & stat.S_IWOTH:
-        raise SpoolError(
-            f"Everybody may write to the spool's folder {absolute} on this host: take o+w from it, or give the campaign another name.", item=str(wanted)
-        )
+            folder.chmod(0o711 if folder == absolute else 0o755)
+        _require_real(folder)
+    _require_closed(absolute)
+
+
+def _require_protected(home: Path) -> None:
+    """:raises SpoolError: if another user could have made a campaign's folder, or one above it, or may exchange or write to it."""
+    absolute = Path(os.path.abspath(home))
+    for folder in _from_the_top(absolute):
+        _require_real(folder)
+    _require_closed(absolute)
+
+
+def _require_real(folder: Path) -> None:
+    # A link leads through folders of its own.
+    for part in (folder, *_from_the_top(Path(os.path.realpath(folder)))):
+        _require_parent(part)
+        _require_owner(part)
+
+
+def _require_closed(home: Path) -> None:
+    if os.stat(home).st_mode & stat.S_IWOTH:
+        raise SpoolError(f"Everybody may write to the spool's folder {home} on this host: take o+w from it, or give the campaign another name.", item=str(home))
 
 
 def _from_the_top(folder: Path) -> tuple[Path, ...]:
@@ -341,26 +365,48 @@ def _json(content: t.Any) -> bytes:
     return (json.dumps(content, indent=1, sort_keys=False, allow_nan=False) + "\n").encode()
 
 
-def write_draft(path: Path, text: str, *, durable: bool = False) -> None:
+def write_draft(path: Path, text: str, *, durable: bool = False, mode: int = PRIVATE) -> None:
     """Put a small file in its place, whole or not at all.
 
     :param durable: it must survive a power cut.
+    :param mode: :data:`PRIVATE` or :data:`READABLE`.
     :raises OSError: if it cannot be written.
     """
     draft = path.parent / f".{path.name}.new"
-    _write(draft, text.encode(), durable=durable)
+    _write(draft, text.encode(), durable=durable, mode=mode)
     draft.rename(path)
     if durable:
         sync_folder(path.parent)
 
 
-def _write(path: Path, content: bytes, *, durable: bool = True) -> None:
-    with open(path, "wb") as file:
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a file that is this user's alone, never through a link.
+
+    :raises OSError: if it cannot be written.
+    """
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE), "a") as file:
+        file.write(f"{line}\n")
+
+
+def _new_file(path: Path) -> int:
+    """A new file in the place of whatever a run left that was killed, for this user alone.
+
+    :raises OSError: if it cannot be made; also if it is made by another process at the same time.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE)
+
+
+def _write(path: Path, content: bytes, *, durable: bool = True, mode: int = PRIVATE) -> None:
+    with os.fdopen(_new_file(path), "wb") as file:
         file.write(content)
+        if mode != PRIVATE:
+            file.flush()
+            os.fchmod(file.fileno(), mode)
         if durable:
             file.flush()
             os.fsync(file.fileno())
-    path.chmod(0o644)
 
 
 def _add(tar: tarfile.TarFile, file: Path, name: str) -> None:

@@ -20,7 +20,7 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import SCHEMA, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import READABLE, SCHEMA, write_draft
 
 STATUS_FILE = "runner.json"
 #: States in which the runner has ended, or ends next.
@@ -67,7 +67,8 @@ class Status:
                 values.setdefault("since", self.clock())
             self._values.update(values)
             with contextlib.suppress(OSError):
-                write_draft(self.path, json.dumps({**self._values, "time": self.clock()}))
+                # The user of the connection reads it again and again.
+                write_draft(self.path, json.dumps({**self._values, "time": self.clock()}), mode=READABLE)
 
 
 def who_am_i() -> dict[str, t.Any]:

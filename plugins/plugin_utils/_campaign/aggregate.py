@@ -14,28 +14,23 @@ shown apart, and percentiles come from added histograms, never from averages.
 from __future__ import annotations
 
 import contextlib
-import gzip
 import statistics
 import typing as t
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.compare import ENOUGH, Row, number, numbers_of, worst
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import read_json, write_json
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import MEASURED, PLAN_FILE, component, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import MEASURED, OUTPUT_FILE, PLAN_FILE, component, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.targets_at_once import shared_names
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.untrusted import CELL_TROUBLE, fio_result, logs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.window import Common, Series, Span, common, read_series
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.store import Campaign, CellRecord
-
-#: Bytes of one file, unpacked, that are looked at: nobody logs more in earnest.
-_LARGEST = 256 * MIB
 
 _DIRECTION_NUMBERS = {"read": (0,), "write": (1,), "trim": (2,), "mixed": (0, 1, 2)}
 _PERCENTS = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
@@ -200,8 +195,7 @@ class _Measured:
 
     def _series(self, what: str) -> dict[int, Series]:
         folder = t.cast("Path", self.record.path)
-        texts = [text for path in sorted(folder.glob(f"series_{what}*.log.gz")) if (text := _unpacked(path)) is not None]
-        return read_series(texts, self.span.start + self.offset)
+        return read_series(logs(sorted(folder.glob(f"series_{what}*.log.gz"))), self.span.start + self.offset)
 
     def rate(self, series: t.Mapping[int, Series], direction: str, window: Common) -> float | None:
         """The rate in the window from its log, in the log's unit; ``None`` without one."""
@@ -219,7 +213,11 @@ def _measured(record: CellRecord) -> _Measured | None:
     clock = clock if isinstance(clock, dict) else {}
     offset = clock.get("offset")
     offset = float(offset) if isinstance(offset, (int, float)) and not isinstance(offset, bool) and abs(offset) < 1e11 else 0.0
-    return _Measured(record, Span(start - offset, end - offset, number(clock.get("error")) or 0.0, record.host), offset)
+    try:
+        return _Measured(record, Span(start - offset, end - offset, number(clock.get("error")) or 0.0, record.host), offset)
+    except CELL_TROUBLE:
+        # The report has this cell as failed: see store.load_campaign.
+        return None
 
 
 def _together(what: _Set, measured: t.Sequence[_Measured]) -> list[Together]:
@@ -298,13 +296,10 @@ _Bins = t.Mapping[t.Tuple[str, str], t.Mapping[int, int]]
 
 def _bins_of(record: CellRecord) -> _Bins:
     """The histograms of a measurement: by direction and kind of latency, and of syncs under (``sync``, ``lat``)."""
-    text = _unpacked(t.cast("Path", record.path) / "fio.json.gz")
-    if text is None:
+    folder = t.cast("Path", record.path)
+    if not (folder / OUTPUT_FILE).exists():
         return {}
-    try:
-        output = fio_output.parse(text)
-    except (StorageError, AttributeError, TypeError, ValueError, KeyError):
-        return {}
+    output = fio_result(folder)
     parts: dict[tuple[str, str], list[t.Mapping[int, int]]] = {}
     for job in output.jobs:
         for direction, values in job.directions.items():
@@ -326,16 +321,6 @@ def _percentiles(active: t.Sequence[_Measured], direction: str) -> tuple[dict[st
             count = histogram.total(bins)
             return {name: histogram.percentile(bins, _PERCENTS[name]) if count >= least else None for name, least in ENOUGH.items()}, synced
     return nothing, synced
-
-
-def _unpacked(path: Path) -> str | None:
-    """The text of a packed file that a host sent; ``None`` if it cannot be read or is larger than can be meant."""
-    try:
-        with gzip.open(path, "rb") as file:
-            content = file.read(_LARGEST + 1)
-    except (OSError, EOFError, zlib.error):
-        return None
-    return None if len(content) > _LARGEST else content.decode(errors="replace")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ Repeats are the unit: a value of a point is the median of its repeats. Nothing t
 
 from __future__ import annotations
 
-import math
 import statistics
 import typing as t
 from dataclasses import dataclass
@@ -37,6 +36,10 @@ DIRECTIONS = ("read", "write", "trim", "mixed")
 
 #: Options of a job that say where it ran or how its output is kept, not what the load was.
 _PLACE_OPTIONS = frozenset({"filename", "directory", "allow_file_create", "description", "write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log"})
+
+
+#: Above it nothing is measured, and below it sums and squares of all results are finite.
+_LARGEST_NUMBER = 1e24
 
 
 @dataclass(frozen=True)
@@ -160,7 +163,7 @@ def number(value: t.Any) -> float | None:
         converted = float(value)
     except OverflowError:
         return None
-    return converted if math.isfinite(converted) and converted >= 0 else None
+    return converted if 0 <= converted < _LARGEST_NUMBER else None
 
 
 def worst(states: t.Iterable[str]) -> str:

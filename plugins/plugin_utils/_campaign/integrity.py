@@ -54,7 +54,7 @@ def check(campaign: Path, tables: Path | None = None) -> Checked:
     :param tables: where they lie, if not in the campaign's folder.
     :raises ResultsError: if it is not the folder of a campaign.
     """
-    found = store.load_campaign(campaign)
+    found = store.load_campaign(campaign, contents=True)
     counted = Counter(record.state for record in found.cells)
     stale, doubled = _of_tables(campaign, tables)
     return Checked(

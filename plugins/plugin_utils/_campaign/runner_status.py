@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import re
 import tempfile
@@ -22,7 +21,8 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import component, plain
 
 #: States of a runner while its process lives, and those in which it has ended by itself.
@@ -34,6 +34,7 @@ PROGRESS_FOLDER = ".progress"
 
 #: Bytes; a status has about one thousand.
 _LARGEST = 65536
+_LIMITS = json_text.Limits(size=4 * _LARGEST, depth=16, values=10_000, containers=2_000)
 
 #: No status speaks of a time before 2001, in seconds since the epoch: such a clock was never set.
 _EARLIEST = 1e9
@@ -113,8 +114,8 @@ def read_status(text: str) -> RunnerStatus:
     if len(text) > _LARGEST:
         raise StrangeStatus(f"The host sends {len(text)} characters as the status of its runner, and none has more than {_LARGEST}.")
     try:
-        said = json.loads(text)
-    except (ValueError, RecursionError):
+        said = json_text.loads(text, _LIMITS)
+    except NotUnderstood:
         raise StrangeStatus(f"The host sends a status of its runner that is not JSON: '{plain(text, 80)}'.") from None
     if not isinstance(said, dict) or said.get("schema") != 1 or isinstance(said.get("schema"), bool):
         raise StrangeStatus("The host sends a status of its runner of another version: use one version of the collection.")
@@ -141,7 +142,7 @@ def _amount(value: t.Any) -> float | None:
         converted = float(value)
     except OverflowError:
         return None
-    return converted if math.isfinite(converted) and converted >= 0 else None
+    return converted if 0 <= converted < 1e24 else None
 
 
 def _count(value: t.Any) -> int | None:
@@ -212,7 +213,7 @@ def watched_hosts(campaign: Path) -> list[Watched]:
         try:
             if path.stat().st_size > 2 * _LARGEST:
                 continue
-            value = json.loads(path.read_text(encoding="utf-8"))
+            value = json_text.loads(path.read_bytes(), _LIMITS)
             status = None if value.get("status") is None else read_status(json.dumps(value["status"]))
             seen = _instant(value.get("seen"))
             if seen is not None:

@@ -32,6 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import (
     CAMPAIGN_FILE,
     JOB_FILE,
+    MEASURED,
     META_FILE,
     PLAN_FILE,
     RESERVED,
@@ -46,6 +47,10 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layou
     repeat_number,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.probes import Expected, Pattern
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.untrusted import CELL_TROUBLE, content_problems, read_limited, trouble
+
+#: Bytes of a job file that are read; a job has hundreds.
+_LARGEST_JOB = 256 * 1024
 
 #: Bytes that must be free before a campaign begins: less than the smallest archive would soon fill it.
 MINIMUM_FREE = 16 * MIB
@@ -287,9 +292,10 @@ def expected_cells(campaign: Path, host: str) -> Expected:
 # Reading back
 
 
-def load_campaign(path: Path) -> Campaign:
+def load_campaign(path: Path, *, contents: bool = False) -> Campaign:
     """Read a campaign: what is there, what is damaged, and what was planned and never came.
 
+    :param contents: unpack and parse the files of every cell too; a cell of which one exceeds a limit is failed.
     :raises ResultsError: if it is not the folder of a campaign.
     """
     if not path.is_dir():
@@ -304,7 +310,7 @@ def load_campaign(path: Path) -> Campaign:
     created: dict[str, str] = {}
     records: list[CellRecord] = []
     for host in host_folders(path, problems):
-        records += load_host(host, created, problems)
+        records += load_host(host, created, problems, contents=contents)
     if not records and not (path / CAMPAIGN_FILE).exists():
         raise ResultsError(f"{path} is not the folder of a campaign: it holds neither {CAMPAIGN_FILE} nor results.")
     variants = sorted({record.key.variant for record in records}, key=lambda variant: (created.get(variant, "~"), variant))
@@ -317,7 +323,7 @@ def host_folders(campaign: Path, problems: list[str]) -> list[Path]:
     return _folders(campaign, problems)
 
 
-def load_host(host: Path, created: dict[str, str], problems: list[str]) -> list[CellRecord]:
+def load_host(host: Path, created: dict[str, str], problems: list[str], *, contents: bool = False) -> list[CellRecord]:
     """What one host has in a campaign: what is there, what is damaged, and what was planned and never came.
 
     :param host: its folder.
@@ -328,7 +334,7 @@ def load_host(host: Path, created: dict[str, str], problems: list[str]) -> list[
     for variant in _folders(host, problems):
         planned, rejected = _planned(variant, created, problems)
         found = {key: folder for folder in _repeats(variant, problems) for key in [CellKey(variant.name, folder.parent.name, int(folder.name))]}
-        records += [_load_cell(host.name, key, folder) for key, folder in found.items()]
+        records += [_checked_cell(host.name, key, folder, contents) for key, folder in found.items()]
         for key in sorted((planned | set(rejected)) - set(found)):
             if key in rejected:
                 records.append(CellRecord(host.name, key, "failed", f"the result was not taken in: {rejected[key]}"))
@@ -404,6 +410,18 @@ def _plan_patterns(path: Path) -> set[Pattern]:
         raise ResultsError(f"{path} does not say which searches and rounds were planned ({error.message}): take it away, or copy the campaign again.") from None
 
 
+def _checked_cell(host: str, key: CellKey, folder: Path, contents: bool) -> CellRecord:
+    """A cell as it is stored; whatever is wrong with its files makes it failed, and the others go on."""
+    try:
+        record = _load_cell(host, key, folder)
+        problems = content_problems(folder, record.meta["files"], measured=record.state in MEASURED) if contents and record.meta else []
+    except CELL_TROUBLE as error:
+        problems = [trouble(error)]
+    if problems:
+        return CellRecord(host, key, "failed", f"the stored result is damaged: {problems[0]}", folder, problems=tuple(problems))
+    return record
+
+
 def _load_cell(host: str, key: CellKey, folder: Path) -> CellRecord:
     try:
         meta = read_json(folder / META_FILE)
@@ -426,8 +444,8 @@ def _load_cell(host: str, key: CellKey, folder: Path) -> CellRecord:
 def _job_options(folder: Path) -> dict[str, str]:
     """The options of a ``job.fio``: ini sections of ``option=value`` or bare ``option`` (fio HOWTO, job file format)."""
     try:
-        text = (folder / JOB_FILE).read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        text = read_limited(folder / JOB_FILE, _LARGEST_JOB).decode(errors="replace")
+    except ResultsError:
         return {}
     options: dict[str, str] = {}
     for line in text.splitlines():

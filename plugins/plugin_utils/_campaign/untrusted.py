@@ -20,8 +20,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import DEVICE_STATS_FILE, OUTPUT_FILE, STACK_FILE, ResultsError, plain
 
-#: Lines of one packed file: of a log with two directions those of 17 days.
-MOST_LINES = 3_000_000
+#: Lines of the logs of one cell together: those of 19 days with three logs, or of one day with 19 threads.
+MOST_LINES = 5_000_000
+
+#: What may be raised where a value of a host is of another kind than in any honest file. It makes one cell failed.
+CELL_TROUBLE = (StorageError, AttributeError, TypeError, ValueError, LookupError, ArithmeticError, RecursionError, MemoryError)
 
 #: Bytes that are unpacked at once.
 _BLOCK = MIB
@@ -81,6 +84,29 @@ def _blocks(path: Path) -> t.Iterator[bytes]:
         raise ResultsError(f"{path.name} is not a gzip file") from None
     if not unpacking.eof or unpacking.unused_data:
         raise ResultsError(f"{path.name} is not one whole gzip file")
+
+
+def logs(paths: t.Iterable[Path]) -> t.Iterator[str]:
+    """The texts of the logs of one cell, one after the other.
+
+    :raises ResultsError: as :func:`unpacked`, and if they have too many lines together.
+    """
+    lines = 0
+    for path in paths:
+        text = unpacked(path)
+        lines += text.count("\n")
+        if lines > MOST_LINES:
+            raise ResultsError(f"its logs have more than {MOST_LINES:,} lines together")
+        yield text
+
+
+def trouble(error: BaseException) -> str:
+    """One of :data:`CELL_TROUBLE` as the reason of a failed cell."""
+    if isinstance(error, StorageError):
+        return plain(error.message, 300)
+    if isinstance(error, MemoryError):
+        return "the controller has too little memory for its files"
+    return f"its files have a value of an unexpected type or size ({type(error).__name__})"
 
 
 def content_problems(folder: Path, names: t.Iterable[str], *, measured: bool) -> list[str]:

@@ -13,6 +13,7 @@ Times are seconds since the epoch of the controller's clock, unless said otherwi
 from __future__ import annotations
 
 import bisect
+import io
 import typing as t
 from dataclasses import dataclass
 
@@ -129,13 +130,13 @@ def read_series(texts: t.Iterable[str], began: float) -> dict[int, Series]:
     """
     rows: dict[int, list[tuple[float, float]]] = {}
     for text in texts:
-        for line in text.splitlines():
+        for line in io.StringIO(text):
             columns = line.split(",", 3)
             try:
                 time, value, direction = float(columns[0]), float(columns[1]), int(columns[2])
             except (ValueError, IndexError):
                 continue
-            if not (0 <= time < 1e15 and 0 <= value < 1e18):
+            if not (0 <= time < 1e15 and 0 <= value < 1e18 and 0 <= direction <= 2):
                 continue
             end = time / 1000 if time > _EPOCH_MS else began + time / 1000
             rows.setdefault(direction, []).append((end, value))

@@ -79,16 +79,6 @@ def mapping(value: t.Any) -> t.Mapping[str, t.Any]:
 # Histograms
 
 
-def parsed(content: str | None) -> fio_output.Output | None:
-    """fio's output; ``None`` where there is none that can be understood."""
-    if content is None:
-        return None
-    try:
-        return fio_output.parse(content)
-    except (StorageError, AttributeError, TypeError, ValueError, KeyError, OverflowError):
-        return None
-
-
 def histograms_of(record: CellRecord, output: fio_output.Output | None) -> Histograms:
     """The kind of latency and its bins by direction, of a measurement with numbers.
 

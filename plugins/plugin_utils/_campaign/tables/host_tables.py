@@ -13,14 +13,13 @@ import contextlib
 import hashlib
 import os
 import typing as t
-import zlib
+from dataclasses import replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import explained, read_json
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import MEASURED, META_FILE, PLAN_FILE, STACK_FILE, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import MEASURED, META_FILE, OUTPUT_FILE, PLAN_FILE, STACK_FILE, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.batch import Batch
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.cell_rows import (
@@ -29,12 +28,12 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
     histograms_of,
     mapping,
     optional_text,
-    parsed,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, TABLES_SCHEMA, literal, part_path
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_rows import device_interval_rows, interval_rows, read_log
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_rows import Log, device_interval_rows, interval_rows, read_log
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.stack_rows import SIDES, Stacks, common_text, device_rows, drives_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.targets_at_once import shared_names
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.untrusted import CELL_TROUBLE, fio_result, logs, trouble, unpacked
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.store import CellRecord
@@ -45,8 +44,7 @@ DIGEST_KEY = "cachefleet_digest"
 #: Likewise, which tables the host has rows in.
 TABLES_KEY = "cachefleet_tables"
 
-#: Bytes of one file, unpacked, that are read: nobody logs more in earnest.
-_LARGEST = 256 * MIB
+_DEVICE_SERIES = "device_series.log.gz"
 
 _DRAFT = ".draft"
 
@@ -123,8 +121,7 @@ class HostWriter:
             variant = record.key.variant
             if variant not in groups:
                 groups[variant] = _group(record, problems)
-            rows = _rows_of(record, {"campaign": self.campaign, "host": host}, stacks, groups[variant])
-            for name, found in rows.items():
+            for name, found in _checked_rows(record, {"campaign": self.campaign, "host": host}, stacks, groups[variant]).items():
                 batches[name].add(found)
         batches["layers"].add(stacks.rows({"campaign": self.campaign, "host": host}))
         batches["targets_at_once"].add(
@@ -159,6 +156,15 @@ def _group(record: CellRecord, problems: list[str]) -> str | None:
         return None
 
 
+def _checked_rows(record: CellRecord, host: dict[str, t.Any], stacks: Stacks, group: str | None) -> dict[str, t.Iterable[dict[str, t.Any]]]:
+    """What one measurement adds to each table; a measurement whose files cannot be read is failed, and the others go on."""
+    try:
+        return _rows_of(record, host, stacks, group)
+    except CELL_TROUBLE as error:
+        reason = f"the stored result could not be read: {trouble(error)}"
+        return _rows_of(replace(record, state="failed", reason=reason, meta={}, job={}, verdicts=(None, None)), host, stacks, group)
+
+
 def _rows_of(record: CellRecord, host: dict[str, t.Any], stacks: Stacks, group: str | None) -> dict[str, t.Iterable[dict[str, t.Any]]]:
     """What one measurement adds to each table."""
     key = {**host, "variant": record.key.variant, "cell": record.key.cell, "repeat": record.key.repeat}
@@ -175,23 +181,21 @@ def _rows_of(record: CellRecord, host: dict[str, t.Any], stacks: Stacks, group: 
         **{f"stack_{side}": stacks.add(stack.get(side)) for side in SIDES},
     }
     measured = record.state in MEASURED
-    histograms = histograms_of(record, parsed(_unpacked(folder / "fio.json.gz"))) if measured and meta.get("summary") else {}
+    said = mapping(meta.get("files"))
+    histograms = histograms_of(record, fio_result(folder)) if measured and meta.get("summary") and OUTPUT_FILE in said else {}
     cells = cell_rows(record, key, common, histograms)
     start, end = cells[0].get("io_start"), cells[0].get("io_end")
     directions = {row["direction"] for row in cells if row.get("direction")}
     rows: dict[str, t.Iterable[dict[str, t.Any]]] = {
         "cells": cells,
-        "histograms": histogram_rows(key, histograms),
-        "devices": device_rows(key, stack, meta.get("drives")),
+        # Lists: what cannot be computed is to be found out before anything of the measurement is in a table.
+        "histograms": list(histogram_rows(key, histograms)),
+        "devices": list(device_rows(key, stack, meta.get("drives"))),
     }
-    said = mapping(meta.get("files"))
     if directions:
-        logs = {"iops": _logs(folder, said, "iops"), "bw": _logs(folder, said, "bw")}
-        logs["lat"] = _logs(folder, said, "lat") or _logs(folder, said, "clat")
-        rows["intervals"] = interval_rows(key, logs, start, end, directions)
-    counters = _unpacked(folder / "device_series.log.gz") if "device_series.log.gz" in said else None
-    if counters:
-        rows["device_intervals"] = device_interval_rows(key, counters, start)
+        rows["intervals"] = list(interval_rows(key, _logs(folder, said), start, end, directions))
+    if _DEVICE_SERIES in said:
+        rows["device_intervals"] = device_interval_rows(key, unpacked(folder / _DEVICE_SERIES), start)
     return rows
 
 
@@ -200,27 +204,19 @@ def _place(record: CellRecord, host: t.Mapping[str, t.Any]) -> str | None:
 
 
 def _stack(folder: Path) -> dict[str, t.Any]:
-    try:
-        return read_json(folder / STACK_FILE)
-    except StorageError:
-        return {}
+    return read_json(folder / STACK_FILE) if (folder / STACK_FILE).exists() else {}
 
 
-def _logs(folder: Path, names: t.Iterable[str], what: str) -> list[dict[str, t.Any]]:
-    """The logs of one quantity, of each thread one."""
-    chosen = sorted(name for name in names if name.startswith((f"series_{what}.", f"series_{what}_")) and name.endswith(".log.gz"))
-    return [read_log(content) for name in chosen if (content := _unpacked(folder / name)) is not None]
+def _logs(folder: Path, names: t.Iterable[str]) -> dict[str, list[Log]]:
+    """The logs of each quantity, of each thread one.
+
+    :raises ResultsError: if they cannot be read, or are too long together.
+    """
+    chosen = {what: _log_names(names, what) for what in ("iops", "bw", "lat")}
+    chosen["lat"] = chosen["lat"] or _log_names(names, "clat")
+    texts = logs(folder / name for some in chosen.values() for name in some)
+    return {what: [read_log(next(texts)) for _name in some] for what, some in chosen.items()}
 
 
-def _unpacked(path: Path) -> str | None:
-    """The text of a packed file that a host sent; ``None`` if it cannot be read or is larger than can be meant."""
-    try:
-        with open(path, "rb", buffering=0) as packed:
-            # Not read(_LARGEST): that makes room for as much.
-            content = packed.readall() if os.fstat(packed.fileno()).st_size <= _LARGEST else b""
-        # Without the layers of the module gzip, which take longer than the work.
-        unpacking = zlib.decompressobj(wbits=31)
-        content = unpacking.decompress(content, _LARGEST + 1)
-    except (OSError, zlib.error):
-        return None
-    return content.decode(errors="replace") if unpacking.eof and len(content) <= _LARGEST else None
+def _log_names(names: t.Iterable[str], what: str) -> list[str]:
+    return sorted(name for name in names if name.startswith((f"series_{what}.", f"series_{what}_")) and name.endswith(".log.gz"))

@@ -14,6 +14,9 @@ whole, has none, and gets none.
 
 from __future__ import annotations
 
+import array
+import io
+import itertools
 import math
 import typing as t
 
@@ -30,6 +33,16 @@ _EPOCH_MS = 1e12
 #: More seconds than this in one measurement are a broken clock: 60 days.
 _LONGEST = 60 * 86400
 
+#: Seconds without a row that a series has at most beside those that have one.
+_LONGEST_STALL = 86400
+
+#: Columns of one line; fio and the sampler have less than half of them.
+_MOST_COLUMNS = 40
+
+#: Characters of a log, and rows of a device, that are worked on at once.
+_PART = 1 << 20
+_ROWS = 50_000
+
 _DIRECTIONS = ("read", "write", "trim")
 _DEVICE_COLUMNS = tuple(column.name for column in DEVICE_INTERVALS.series)
 
@@ -43,17 +56,27 @@ Seconds = t.Dict[int, float]
 def read_log(content: str) -> Log:
     """The rows of one log by direction; what is no row is left out."""
     rows: Log = {}
-    for time, value, number in _whole_log(content) or _lines(content):
-        if 0 <= time < 1e15 and 0 <= value < 1e18 and 0 <= number < len(_DIRECTIONS):
-            rows.setdefault(_DIRECTIONS[int(number)], []).append((time, value))
+    for part in _parts(content):
+        for time, value, number in _whole_log(part) or _lines(part):
+            if 0 <= time < 1e15 and 0 <= value < 1e18 and 0 <= number < len(_DIRECTIONS):
+                rows.setdefault(_DIRECTIONS[int(number)], []).append((time, value))
     return rows
+
+
+def _parts(content: str) -> t.Iterator[str]:
+    """Whole lines, some at a time: split into words a text takes thirty times its size."""
+    start = 0
+    while start < len(content):
+        end = content.find("\n", start + _PART) + 1 or len(content)
+        yield content[start:end]
+        start = end
 
 
 def _whole_log(content: str) -> list[tuple[float, float, float]] | None:
     """All rows at once, if each of them is as it should be: many times faster than one by one."""
     width = content.partition("\n")[0].count(",") + 1
-    words = content.replace(",", " ").split()
-    if width < 3 or len(words) != width * content.count("\n"):
+    words = content.replace(",", " ").split() if 3 <= width <= _MOST_COLUMNS else []
+    if not words or len(words) != width * content.count("\n"):
         return None
     try:
         return list(zip(*(map(float, words[place::width]) for place in range(3))))
@@ -107,11 +130,13 @@ def _series(logs: t.Mapping[str, t.Sequence[t.Sequence[tuple[float, float]]]], s
     bandwidth = _added(logs.get("bw", ()), zero)
     latency = _weighted(logs.get("lat", ()), logs.get("iops", ()), zero)
     count = max((second for values in (iops, bandwidth) for second in values), default=-1) + 1
-    if not 0 < count < _LONGEST:
+    # Each second takes memory, also one without a row, so a row far away from all others must not be worth weeks.
+    longest = min(_LONGEST, _LONGEST_STALL + 2 * len(times))
+    if not 0 < count < longest:
         return {}
     if start is not None and end is not None and end - start - count >= 2:
         # Neither was anything done in the end: only the last second has no row although it was whole.
-        count = min(int(end - start) - 1, _LONGEST)
+        count = int(min(end - start - 1, longest))
     seconds = range(count)
     return {
         "second": list(seconds),
@@ -149,39 +174,37 @@ def _weighted(latencies: t.Sequence[t.Sequence[tuple[float, float]]], rates: t.S
 
 
 def device_interval_rows(key: dict[str, t.Any], content: str, start: float | None) -> t.Iterator[dict[str, t.Any]]:
-    """One series for each device of a ``device_series.log``: CSV with a header, see module_utils/_fio/sampler.py."""
-    lines = content.splitlines()
-    header = lines[0].split(",") if lines else []
-    if header[:2] != ["epoch_s", "device"]:
+    """Series of each device of a ``device_series.log``, CSV with a header: see module_utils/_fio/sampler.py."""
+    header = content.partition("\n")[0].split(",", _MOST_COLUMNS)
+    if header[:2] != ["epoch_s", "device"] or len(header) > _MOST_COLUMNS:
         return
     # By name: later versions may have columns in between.
     places = [(name, header.index(name)) for name in _DEVICE_COLUMNS[1:] if name in header]
-    devices: dict[str, list[list[str]]] = {}
-    for line in lines[1:]:
-        columns = line.split(",")
+    devices: dict[str, dict[str, array.array[float]]] = {}
+    for line in itertools.islice(io.StringIO(content), 1, None):
+        columns = line.rstrip("\r\n").split(",", len(header))
         if len(columns) == len(header):
-            devices.setdefault(columns[1], []).append(columns)
-    for device, rows in sorted(devices.items()):
-        columns_of = list(zip(*rows))
-        times = _numbers(columns_of[0])
-        zero = start if start is not None else next((time for time in times if time is not None), 0.0)
-        series: dict[str, t.Any] = {"second": [None if time is None else round(time - zero, 3) for time in times]}
-        for name, place in places:
-            series[name] = _numbers(columns_of[place])
-        yield {**key, "device": text(device), **{name: series.get(name, [None] * len(rows)) for name in _DEVICE_COLUMNS}}
+            series = devices.setdefault(columns[1], {name: array.array("d") for name in ("second", *(name for name, _place in places))})
+            series["second"].append(_number(columns[0]))
+            for name, place in places:
+                series[name].append(_number(columns[place]))
+    for device, series in sorted(devices.items()):
+        zero = start if start is not None else next((time for time in series["second"] if time == time), 0.0)
+        yield from _device_series({**key, "device": text(device)}, series, zero)
 
 
-def _numbers(said: t.Sequence[str]) -> list[float | None]:
-    """Numbers of one column; ``None`` for what is none."""
+def _device_series(key: dict[str, t.Any], series: t.Mapping[str, array.array[float]], zero: float) -> t.Iterator[dict[str, t.Any]]:
+    """Some rows at a time, for as objects the numbers take five times their memory."""
+    for first in range(0, len(series["second"]), _ROWS):
+        some = {name: [None if value != value else value for value in values[first : first + _ROWS]] for name, values in series.items()}
+        some["second"] = [None if time is None else round(time - zero, 3) for time in some["second"]]
+        yield {**key, **{name: some.get(name, [None] * len(some["second"])) for name in _DEVICE_COLUMNS}}
+
+
+def _number(said: str) -> float:
+    """A number that is finite and not negative, else not-a-number."""
     try:
-        found: list[float | None] = [*map(float, said)]
+        value = float(said)
     except ValueError:
-        found = [_number(one) for one in said]
-    return [value if value is not None and 0 <= value < math.inf else None for value in found]
-
-
-def _number(said: str) -> float | None:
-    try:
-        return float(said)
-    except ValueError:
-        return None
+        return math.nan
+    return value if 0 <= value < math.inf else math.nan

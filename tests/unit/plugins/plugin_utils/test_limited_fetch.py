@@ -42,11 +42,9 @@ class InMemory:
     """Keeps everything in memory first, as ssh_transfer_method=piped does."""
 
     def fetch_file(self, source, target):
-        content = b""
-        for _block in range(int(source)):
-            content += b"x" * MIB
+        blocks = [bytes(bytearray(MIB)) for _block in range(int(source))]
         with open(target, "wb") as file:
-            file.write(content)
+            file.write(b"".join(blocks))
 
 
 @pytest.fixture

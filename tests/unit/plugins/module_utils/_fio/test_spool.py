@@ -17,8 +17,11 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import control
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import spool as fio_spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool, SpoolError
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner_log import RunnerLog
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool, SpoolError, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.status import Status, boot_id, started_of
 
 KEY = CellKey("as_found", "randwrite-4k", 1)
 
@@ -93,7 +96,9 @@ def test_what_was_there_keeps_its_mode_and_what_is_made_can_be_fetched(tmp_path)
         finally:
             os.umask(umask)
         assert mode_of(mine) == mode
-        assert {mode_of(mine / name) for name in ("c1", "deeper", "deeper/still", "deeper/still/c1")} == {0o755}
+        assert {mode_of(mine / name) for name in ("deeper", "deeper/still")} == {0o755}
+        # runner.json has a name that is known; nothing else of a campaign has to be found by others.
+        assert {mode_of(mine / name) for name in ("c1", "deeper/still/c1")} == {0o711}
     home = tmp_path / "700/c1"
     home.chmod(0o700)
     with Spool(tmp_path / "700", "c1").opened():
@@ -216,3 +221,86 @@ def test_no_cells_no_archive(spool):
 def test_the_version_is_that_of_the_collection():
     galaxy = (Path(__file__).resolve().parents[5] / "galaxy.yml").read_text()
     assert re.search(r"^version: (\S+)", galaxy, re.MULTILINE).group(1) == fio_spool.COLLECTION_VERSION
+
+
+def everything_below(folder):
+    return {str(path.relative_to(folder)): mode_of(path) for path in folder.rglob("*")}
+
+
+def test_only_the_archive_and_the_status_can_be_read_by_others(tmp_path):
+    umask = os.umask(0)
+    try:
+        spool = Spool(tmp_path / "spool", "c1")
+        with spool.opened():
+            spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+            spool.note_progress({"cell": 1})
+            write_draft(spool.home / "order.json", "{}")
+            Status(spool.home).say(state="measuring")
+            RunnerLog(spool.home).say("started")
+            with spool.workplace() as folder:
+                assert mode_of(folder) == 0o700
+            spool.pack()
+    finally:
+        os.umask(umask)
+    place = spool.place(KEY).relative_to(spool.folder)
+    found = everything_below(spool.folder)
+    public = {"c1": 0o711, "c1.tar": 0o644, "c1/runner.json": 0o644, "c1/progress.json": 0o644}
+    assert {name: mode for name, mode in found.items() if mode & 0o077} == public
+    assert found[f"{place}/job.fio"] == 0o600
+
+
+def test_no_folder_is_open_to_others_for_a_moment(tmp_path, monkeypatch):
+    made = []
+    mkdir = os.mkdir
+
+    def watched(path, mode=0o777, **how):
+        mkdir(path, mode, **how)
+        made.append(os.stat(path).st_mode & 0o7777)
+
+    umask = os.umask(0)
+    try:
+        monkeypatch.setattr(os, "mkdir", watched)
+        spool = Spool(tmp_path / "a/b", "c1")
+        with spool.opened(), spool.workplace():
+            spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+    finally:
+        os.umask(umask)
+    assert set(made) == {0o700}
+
+
+@pytest.mark.parametrize("kind", ["symbolic link", "hard link"])
+@pytest.mark.parametrize("name", [".order.json.new", ".progress.json"])
+def test_a_draft_is_not_written_through_a_link(spool, tmp_path, kind, name):
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    precious.chmod(0o640)
+    (spool.home / name).symlink_to(precious) if kind == "symbolic link" else os.link(precious, spool.home / name)
+    write_draft(spool.home / "order.json", "{}")
+    spool.note_progress({"cell": 1})
+    assert (precious.read_text(), mode_of(precious)) == ("kept", 0o640)
+    assert (spool.home / "order.json").read_text() == "{}"
+
+
+def test_the_log_is_not_written_through_a_link(tmp_path):
+    (tmp_path / "runner.log").symlink_to(tmp_path / "elsewhere")
+    RunnerLog(tmp_path).say("started")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_the_status_that_another_user_has_put_where_everybody_may_ends_no_process(tmp_path):
+    tmp_path.chmod(0o1777)
+    spool = Spool(tmp_path / "spool", "c1")
+    spool.home.mkdir(parents=True)
+    with subprocess.Popen(["sleep", "300"]) as victim:
+        try:
+            status = {"pid": victim.pid, "pid_started": started_of(victim.pid), "boot_id": boot_id(), "state": "measuring"}
+            (spool.home / "runner.json").write_text(json.dumps(status))
+            for path in (spool.home / "runner.json", spool.home, spool.folder):
+                os.chown(path, 65534, 65534)
+            for work in (control.stop, control.pack):
+                with pytest.raises(SpoolError, match="was made by the user with the number 65534"):
+                    work(spool, check_mode=False)
+            assert victim.poll() is None
+        finally:
+            victim.kill()

@@ -271,14 +271,21 @@ def test_what_hosts_say_is_not_believed_blindly(folder, meta):
         assert one.iops == pytest.approx(200)
 
 
-def test_files_that_cannot_be_read_cost_only_what_is_in_them(folder, monkeypatch):
-    put(folder, "a", rates=[100] * 60)
-    put(folder, "b", rates=[100] * 60)
-    monkeypatch.setattr(aggregate, "_LARGEST", 10)
+@pytest.mark.parametrize(
+    ("name", "content"), [("fio.json.gz", b'{"fio version": "fio-3.33", "jobs": [' + b"[" * 90_000), ("series_iops.1.log.gz", b"1,1,1\n" * 5_000_001)]
+)
+def test_a_cell_beyond_a_limit_is_failed_and_in_no_sum(folder, name, content):
+    for host in "abc":
+        put(folder, host, rates=[100] * 60)
+    place = next(folder.rglob("b/*/*/1"))
+    (place / name).write_bytes(gzip.compress(content, 1))
+    meta = json.loads((place / "meta.json").read_text())
+    meta["files"][name] = hashlib.sha256((place / name).read_bytes()).hexdigest()
+    (place / "meta.json").write_text(json.dumps(meta))
     [one] = sums(folder)
-    assert one.iops == pytest.approx(200)
-    assert one.pro_rata == ("a", "b")
-    assert set(one.latency.values()) == {None}
+    assert (one.iops, one.hosts, one.planned) == (pytest.approx(200), ("a", "c"), 3)
+    states = {record.host: (record.state, name in record.reason) for record in store.load_campaign(folder / "c", contents=True).cells}
+    assert states == {"a": ("ok", False), "b": ("failed", True), "c": ("ok", False)}
 
 
 def test_repeats_become_one_row(folder):

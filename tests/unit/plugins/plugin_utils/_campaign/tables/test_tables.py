@@ -184,7 +184,7 @@ def test_what_a_host_says_is_data(campaign, ask):
     )
     ingest(campaign, workers=1)
     ((notes, kernel, model, *nothing),) = ask(campaign, "SELECT notes, kernel, model, cpu_usr, cpu_bound, bytes_written FROM cells WHERE path = ?", LAST)
-    assert notes == [kernel] and kernel == model == "x'); DROP TABLE cells; -- <script>"
+    assert notes == [kernel] and kernel == model == "x'); DROP TABLE cells; -- <script>\ufffd"
     assert nothing == [None, None, None]
 
 
@@ -205,6 +205,43 @@ def jobs_of_samples(folder):
         objects, _messages, _truncated = fio_output.split(path.read_text(errors="replace"))
         for job in (objects[-1].get("jobs") or objects[-1].get("client_stats") or []) if objects else []:
             yield path.name, json.dumps({"fio version": objects[-1]["fio version"], "jobs": [job]})
+
+
+HOSTILE = {
+    "nested": ("fio.json.gz", b'{"fio version": "fio-3.33", "jobs": [' + b"[" * 90_000 + b"]" * 90_000 + b"]}"),
+    "many values": ("fio.json.gz", b'{"jobs": [' + b"[]," * 5_500_000 + b"0]}"),
+    "unpacked": ("fio.json.gz", b" " * (65 << 20)),
+    "bin": ("fio.json.gz", b'{"fio version": "fio-2.1.4", "jobs": [{"write": {"io_bytes": 1, "lat": {"bins": {"FIO_IO_U_PLAT_BITS": 6, "99999999999": 1}}}}]}'),
+    "number": ("fio.json.gz", b'{"fio version": "fio-3.33", "jobs": [{"groupid": [1], "read": {"io_bytes": "x"}}]}'),
+    "not packed": ("fio.json.gz", None),
+    "lines": ("series_iops.1.log.gz", b"1,1,0\n" * 5_000_001),
+    "log": ("device_series.log.gz", None),
+    "stack": ("stack.json", b'{"before": ' + b"[" * 3000),
+    "odd stack": ("stack.json", b'{"before": {"layers": [{"name": {"a": []}, "kind": [], "caches": [{"layer": []}]}]}}'),
+}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_one_hostile_cell_is_failed_and_all_others_are_in_the_tables(campaign, ask, hostile):
+    name, content = HOSTILE[hostile]
+    place = campaign / LAST
+    data = b"junk" if content is None else gzip.compress(content, 1) if name.endswith(".gz") else content
+    (place / name).write_bytes(data)
+    change(place)
+    total = len(list(campaign.glob("*/*/*/*/meta.json")))
+    ingest(campaign, workers=1)
+    states = dict(ask(campaign, "SELECT state, count(DISTINCT (host, variant, cell, repeat)) FROM cells GROUP BY ALL"))
+    assert states == {"ok": total - 1, "failed": 1}
+    ((reason, iops),) = ask(campaign, "SELECT reason, iops FROM cells WHERE state = 'failed'")
+    assert reason.startswith("the stored result could not be read: ") and iops is None
+
+
+def test_a_row_far_away_from_all_others_does_not_make_weeks(campaign, ask):
+    place = campaign / LAST
+    (place / "series_iops.1.log.gz").write_bytes(gzip.compress(b"1000,1,0\n1000,1,1\n5000000000,1,0\n5000000000,1,1\n"))
+    change(place)
+    ingest(campaign, workers=1)
+    assert ask(campaign, "SELECT max(second) < 100000 FROM intervals") == [(True,)]
 
 
 def test_every_percentile_of_the_samples_comes_out_of_the_histograms(shared_samples, tmp_path, ask):

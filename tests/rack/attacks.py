@@ -168,6 +168,7 @@ import os, sys, time
 place, victim = sys.argv[1:]
 print(1, flush=True)
 while True:
+    time.sleep(0.02)
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue

@@ -1,0 +1,29 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The zip applications of tests/rack run where neither the collection nor ansible is installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+RACK = Path(__file__).resolve().parents[4] / "rack"
+
+
+@pytest.mark.parametrize(("program", "summary"), [("guard_on_real_devices", "0 proven, 0 failed"), ("attacks", "0 held, 0 broken, 0 unbuilt")])
+def test_a_packed_proof_runs_alone(tmp_path, program, summary):
+    packed = tmp_path / f"{program}.pyz"
+    subprocess.run([sys.executable, RACK / f"{program}.py", "--pack", packed], check=True)
+    names = zipfile.ZipFile(packed).namelist()
+    assert {"__main__.py", "proofs/building.py", "ansible_collections/cachefleet/storage/plugins/module_utils/_fio/control.py"} <= set(names)
+    # Isolated: nothing from the environment, only what is in the file.
+    ended = subprocess.run([sys.executable, "-I", "-S", packed, "--only", "nothing"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert summary in ended.stdout

@@ -26,6 +26,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import PATIENCE, Run, end_leftovers
 
 _STDOUT, _STDERR = "fio.stdout", "fio.stderr"
+#: Bytes of either that are kept: a fio that complains about every I/O shall not fill the memory.
+_MOST_TEXT = 1 << 20
 
 
 class FioProcess:
@@ -139,6 +141,7 @@ class FioProcess:
 
     def _text(self, name: str) -> str:
         try:
-            return (self.folder / name).read_text(errors="replace")
+            with open(self.folder / name, "rb") as file:
+                return file.read(_MOST_TEXT).decode(errors="replace")
         except OSError:
             return ""

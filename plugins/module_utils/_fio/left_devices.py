@@ -23,7 +23,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import Place
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own, write_draft
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
@@ -93,7 +93,7 @@ class LeftDevices:
 
     def _read(self) -> dict[str, _Left]:
         try:
-            found = json.loads(self.path.read_text())
+            found = json.loads(read_own(self.path))
             return {
                 name: _Left(str(row["campaign"]), tuple((int(offset), int(length), str(sha256)) for offset, length, sha256 in row["places"]))
                 for name, row in found.items()

@@ -20,7 +20,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import folder_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own, write_draft
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit
@@ -131,7 +131,7 @@ class MadeFiles:
 
     def _read(self) -> dict[str, _Made]:
         try:
-            found = json.loads(self.path.read_text())
+            found = json.loads(read_own(self.path))
         except (OSError, ValueError):
             return {}
         rows: dict[str, _Made] = {}

@@ -190,3 +190,17 @@ def test_a_runner_does_not_remember_for_ever():
     for _number in range(70):
         runner.run(["true"])
     assert len(runner.history) == 64
+
+
+def test_a_command_that_this_user_may_not_stop_is_one_sentence(monkeypatch):
+    send = os.killpg
+    groups = []
+
+    def killpg(group, _number):
+        groups.append(group)
+        raise PermissionError
+
+    monkeypatch.setattr(os, "killpg", killpg)
+    with pytest.raises(TimedOut, match=r"could not be stopped: process [0-9]+ [(]sleep[)] did not end on SIGKILL"):
+        Runner().run(["sleep", "300"], timeout=0.2, patience=0.2)
+    send(groups[0], signal.SIGKILL)

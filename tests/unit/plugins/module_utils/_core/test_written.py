@@ -136,7 +136,7 @@ def test_a_rule_that_hides_an_origin_takes_no_such_path(value):
 @pytest.mark.parametrize("value", ["c\n", "c;id", 'c"', "c d"])
 def test_the_name_of_an_enhanceio_cache_is_one_word(value):
     item = {"name": value, "origin": "/dev/disk/by-id/a", "cache_devices": ["/dev/disk/by-id/b"], "mode": "writethrough"}
-    with pytest.raises(BadInput):
+    with pytest.raises(BadInput, match="name"):
         read_enhanceio([item])
 
 

@@ -16,7 +16,8 @@ description:
   - Fetches the archive that M(cachefleet.storage.fio) packed, compares its SHA-256, checks every file in it against the hashes
     in its C(meta.json), and puts its cells into the folder of the campaign.
   - The host drops its copy only after all of that. Until then nothing is lost, whatever fails.
-  - Hosts are not trusted. An archive that holds anything else than what this host was asked for is not taken in at all.
+  - Hosts are not trusted. No more is stored than the host announced. An archive that holds anything else than what this host was
+    asked for is not taken in at all. A single cell that is damaged or exceeds a limit is rejected alone, see RV(rejected).
   - A result that is there already is never overwritten in silence. An equal one stays, one that was not V(ok) is replaced, and
     one that was V(ok) is replaced only with O(replace).
 extends_documentation_fragment:
@@ -98,6 +99,13 @@ unchanged:
   type: list
   elements: str
   returned: success
+rejected:
+  description:
+    - The cells that are damaged or exceed a limit, with the reason. The task fails; all other cells are stored.
+    - They are V(failed) in reports until a whole result arrives, and stay on the host.
+  type: dict
+  returned: if there are any
+  sample: {before/randwrite-4k/2: "fio.json.gz unpacks to more than 64 MiB"}
 states:
   description: How many cells of the archive are in which state.
   type: dict

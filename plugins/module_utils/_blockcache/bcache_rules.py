@@ -35,8 +35,8 @@ Rules = t.Mapping[str, t.Mapping[str, str]]
 
 _LINE = re.compile(r'ENV\{ID_FS_UUID\}=="([0-9a-f-]{36})"')
 _WRITE = re.compile(r"echo ([0-9a-z-]+) >([a-z_]+);")
-_UUID = re.compile(r"^[0-9a-f-]{36}$")
-_VALUE = re.compile(r"^[0-9a-z-]+$")
+_UUID = re.compile(r"[0-9a-f-]{36}")
+_VALUE = re.compile(r"[0-9a-z-]{1,64}")
 
 
 def parse(text: str) -> dict[str, dict[str, str]]:
@@ -60,7 +60,7 @@ def render(rules: Rules) -> str:
 
 def _line(uuid: str, settings: t.Mapping[str, str]) -> str:
     # Nothing of a host goes into the words of a shell but what is made of digits, small letters and hyphens.
-    if not _UUID.match(uuid) or any(key not in SETTINGS or not _VALUE.match(value) for key, value in settings.items()):
+    if not _UUID.fullmatch(uuid) or any(key not in SETTINGS or not _VALUE.fullmatch(value) for key, value in settings.items()):
         raise BadInput(f"The settings of the bcache device {uuid} cannot be written into a udev rule: {dict(settings)}.", item=uuid)
     # Settings of the set are reached through the cache device.
     folder = "bcache/set" if SETTINGS[next(iter(settings))].place == SET else "bcache"

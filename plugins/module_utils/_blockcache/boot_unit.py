@@ -16,7 +16,7 @@ import re
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import written
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file, sync_folder
 
 if t.TYPE_CHECKING:
@@ -27,11 +27,18 @@ FOLDER = "etc/systemd/system"
 _WANTED_BY = "sysinit.target"
 _NOTE = "# Note: "
 _PLUS = "\\x2b"
-_PLAIN = re.compile(r"^[A-Za-z0-9_@%+=:,./-]+$")
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
 def unit_name(layer: str, item: str) -> str:
-    """The unit of one cache: ``cachefleet-<layer>-<item>.service``; ``item`` is a name that :func:`wanted.read_common` accepted."""
+    """The unit of one cache: ``cachefleet-<layer>-<item>.service``; ``item`` is a name that :func:`wanted.read_common` accepted.
+
+    :raises BadInput: if it could not stand in the name of a unit.
+    """
+    return _unit_name(layer, written.in_unit_name(item))
+
+
+def _unit_name(layer: str, item: str) -> str:
     # systemd takes no plus sign in a name (systemd.unit(5)).
     return f"cachefleet-{layer}-{item.replace('+', _PLUS)}.service"
 
@@ -55,10 +62,8 @@ def command_line(argv: t.Sequence[str], item: str) -> str:
 
 
 def _quoted(word: str, item: str) -> str:
-    if any(ord(char) < 32 or ord(char) == 127 for char in word):
-        raise BadInput(f"{item}: {word!r} cannot be written into a systemd unit.", item=item)
-    text = word.replace("%", "%%").replace("$", "$$")
-    if _PLAIN.match(word):
+    text = written.word_of_unit(word, item).replace("%", "%%").replace("$", "$$")
+    if _PLAIN.fullmatch(word):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
@@ -84,16 +89,18 @@ def render(
     :param after: further units to wait for.
     :param absent: a path; where it is there already, the unit has nothing to do and does nothing.
     :param note: one line that systemd passes over, found again by :func:`note_of`.
+    :raises BadInput: if something of it could not stand in a unit.
     """
-    waits = [*(device_unit(path) for path in devices), *after]
+    needed = [device_unit(written.word_of_unit(path, item)) for path in devices]
+    waits = [*needed, *after]
     lines = [
-        f"# Written by cachefleet.storage for the cache {item}: change the inventory, not this file.",
-        f"{_NOTE}{note}" if note else "",
+        f"# Written by cachefleet.storage for the cache {written.word_of_unit(item, item)}: change the inventory, not this file.",
+        f"{_NOTE}{written.word_of_unit(note, item)}" if note else "",
         "[Unit]",
-        f"Description={description.replace('%', '%%')}",
+        f"Description={written.in_unit(description, item)}",
         "DefaultDependencies=no",
-        f"ConditionPathExists=!{absent.replace('%', '%%')}" if absent else "",
-        f"Requires={' '.join(device_unit(path) for path in devices)}" if devices else "",
+        f"ConditionPathExists=!{written.in_unit(absent, item)}" if absent else "",
+        f"Requires={' '.join(needed)}" if needed else "",
         f"After={' '.join(waits)}" if waits else "",
         "Wants=local-fs-pre.target",
         "Before=local-fs-pre.target shutdown.target",
@@ -132,8 +139,9 @@ def stored_unit(name: str, root: Path = Path("/")) -> str:
 
 def unit_items(layer: str, root: Path = Path("/")) -> list[str]:
     """The items of a layer that have a unit on this host."""
-    beginning, end = unit_name(layer, "\0").split("\0")
-    return sorted(path.name[len(beginning) : -len(end)].replace(_PLUS, "+") for path in (root / FOLDER).glob(f"{beginning}*{end}"))
+    beginning, end = _unit_name(layer, "\0").split("\0")
+    names = [path.name[len(beginning) : -len(end)].replace(_PLUS, "+") for path in (root / FOLDER).glob(f"{beginning}*{end}")]
+    return sorted(name for name in names if written.is_unit_item(name))
 
 
 def write_unit(runner: Runner, name: str, text: str, root: Path = Path("/")) -> None:

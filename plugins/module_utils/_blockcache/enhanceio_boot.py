@@ -25,6 +25,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio_output import MODE_WORDS
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import written
 
 LAYER = "enhanceio"
 #: After 60-persistent-storage.rules, which makes the links, and before MD (64) and LVM (69) look at what is on a device.
@@ -73,9 +74,7 @@ def unit_name(name: str) -> str:
 
 def read_units(root: Path = Path("/")) -> dict[str, str]:
     """The text of the unit of every cache of ours that shall run, by the name of the cache."""
-    begin, end = unit_name("*").split("*")
-    names = sorted(place.name[len(begin) : -len(end)] for place in (root / boot_unit.FOLDER).glob(unit_name("*")))
-    texts = {name: boot_unit.read_unit(unit_name(name), root) for name in names}
+    texts = {name: boot_unit.read_unit(unit_name(name), root) for name in boot_unit.unit_items(LAYER, root)}
     return {name: text for name, text in texts.items() if text}
 
 
@@ -118,14 +117,15 @@ def wanted_files(
 def _rule(name: str, origin: str, systemctl: str) -> str:
     """Until the cache is there, systemd, MD and LVM see no device and nothing on it.
 
-    A path that the wanted item accepted holds none of the characters that mean something to udev.
+    :raises BadInput: if the path of the origin has characters that mean something to udev.
     """
-    link = origin[len("/dev/") :]
+    link = written.in_rule(origin, name)[len("/dev/") :]
+    program = written.program_in_rule(systemctl, name)
     absent = f'ACTION!="remove", SUBSYSTEM=="block", TEST!="/proc/enhanceio/{name}"'
     hidden = f'ENV{{{PROPERTY}}}="{name}", ENV{{SYSTEMD_READY}}="0", ENV{{ID_FS_TYPE}}="enhanceio_origin"'
     lines = (
         f"# Written by cachefleet.storage for the cache {name}: what is on {origin} is incomplete without its write-back cache.",
         f'{absent}, SYMLINK=="{link}|{link}-part*", {hidden}',
-        f'{absent}, SYMLINK=="{link}", RUN+="{systemctl} --no-block start {unit_name(name)}"',
+        f'{absent}, SYMLINK=="{link}", RUN+="{program} --no-block start {unit_name(name)}"',
     )
     return "\n".join(lines) + "\n"

@@ -26,9 +26,9 @@ MODES = ("writethrough", "writeback", "writearound")
 POLICIES = ("lru", "fifo", "rand")
 
 #: eio_cli takes these characters; the driver keeps 31 of them.
-_NAME = re.compile(r"^[A-Za-z0-9_]{1,31}$")
+_NAME = re.compile(r"^[A-Za-z0-9_]{1,31}\Z")
 #: What can stand in a udev rule as it is; eio_cli cuts a path at a blank, and the driver keeps 127 bytes.
-_PATH = re.compile(r"^/dev/[0-9A-Za-z_.:+=@,/-]{1,122}$")
+_PATH = re.compile(r"^/dev/[0-9A-Za-z_.:+=@,/-]{1,122}\Z")
 
 
 @dataclass(frozen=True)

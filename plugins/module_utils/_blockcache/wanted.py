@@ -35,7 +35,7 @@ COMMON_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
 
 _SHARE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*%\s*$")
 #: Goes into names of device-mapper, MD arrays, units and files; a leading hyphen would read as an option.
-_NAME = re.compile(r"^[A-Za-z0-9_+.][A-Za-z0-9_+.-]*$")
+_NAME = re.compile(r"^[A-Za-z0-9_+.][A-Za-z0-9_+.-]*\Z")
 
 
 @dataclass(frozen=True)

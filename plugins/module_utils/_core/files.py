@@ -45,13 +45,17 @@ def replace_file(path: Path, text: str, mode: int = 0o644) -> None:
         elif path.exists():
             path.unlink()
             sync_folder(path.parent)
+    except UnicodeError:
+        raise CommandFailed(f"{path} cannot be written: its text has characters that are not Unicode.", item=str(path)) from None
     except OSError as error:
         raise CommandFailed(f"{path} cannot be written: {error.strerror}.", item=str(path)) from None
 
 
 def _make_folder(path: Path) -> None:
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    path.mkdir(parents=True, exist_ok=True)
+    # Whatever the umask is: other users must not be able to add a rule or a unit.
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o755, exist_ok=True)
     # A new folder is an entry of the one above it, and goes in a power cut with all that is in it if that was not written.
     for folder in reversed(missing):
         sync_folder(folder.parent)
@@ -67,7 +71,7 @@ def _replace(path: Path, text: str, mode: int) -> None:
             os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())
         os.replace(temporary, path)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise

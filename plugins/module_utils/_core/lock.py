@@ -33,7 +33,7 @@ def exclusive(name: str, root: Path = Path("/")) -> t.Iterator[None]:
     path = root / FOLDER / f"{name}.lock"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise CommandFailed(f"{path} cannot be made: {error.strerror}. Does the task run as root (become: true)?", item=name) from None
     try:

@@ -97,9 +97,9 @@ def read_module_wishes(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[Modul
     for entry in entries:
         module = str(entry["module"])
         options = {str(key): _spelled(value) for key, value in (entry.get("options") or {}).items()}
-        bad = next((word for word in (module, *options) if not _NAME.match(word)), None) or next((v for v in options.values() if not _VALUE.match(v)), None)
-        if bad is not None:
-            raise BadInput(f"module_options: '{bad}' cannot stand in a file of modprobe.d: write names and values without blanks and quotes.", item=module)
+        bad = [word for word in (module, *options) if not _NAME.match(word)] + [value for value in options.values() if not _VALUE.match(value)]
+        if bad:
+            raise BadInput(f"module_options: '{bad[0]}' cannot stand in a file of modprobe.d: write names and values without blanks and quotes.", item=module)
         if _plain(module) in [_plain(wish.module) for wish in wishes]:
             raise BadInput(f"module_options: the module {module} is listed twice: name it once.", item=module)
         wishes.append(ModuleWish(module, dict(sorted(options.items()))))

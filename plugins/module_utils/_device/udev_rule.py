@@ -20,6 +20,7 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import written
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 
@@ -33,8 +34,6 @@ HEADER = (
 #: Properties that name a drive, the one to prefer first. virtio-blk has ID_SERIAL only.
 KEY_NAMES = ("ID_SERIAL_SHORT", "ID_WWN_WITH_EXTENSION", "ID_WWN", "ID_SERIAL")
 
-_HARMLESS = re.compile(r"^[0-9A-Za-z_.:+=@,/-]+$")
-_HARMLESS_PROGRAM = re.compile(r"^/[0-9A-Za-z_.+/-]+$")
 _KEY_IN_LINE = re.compile(r'ENV\{([A-Z_]+)\}=="([^"]*)"')
 
 
@@ -66,7 +65,7 @@ def choose_key(properties: t.Mapping[str, str], others: t.Iterable[t.Mapping[str
     candidates = keys_of(properties, names)
     if not candidates:
         raise BadInput(f"{item} has no serial number and no WWN that a udev rule could name: write persistent: false for it.", item=item)
-    harmless = [key for key in candidates if _HARMLESS.match(key.value)]
+    harmless = [key for key in candidates if written.is_harmless_in_rule(key.value)]
     if not harmless:
         raise BadInput(f"{item}: {candidates[0]} holds characters that cannot be written safely into a udev rule: write persistent: false for it.", item=item)
     for key in harmless:
@@ -85,8 +84,10 @@ def rule_line(key: RuleKey, kernel: str, actions: str, effect: str) -> str:
     :param kernel: pattern for the kernel name, for example ``sd*`` (which matches ``sdaa``, unlike ``[sh]d[a-z]``).
     :param actions: the events that matter, ``add`` or ``add|change``.
     :param effect: the assignment, made by :func:`run_program` or :func:`write_attribute`.
+    :raises BadInput: if the value of the key cannot stand in a rule.
     """
-    return f'ACTION=="{actions}", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", KERNEL=="{kernel}", ENV{{{key.name}}}=="{key.value}", {effect}'
+    value = written.in_rule(key.value, key.name)
+    return f'ACTION=="{actions}", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", KERNEL=="{kernel}", ENV{{{key.name}}}=="{value}", {effect}'
 
 
 def run_program(program: str, arguments: str, item: str) -> str:
@@ -94,14 +95,15 @@ def run_program(program: str, arguments: str, item: str) -> str:
 
     :raises BadInput: if the path of the program cannot stand in a rule.
     """
-    if not _HARMLESS_PROGRAM.match(program):
-        raise BadInput(f"{item}: the path {program} cannot be written into a udev rule: install the tool in a standard directory.", item=item)
-    return f'RUN+="{program} {arguments}"'
+    return f'RUN+="{written.program_in_rule(program, item)} {arguments}"'
 
 
 def write_attribute(attribute: str, value: str) -> str:
-    """The effect that writes a sysfs attribute of the device; ``/*/`` in its path stands for the first directory that has it."""
-    return f'ATTR{{{attribute}}}="{value}"'
+    """The effect that writes a sysfs attribute of the device; ``/*/`` in its path stands for the first directory that has it.
+
+    :raises BadInput: if the value cannot stand in a rule.
+    """
+    return f'ATTR{{{attribute}}}="{written.in_rule(value, attribute)}"'
 
 
 def lines_for(text: str, keys: t.Iterable[RuleKey]) -> tuple[str, ...]:

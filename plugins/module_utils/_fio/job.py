@@ -171,15 +171,7 @@ def read_job(job: t.Any, name: str) -> Job:
     """
     if not isinstance(job, dict) or not job:
         raise BadInput(f"{name}: the job must be a dictionary of fio options, or one with the keys global and jobs.", item=name)
-    nested = "jobs" in job or "global" in job
-    if nested and set(job) - {"global", "jobs"}:
-        raise BadInput(f"{name}: beside global and jobs a job has no other keys: {', '.join(sorted(map(str, set(job) - {'global', 'jobs'})))}.", item=name)
-    common = _options({} if job.get("global") is None else job["global"], name, "global") if nested else {}
-    rows = job.get("jobs") if nested else [{**job, "name": _section_name(name)}]
-    if not nested and "name" in job:
-        raise BadInput(f"{name}: the option name is refused in a job: {refusal('name')}.", item=name, option="name")
-    if not isinstance(rows, list) or not rows:
-        raise BadInput(f"{name}: jobs must be a list with at least one job.", item=name)
+    common, rows = _parts(job, name)
     sections: dict[str, dict[str, str | None]] = {}
     for row in rows:
         title = _title(row, name)
@@ -270,6 +262,21 @@ def parse_time(text: str) -> float:
     if not match:
         raise BadInput(f"'{text}' is not a time: write seconds, or a number with us, ms, s, m, h or d.")
     return float(match.group(1)) * _SECONDS[match.group(2)]
+
+
+def _parts(job: dict[t.Any, t.Any], name: str) -> tuple[dict[str, str | None], list[t.Any]]:
+    """The options of all sections, and the sections as they were given, in both forms of a job."""
+    if "jobs" not in job and "global" not in job:
+        if "name" in job:
+            raise BadInput(f"{name}: the option name is refused in a job: {refusal('name')}.", item=name, option="name")
+        return {}, [{**job, "name": _section_name(name)}]
+    others = [abbreviated(key) for key in job if key not in ("global", "jobs")]
+    if others:
+        raise BadInput(f"{name}: beside global and jobs a job has no other keys: {', '.join(sorted(others)[:10])}.", item=name)
+    rows = job.get("jobs")
+    if not isinstance(rows, list) or not rows:
+        raise BadInput(f"{name}: jobs must be a list with at least one job.", item=name)
+    return _options({} if job.get("global") is None else job["global"], name, "global"), rows
 
 
 def _section_name(name: str) -> str:
@@ -384,8 +391,6 @@ def _check_times(section: Section, name: str) -> None:
         if value is not None:
             try:
                 parse_time(_end_of_range(value))
-                if "." in value:
-                    raise BadInput(f"'{value}' has a fraction, which fio ignores with the unit behind it: write a whole number with us, ms, s, m, h or d.")
             except BadInput as error:
                 raise BadInput(f"{name}: {option}: {error.message}", item=name, option=option) from None
 

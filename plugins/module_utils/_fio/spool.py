@@ -379,6 +379,18 @@ def write_draft(path: Path, text: str, *, durable: bool = False, mode: int = PRI
         sync_folder(path.parent)
 
 
+def read_own(path: Path) -> str:
+    """The text of a file that this user or root has written, never through a link: others may put files into a spool in /tmp.
+
+    :raises OSError: if it cannot be read, or is the file of another user or may be written by every user.
+    """
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(path))
+        return file.read()
+
+
 def append_line(path: Path, line: str) -> None:
     """Add a line to a file that is this user's alone, never through a link.
 

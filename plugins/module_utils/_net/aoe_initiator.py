@@ -58,8 +58,8 @@ AOE_INITIATOR_OPTIONS: dict[str, t.Any] = {
 _PARAMETERS = {"dead_seconds": "aoe_deadsecs", "max_outstanding": "aoe_maxout", "max_sectors": "aoe_maxsectors"}
 _INTERFACES = "aoe_iflist"
 #: ``IFNAMSIZ`` is 16 with its end; the rest would be the syntax of modprobe.d.
-_INTERFACE = re.compile(r"^[A-Za-z0-9_.:@-]{1,15}$")
-_NAME = re.compile(r"^e\d{1,5}\.\d{1,3}$")
+_INTERFACE = re.compile(r"^[A-Za-z0-9_.:@-]{1,15}\Z")
+_NAME = re.compile(r"^e\d{1,5}\.\d{1,3}\Z")
 _OPTIONS_LINE = re.compile(r"^\s*options\s+aoe\s", re.MULTILINE)
 #: ``IFLISTSZ`` of aoenet.c.
 _LIST_SIZE = 1024

@@ -32,10 +32,10 @@ AOE_TARGET_OPTIONS: dict[str, t.Any] = {
 #: The highest of each means "all" on the wire (``AoE`` specification, "Shelf", "Slot").
 _SHELVES, _SLOTS = 65535, 255
 _MASKS = 32
-_INTERFACE = re.compile(r"^[A-Za-z0-9_.:@-]{1,15}$")
-_MAC = re.compile(r"^([0-9a-f]{2}:){5}[0-9a-f]{2}$")
+_INTERFACE = re.compile(r"^[A-Za-z0-9_.:@-]{1,15}\Z")
+_MAC = re.compile(r"^([0-9a-f]{2}:){5}[0-9a-f]{2}\Z")
 #: A shell and systemd both read the file, and systemd splits at blanks.
-_HARMLESS_PATH = re.compile(r"^/[A-Za-z0-9_.+:@,=%/-]+$")
+_HARMLESS_PATH = re.compile(r"^/[A-Za-z0-9_.+:@,=%/-]+\Z")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ import re
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import written
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot_place import BootChange, BootPlace, Provider, file_change
 
@@ -80,7 +81,10 @@ def _value(line: str) -> re.Match[str] | None:
 
 
 def with_mtu(text: str, stanza: Stanza, mtu: int) -> str:
-    """The file with the MTU of one stanza set."""
+    """The file with the MTU of one stanza set.
+
+    :raises BadInput: if the name of the interface would mean something to the shell that runs the line.
+    """
     lines = text.splitlines(keepends=True)
     if stanza.mtu_line is not None:
         line = lines[stanza.mtu_line]
@@ -90,7 +94,7 @@ def with_mtu(text: str, stanza: Stanza, mtu: int) -> str:
             return "".join(lines)
     options = [line for line in lines[stanza.first + 1 : stanza.end] if line.strip() and not line.lstrip().startswith("#")]
     indent = re.match(r"^\s*", options[0]).group(0) if options else "    "  # type: ignore[union-attr]
-    option = f"mtu {mtu}" if stanza.method in _WITH_MTU else f"up ip link set dev {stanza.name} mtu {mtu}"
+    option = f"mtu {mtu}" if stanza.method in _WITH_MTU else f"up ip link set dev {written.interface_name(stanza.name)} mtu {mtu}"
     # interfaces(5) reads top down: the MTU before commands that may depend on it.
     place = stanza.first
     while place < stanza.end - 1 and lines[place].rstrip("\n").endswith("\\"):

@@ -33,7 +33,7 @@ FILE = "/etc/netplan/90-cachefleet-mtu.yaml"
 _TYPES = ("ethernets", "vlans", "bonds", "bridges")
 _HEADER = "# Written by cachefleet.storage.storage_network: change the inventory, not this file.\n"
 _LINE = re.compile(r'^    "([^"]+)": \{mtu: (\d+)\}$')
-_HARMLESS = re.compile(r"^[A-Za-z0-9_.:@-]+$")
+_HARMLESS = re.compile(r"^[A-Za-z0-9_.:@-]+\Z")
 
 
 class Netplan(Provider):

@@ -33,7 +33,7 @@ _DROP_IN = "50-cachefleet-mtu.conf"
 _NETWORK_FOLDERS = ("etc/systemd/network", "run/systemd/network", "usr/local/lib/systemd/network", "usr/lib/systemd/network", "lib/systemd/network")
 _BLOCK = re.compile(r"^\S+ \d+: (\S+)\s*$")
 _FILE = re.compile(r"^\s*Network File: (\S+)\s*$")
-_MAC = re.compile(r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")
+_MAC = re.compile(r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}\Z")
 _HEADER = "# Written by cachefleet.storage.storage_network: change the inventory, not this file.\n"
 NETPLAN = re.compile(r"^/run/systemd/network/10-netplan-(.+)\.network$")
 

@@ -30,7 +30,7 @@ if t.TYPE_CHECKING:
 _NETPLAN = re.compile(r"/netplan-(.+?)(?:\.nmconnection)?$")
 _PROPERTIES = {"infiniband": "infiniband.mtu", "802-11-wireless": "802-11-wireless.mtu"}
 _ETHERNET = "802-3-ethernet.mtu"
-_UUID = re.compile(r"^[0-9a-f-]{36}$")
+_UUID = re.compile(r"^[0-9a-f-]{36}\Z")
 
 
 @dataclass(frozen=True)

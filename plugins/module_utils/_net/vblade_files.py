@@ -17,6 +17,8 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import written
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_output import parse_vblade_file
 
@@ -63,16 +65,26 @@ def unit_of(instance: str) -> str:
 
 
 def render(export: AoeExport, found: VbladeFile | None = None) -> str:
-    """The text of a file. A priority that a person has set in it stays."""
-    options = export.words[:-4]
+    """The text of a file. A priority that a person has set in it stays.
+
+    :raises BadInput: if a value means something else to a shell than itself.
+    """
+    options = written.in_shell_variable(" ".join(export.words[:-4]), export.address)
     lines = [
         _NOTE,
         f"shelf={export.shelf}",
         f"slot={export.slot}",
-        f"netif={export.interface}",
-        f"filename={export.path}",
-        f"options='{' '.join(options)}'",
+        f"netif={written.interface_name(export.interface)}",
+        f"filename={_word(export.path, export.address)}",
+        f"options='{options}'",
     ]
     if found is not None and found.values.get(_PRIORITY):
-        lines.append(f"{_PRIORITY}='{found.values[_PRIORITY]}'")
+        lines.append(f"{_PRIORITY}='{written.in_shell_variable(found.values[_PRIORITY], export.address)}'")
     return "\n".join(lines) + "\n"
+
+
+def _word(value: str, item: str) -> str:
+    """A value without quotes around it, in which a blank would end it."""
+    if " " in value:
+        raise BadInput(f"{item}: {value[:80]!r} cannot be written into a file of vblade: name a path without blanks.", item=item)
+    return written.in_shell_variable(value, item)

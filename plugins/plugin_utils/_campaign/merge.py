@@ -163,7 +163,7 @@ def _plans(campaigns: t.Sequence[Campaign], into: Path) -> _Plans:
     for campaign in campaigns:
         for host, variant in sorted({(record.host, record.key.variant) for record in campaign.cells}):
             path = campaign.path / host / variant / PLAN_FILE
-            if path.is_file():
+            if path.is_file() and store.is_plan(path, variant):
                 there = into / host / variant / PLAN_FILE
                 known = found.get((host, variant)) or (read_json(there) if there.is_file() else {})
                 joined = _joined(known, read_json(path), into.name)

@@ -383,6 +383,7 @@ def _planned(variant: Path, created: dict[str, str], problems: list[str]) -> tup
         plan = read_json(path)
         stamp = plain(plan.get("created", ""), 40)
         created[variant.name] = min(stamp, created.get(variant.name, stamp))
+        _plan_patterns(path)
         return _plan_cells(path, variant.name), _rejected(plan, variant.name)
     except StorageError as error:
         problems.append(error.message)
@@ -396,6 +397,16 @@ def _plan_cells(path: Path, variant: str) -> set[CellKey]:
     if not isinstance(cells, dict) or not all(isinstance(repeats, list) for repeats in cells.values()):
         raise ResultsError(f"{path} does not say which cells were planned: take it away, or copy the campaign again.")
     return {CellKey.checked(variant, cell, repeat) for cell, repeats in cells.items() for repeat in repeats}
+
+
+def is_plan(path: Path, variant: str) -> bool:
+    """Whether a plan says which cells and patterns were planned; if not, :func:`load_campaign` has named it as a problem."""
+    try:
+        _plan_cells(path, variant)
+        _plan_patterns(path)
+    except StorageError:
+        return False
+    return True
 
 
 def _plan_patterns(path: Path) -> set[Pattern]:

@@ -94,9 +94,9 @@ _NAMES = (
     "before/randwrite-4k/1/\x1b[2J", "", "x" * 99, "before//1/job.fio",
     "before/randwrite-4k/0001/job.fio", "plan.json", "before/plan.json", "\udcff/b/1/job.fio",
 )  # fmt: skip
-_PAX = ({"path": "../../x"}, {"path": "before/randwrite-4k/1/job.fio"}, {"size": "0"}, {"size": "99999999999"}, {"size": "-5"},
-        {"GNU.sparse.map": "0,1"},
-        {"linkpath": "/etc/x"}, {"mtime": "nan"}, {"uid": "9" * 400}, {"hdrcharset": "BINARY", "path": "\xff"}, {"a": "b" * 7000}, {"path": "é" * 200})  # fmt: skip
+_PAX = ({"path": "../../x"}, {"path": "before/randwrite-4k/1/job.fio"}, {"size": "0"}, {"size": "99999999999"}, {"size": "-5"}, {"GNU.sparse.map": "0,1"},
+        {"linkpath": "/etc/x"}, {"mtime": "nan"}, {"uid": "9" * 400}, {"hdrcharset": "BINARY", "path": "\xff"}, {"a": "b" * 7000},
+        {"path": "é" * 200})  # fmt: skip
 # Offset and length of fields of a header.
 _FIELDS = {
     "name": (0, 100),

@@ -123,7 +123,7 @@ def test_archives(campaign, honest_archive, number):
 # --- the output of fio
 
 
-@inputs(0.45)
+@inputs(0.3)
 def test_output_of_fio(fio_objects, tmp_path_factory, number):
     rng = random.Random(number)
     folder = tmp_path_factory.getbasetemp() / "fio-output"
@@ -153,7 +153,7 @@ STATUS = {
 }  # fmt: skip
 
 
-@inputs(0.35)
+@inputs(0.53)
 def test_status_of_a_runner(number):
     rng = random.Random(number)
     try:
@@ -202,7 +202,7 @@ def mutated(stored, folder, rng):
     return folder
 
 
-@inputs(0.049)
+@inputs(0.019)
 def test_stored_results_are_reported(stored, tmp_path_factory, number):
     folder = mutated(stored, tmp_path_factory.getbasetemp() / "reported", random.Random(number))
     campaign = store.load_campaign(folder, contents=True)

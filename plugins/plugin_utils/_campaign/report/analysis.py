@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import math
 import re
 import typing as t
@@ -20,7 +19,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.compare import Row
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import ResultsError, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import costs, loads, problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of, is_probe
@@ -30,6 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.sums import Sums, notes_of_sums, rows_of_sums
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.untrusted import parse_json
 
 #: Marks a percentile that too few I/Os were measured for.
 HIDDEN = "†"
@@ -304,10 +304,11 @@ def _searches(rows: Rows) -> t.Iterator[SearchResult]:
     for one in _once(rows):
         if one.search:
             try:
-                said = json.loads(one.search)
-            except ValueError:
+                said = parse_json(one.search)
+            except ResultsError:
+                # Tables may have been copied from elsewhere.
                 continue
-            if isinstance(said, dict):
+            else:
                 groups.setdefault((one.cell, one.variant), []).append(said)
     for (cell, variant), found in sorted(groups.items()):
         numbers = {name: median(_number(one.get(name)) for one in found) for name in ("value", "iops")}

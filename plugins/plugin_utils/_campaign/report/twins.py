@@ -22,6 +22,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
 
 _MOST_LINES = 100
+# At the beginning, or behind what separates cells in some countries; the wide forms count in others.
+_FORMULA = re.compile(r"(^|[;\t\r\n])([\s\"']*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 _COLUMNS = (
@@ -67,7 +69,7 @@ def markdown(a: Analysis) -> str:
         "## Stacks",
         "",
         *(
-            f"- {escaped(one.variant)} on {escaped(listed(one.hosts, 3))}: {one.verdict_before}, afterwards {one.verdict_after}"
+            f"- {escaped(one.variant)} on {escaped(listed(one.hosts, 3))}: {escaped(one.verdict_before)}, afterwards {escaped(one.verdict_after)}"
             for one in a.stacks[:_MOST_LINES]
         ),
     ]
@@ -96,9 +98,9 @@ def csv_text(a: Analysis) -> str:
 
 
 def _field(value: str | None) -> str:
-    """Text that no spreadsheet takes for a formula."""
+    """Text that no spreadsheet takes for a formula, wherever it splits a line into cells."""
     said = "" if value is None else str(value)
-    return f"'{said}" if said[:1] in ("=", "+", "-", "@", "\t", "\r") else said
+    return _FORMULA.sub(r"\1'\2", said)
 
 
 def escaped(text: str) -> str:

@@ -4,6 +4,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import files
@@ -29,3 +31,12 @@ def test_a_folder_that_is_there_costs_one_sync(tmp_path, synced):
     files.replace_file(tmp_path / "record", "")
     assert not (tmp_path / "record").exists()
     assert synced == [tmp_path, tmp_path]
+
+
+def test_new_folders_are_not_open_to_others_whatever_the_umask_is(tmp_path):
+    umask = os.umask(0)
+    try:
+        files.replace_file(tmp_path / "a/b/file", "text")
+    finally:
+        os.umask(umask)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b", "a/b/file")] == [0o755, 0o755, 0o644]

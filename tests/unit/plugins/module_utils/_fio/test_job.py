@@ -104,7 +104,7 @@ def test_engines_that_do_not_work_on_the_path(engine):
         ({"jobs": [{"name": "x]\n[y", "rw": "read"}]}, "needs a name"),
         *(({"jobs": [{"name": title, "rw": "read"}]}, "needs a name") for title in ("global", "global2", "globalfoo", "Global x", "x\n", True, None, [], {})),
         ({"jobs": [{"name": "a", "rw": "read"}, {"name": "a", "rw": "read"}]}, "two jobs are called a"),
-        ({"jobs": [{"name": "a"}], "rw": "read"}, "no other keys: rw"),
+        ({"jobs": [{"name": "a"}], "rw": "read"}, "no other keys: 'rw'"),
         ({"rw": "wirte"}, "rw=wirte is none of"),
         ({"rw": "read", "b s": 1}, "not the name of a fio option"),
         ({"rw": "read", "bs=4k\nx": 1}, "not the name of a fio option"),
@@ -192,7 +192,7 @@ def test_a_section_replaces_an_alias_of_the_global_section():
         ("rate", ["-1", "1m,-2m", "1.5m"]),
         ("description", ["x" * 1025, "\u20ac" * 400, "a\ud800"]),
         ("thread", ["maybe", 2]),
-        ("runtime", [float("inf"), float("nan"), "soon", "1.5m", 0.5]),
+        ("runtime", [float("inf"), float("nan"), "soon"]),
     ],
 )
 def test_values_that_fio_would_misread_or_that_leave_the_target_are_refused(key, values):

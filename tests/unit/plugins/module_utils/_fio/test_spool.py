@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import control
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import spool as fio_spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner_log import RunnerLog
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool, SpoolError, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool, SpoolError, read_own, write_draft
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.status import Status, boot_id, started_of
 
 KEY = CellKey("as_found", "randwrite-4k", 1)
@@ -304,3 +304,20 @@ def test_the_status_that_another_user_has_put_where_everybody_may_ends_no_proces
             assert victim.poll() is None
         finally:
             victim.kill()
+
+
+def test_a_file_that_is_not_of_this_user_is_not_read(tmp_path):
+    mine, link, pipe = tmp_path / "mine", tmp_path / "link", tmp_path / "pipe"
+    mine.write_text("text")
+    assert read_own(mine) == "text"
+    link.symlink_to(mine)
+    os.mkfifo(pipe)
+    mine.chmod(0o646)
+    for path in (mine, link, pipe):
+        with pytest.raises(OSError):
+            read_own(path)
+    mine.chmod(0o644)
+    if os.geteuid() == 0:
+        os.chown(mine, 65534, 65534)
+        with pytest.raises(PermissionError):
+            read_own(mine)

@@ -168,6 +168,16 @@ def test_plans_are_added_up(results):
     assert (joined["cells"]["randread-4k-qd1"], joined["created"], joined["campaign"]) == ([1, 2], "2026-11-01", "both")
 
 
+@pytest.mark.parametrize(
+    "plan",
+    ['{"cells": [1]}', '{"cells": {"a": 5}}', '{"cells": {"a": [[]]}}', '{"cells": {}, "patterns": 5}', '{"cells": {}, "patterns": [{}]}', "[" * 5000],
+)
+def test_a_hostile_plan_does_not_stop_a_merge(results, plan):
+    (results / "two/host0001/writethrough/plan.json").write_text(plan)
+    found = merge([results / "one", results / "two"], results / "both", keep_conflicts=True)
+    assert found.copied and cells(results / "both")[f"host0000/{CELL}"] == "ok"
+
+
 def test_a_merge_that_is_stopped_leaves_no_half_of_a_cell(results, monkeypatch):
     calls = []
     real = merging.sync_folder

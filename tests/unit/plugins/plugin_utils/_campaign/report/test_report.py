@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import pathlib
@@ -282,6 +283,21 @@ def test_sums_are_of_all_first_then_of_groups_then_of_targets(six):
     assert page.titles_of(six)["together"].startswith("Together: all 6 hosts reach ")
     assert page.titles_of(six)["together"].endswith("IOPS in randwrite-4k-16 (write), writethrough")
     assert six.sum_notes == ("Sums are over the seconds in which everything in them was measured. The starts were at most 12 ms apart, the ends 0.4 s.",)
+
+
+@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", " =1", '"=1', "a;=cmd|' /C calc'!A0", "a;  @x", "a\t-1", "\uff1dcmd", "a\n=1"])
+def test_no_field_of_csv_is_a_formula(text):
+    said = twins._field(text)
+    assert "'" in said and not re.search(r"(?:^|[;\t\n])[\s\"]*[=+\-@\uff1d]", said)
+
+
+def test_an_honest_field_of_csv_stays_as_it_is():
+    assert [twins._field(text) for text in ("INTEL SSD-4 a=b", "x+y; z", None)] == ["INTEL SSD-4 a=b", "x+y; z", ""]
+
+
+def test_a_verdict_of_a_host_is_text_in_markdown(six):
+    stack = dataclasses.replace(six.stacks[0], verdict_before="[a](http://b)")
+    assert "[a](" not in twins.markdown(dataclasses.replace(six, stacks=[stack]))
 
 
 def test_sums_are_in_the_page_and_in_markdown(six, read):

@@ -162,10 +162,10 @@ def clear(disk: str) -> None:
 
 # -- files
 
-#: Waits until fio itself runs, and puts a link in the place of the file that it is about to open.
+#: Waits until the fio of this laboratory runs, and puts a link in the place of the file that it is about to open.
 _SWAPPER = """
 import os, sys, time
-place, victim = sys.argv[1:]
+place, victim, spool = sys.argv[1:]
 print(1, flush=True)
 while True:
     time.sleep(0.02)
@@ -177,7 +177,7 @@ while True:
                 words = stream.read().split(b"\\0")
         except OSError:
             continue
-        if not any(word.startswith(b"--output=") for word in words):
+        if not any(word.startswith(f"--output={spool}".encode()) for word in words):
             continue
         try:
             os.symlink(victim, place + ".new")
@@ -198,7 +198,7 @@ def swapped_file(laboratory: Laboratory, undo: contextlib.ExitStack, victim: str
         place.unlink(missing_ok=True)
         place.write_bytes(bytes(_MIB))
         os.chown(place, nobody.pw_uid, nobody.pw_gid)
-        with python_process(_SWAPPER, str(place), victim, user=(nobody.pw_uid, nobody.pw_gid)), unchanged(victim):
+        with python_process(_SWAPPER, str(place), victim, str(laboratory.spool), user=(nobody.pw_uid, nobody.pw_gid)), unchanged(victim):
             said.append(laboratory.write({"file": str(place), "size": _MIB, "allow_data_loss": True}).text)
     return said[-1]
 

@@ -50,7 +50,7 @@ def without_signature(proof: Proof, undo: contextlib.ExitStack) -> None:
         run("blkdiscard", device)
         filled(device, offset, content())
         proof.expect(what, device, "data")
-        proof.expect(f"{what}, reading", device, writing=False)
+    proof.expect("data without a signature, reading", device, writing=False)
     proof.expect("data without a signature, permitted without identity", device, "data", allow_data_loss=True)
     proof.expect("data without a signature, permitted with identity", device, **permission)
 

@@ -54,7 +54,7 @@ def changed(value: t.Any, rng: random.Random) -> t.Any:
         elif action == 3 and len(place) > 1:
             del place[key]
         elif action == 4:
-            place[key] = {rng.choice(KEYS): place[key], rng.choice(KEYS): rng.choice(VALUES)}
+            place[key] = {rng.choice(KEYS): place[key], rng.choice(KEYS): copy.deepcopy(rng.choice(VALUES))}
         else:
             place[key] = [place[key], *(copy.deepcopy(place[key]) for _one in range(rng.randrange(3)))]
     return root[0] if root else None

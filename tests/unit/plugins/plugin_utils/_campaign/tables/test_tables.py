@@ -18,6 +18,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables import series_rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
@@ -236,12 +237,19 @@ def test_one_hostile_cell_is_failed_and_all_others_are_in_the_tables(campaign, a
     assert reason.startswith("the stored result could not be read: ") and iops is None
 
 
-def test_a_row_far_away_from_all_others_does_not_make_weeks(campaign, ask):
-    place = campaign / LAST
-    (place / "series_iops.1.log.gz").write_bytes(gzip.compress(b"1000,1,0\n1000,1,1\n5000000000,1,0\n5000000000,1,1\n"))
-    change(place)
-    ingest(campaign, workers=1)
-    assert ask(campaign, "SELECT max(second) < 100000 FROM intervals") == [(True,)]
+def test_a_row_far_away_from_all_others_does_not_make_weeks():
+    log = series_rows.read_log("1000,1,0\n5000000000,1,0\n")
+    assert list(series_rows.interval_rows({}, {"iops": [log], "bw": [], "lat": []}, None, None, ["read"])) == []
+    log = series_rows.read_log("1000,1,0\n3600000,1,0\n")
+    (series,) = series_rows.interval_rows({}, {"iops": [log], "bw": [], "lat": []}, None, None, ["read"])
+    assert len(series["second"]) == 3600
+
+
+def test_a_log_in_parts_is_the_same_log(monkeypatch):
+    content = "".join(f"{second}000, {second % 7}, {second % 2}, 4096\n" for second in range(500))
+    whole = series_rows.read_log(content)
+    monkeypatch.setattr(series_rows, "_PART", 100)
+    assert series_rows.read_log(content) == whole and len(whole["read"]) == 250
 
 
 def test_every_percentile_of_the_samples_comes_out_of_the_histograms(shared_samples, tmp_path, ask):

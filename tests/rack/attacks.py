@@ -133,11 +133,11 @@ def text(size: int) -> bytes:
 def sg_on_a_partition(laboratory: Laboratory, undo: contextlib.ExitStack) -> str:
     disk = laboratory.disk()
     undo.callback(clear, disk)
-    write_partition_table(disk, (2048, 65536), (67584, 131072))
+    write_partition_table(disk, (2048, 16384), (18432, 110592))
     settle()
     run("mkfs.ext4", "-q", "-F", partition_of(disk, 1))
     mounted_on(laboratory.folder, undo, partition_of(disk, 1), "-o", "ro")
-    with unchanged(disk, length=33 * _MIB):
+    with unchanged(disk, length=9 * _MIB):
         return laboratory.write({"device": partition_of(disk, 2)}, ioengine="sg", size="48m").text
 
 
@@ -147,16 +147,16 @@ def sg_on_a_volume(laboratory: Laboratory, undo: contextlib.ExitStack) -> str:
     # If the attack succeeds LVM does not find the label any more.
     undo.callback(run, "dmsetup", "remove", "--retry", "attacksg-neighbour", "attacksg-target", check=False)
     volume_group(undo, "attacksg", disk)
-    neighbour, target = logical_volume("attacksg", "neighbour", "32m"), logical_volume("attacksg", "target", "64m")
+    neighbour, target = logical_volume("attacksg", "neighbour", "8m"), logical_volume("attacksg", "target", "52m")
     run("mkfs.ext4", "-q", "-F", neighbour)
     mounted_on(laboratory.folder, undo, neighbour, "-o", "ro")
-    with unchanged(disk, length=33 * _MIB):
+    with unchanged(disk, length=9 * _MIB):
         return laboratory.write({"device": target}, ioengine="sg", size="48m").text
 
 
 def clear(disk: str) -> None:
     run("wipefs", "--all", "--force", disk, check=False)
-    run("dd", "if=/dev/zero", f"of={disk}", "bs=1M", "count=132", "oflag=direct", "status=none", check=False)
+    run("dd", "if=/dev/zero", f"of={disk}", "bs=1M", "count=66", "oflag=direct", "status=none", check=False)
     run("blockdev", "--rereadpt", disk, check=False)
 
 

@@ -276,13 +276,20 @@ def _opened(process: Path, wanted: t.AbstractSet[Unit]) -> dict[Unit, bool]:
     for descriptor in os.listdir(process / "fd"):
         unit = unit_of(process / "fd" / descriptor)
         if unit is not None and unit in wanted:
-            found[unit] = found.get(unit, False) or is_writable(process / "fdinfo" / descriptor)
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                found[unit] = found.get(unit, False) or is_writable(process / "fdinfo" / descriptor)
     return found
 
 
 def is_writable(fdinfo: Path) -> bool:
+    """Whether a descriptor of a process is open for writing; true if that cannot be determined.
+
+    :raises FileNotFoundError: if it is closed by now.
+    """
     try:
         match = re.search(r"^flags:\s*(\d+)", fdinfo.read_text(), re.MULTILINE)
+    except FileNotFoundError:
+        raise
     except OSError:
         return True
     return (int(match.group(1), 8) & os.O_ACCMODE) != os.O_RDONLY if match else True

@@ -115,7 +115,7 @@ def _opener_objections(facts: TargetFacts) -> t.Iterator[Objection]:
         yield Objection(
             "unfit",
             f"it cannot be determined whether {facts.path} is in use, because the open files of {facts.unseen} processes cannot be read: "
-            "run as root (become: true)",
+            "run as root (become: true), and not in a container that may not see them",
         )
     signature = facts.device.signature if facts.device is not None else None
     if signature is not None and signature.type == "mpath_member":

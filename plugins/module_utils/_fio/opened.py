@@ -33,15 +33,25 @@ def strangers(pid: int, target: Unit, folder: Path, proc: Path = Path("/proc")) 
     for process in _family(pid, proc):
         with contextlib.suppress(OSError):
             for descriptor in os.listdir(process / "fd"):
-                with contextlib.suppress(OSError):
-                    path = os.readlink(process / "fd" / descriptor)
-                    status = os.stat(process / "fd" / descriptor)
-                    if not (stat.S_ISREG(status.st_mode) or stat.S_ISBLK(status.st_mode)) or unit_of_status(status) == target:
-                        continue
-                    if path.startswith((*_NAMELESS, f"{folder}/")) or not is_writable(process / "fdinfo" / descriptor):
-                        continue
+                path = _written(process, descriptor, target, folder)
+                if path is not None:
                     found.append(path)
     return list(dict.fromkeys(found))
+
+
+def _written(process: Path, descriptor: str, target: Unit, folder: Path) -> str | None:
+    """The path of a descriptor that is open for writing and is not the target; ``None`` if it is anything else, or closed meanwhile."""
+    try:
+        path = os.readlink(process / "fd" / descriptor)
+        status = os.stat(process / "fd" / descriptor)
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISBLK(status.st_mode)) or unit_of_status(status) == target:
+            return None
+        if path.startswith((*_NAMELESS, f"{folder}/")) or not is_writable(process / "fdinfo" / descriptor):
+            return None
+        # A number is given again at once: between two looks it may have become another file.
+        return path if os.readlink(process / "fd" / descriptor) == path else None
+    except OSError:
+        return None
 
 
 def _family(pid: int, proc: Path) -> t.Iterator[Path]:

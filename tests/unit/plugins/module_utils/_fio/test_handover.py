@@ -247,3 +247,23 @@ def test_what_a_process_has_open_beside_its_target_is_found(tmp_path):
         assert strangers(2**22 + 1, target, tmp_path, Path("/proc")) == []
     finally:
         child.communicate(b"\n")
+
+
+@pytest.mark.parametrize("moment", ["fdinfo", "again"])
+def test_a_descriptor_that_is_closed_meanwhile_is_no_stranger(tmp_path, monkeypatch, moment):
+    """A library is opened and closed while fio loads it; its number is another file right afterwards."""
+    (tmp_path / "library").write_bytes(b"x")
+    (tmp_path / "log").write_bytes(b"x")
+    place = tmp_path / "proc/77"
+    (place / "fd").mkdir(parents=True)
+    (place / "fdinfo").mkdir()
+    (place / "fd/5").symlink_to(tmp_path / "library")
+    (place / "fdinfo/5").write_text("flags:\t0100002\n")
+    target = unit_of(tmp_path / "log")
+    assert strangers(77, target, tmp_path / "work", tmp_path / "proc") == [str(tmp_path / "library")]
+    if moment == "fdinfo":
+        (place / "fdinfo/5").unlink()
+    else:
+        links = [str(tmp_path / "library"), str(tmp_path / "log")]
+        monkeypatch.setattr("os.readlink", lambda path: links.pop(0))
+    assert strangers(77, target, tmp_path / "work", tmp_path / "proc") == []

@@ -48,6 +48,9 @@ NORMAL_BELOW: t.Mapping[str, frozenset[str]] = {
 #: Where a plain file is never a target: the kernel's own trees.
 _KERNEL_TREES = ("/dev", "/proc", "/sys")
 
+#: Symbolic links on one path (path_resolution(7)).
+_MOST_LINKS = 40
+
 #: An exclusive open and the list of writers are looked at this often: udev and scanners hold a device for a moment.
 _ATTEMPTS = 3
 _PAUSE = 0.3
@@ -351,7 +354,7 @@ def _number(device: int) -> str:
 def _examine_file(devices: Devices, target: Target, runner: Runner, root: Path, created: t.Container[str], writing: bool, again: bool) -> TargetFacts:
     if not target.path.startswith("/"):
         raise DeviceMissing(f"The file {target.path} must be an absolute path.", item=target.path)
-    real = Path(os.path.realpath(root / target.path.lstrip("/")))
+    real = _resolved(Path(os.path.realpath(root)) / target.path.lstrip("/"), target)
     inside = "/" + str(real.relative_to(os.path.realpath(root)))
     status = _status_of_file(target, real, inside)
     space = os.statvfs(real.parent)
@@ -372,6 +375,44 @@ def _examine_file(devices: Devices, target: Target, runner: Runner, root: Path, 
         below = next((one for one in devices if one.number == facts.file_system), None)
         facts = dataclasses.replace(facts, rooms=tuple(rooms_below(devices, below, runner)) if below is not None else ())
     return facts if facts.unit is None else _with_file_users(facts, facts.unit, root, again)
+
+
+def _resolved(path: Path, target: Target) -> Path:
+    """The path behind every link on it, of which none may be one that another user could have put there.
+
+    :raises Refused: naming such a link.
+    """
+    done, parts, links = Path("/"), list(path.parts[1:]), 0
+    while parts:
+        name = parts.pop(0)
+        place = done.parent if name == ".." else done / name
+        try:
+            status = os.lstat(place)
+        except OSError:
+            return place.joinpath(*parts)
+        if not stat.S_ISLNK(status.st_mode):
+            done = place
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise DeviceMissing(f"{target.path} cannot be reached: {os.strerror(errno.ELOOP)}.", item=target.path)
+        _require_trusted(place, status, os.stat(done), target)
+        text = os.readlink(place)
+        done = Path("/") if text.startswith("/") else done
+        parts = [part for part in text.split("/") if part not in ("", ".")] + parts
+    return done
+
+
+def _require_trusted(link: Path, status: os.stat_result, folder: os.stat_result, target: Target) -> None:
+    """A permission for a path is none for what another user lets it lead to."""
+    trusted = (0, os.geteuid())
+    is_shared = folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX
+    if status.st_uid not in trusted or folder.st_uid not in trusted or is_shared:
+        raise Refused(
+            f"{target.path} leads through the symbolic link {link}, which another user can make or exchange: name the file itself, "
+            "or choose a folder in which only root may create files.",
+            item=target.path,
+        )
 
 
 def _status_of_file(target: Target, real: Path, inside: str) -> os.stat_result | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
@@ -116,11 +116,12 @@ def swap_for_ever(place, victim, stop):
 
 
 def test_whoever_swaps_the_file_as_fast_as_he_can_never_gets_another_written(tmp_path, made):
-    """The attack: a folder of another user, the file exchanged for a link again and again. The real fio writes 40 times."""
+    """The attack: a folder that everybody may write to, the file exchanged for a link again and again. The real fio writes 40 times."""
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious" * 512)
     (tmp_path / "data").mkdir()
     (tmp_path / "data/f").write_bytes(b"x" * MIB)
+    (tmp_path / "data").chmod(0o777)
     stop = threading.Event()
     attacker = threading.Thread(target=swap_for_ever, args=(tmp_path / "data/f", victim, stop))
     attacker.start()
@@ -145,6 +146,42 @@ def test_whoever_swaps_the_file_as_fast_as_he_can_never_gets_another_written(tmp
         attacker.join()
     assert victim.read_bytes() == b"precious" * 512
     assert written, "fio never ran, and this proves nothing"
+
+
+@pytest.mark.parametrize("where", ["last", "above"])
+@pytest.mark.parametrize(("mode", "accepted"), [(0o755, True), (0o777, False), (0o775, False), (0o1777, True)])
+def test_links_that_others_could_have_made_are_not_followed(tmp_path, made, where, mode, accepted):
+    """A permission to overwrite a path is none for what another user lets it lead to."""
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim/f").write_bytes(b"precious")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/link").symlink_to(tmp_path / "victim/f" if where == "last" else "../victim")
+    (tmp_path / "data").chmod(mode)
+    path = "/data/link" if where == "last" else "/data/link/f"
+    if accepted:
+        facts = look(tmp_path, made, path=path, size=8, allow_data_loss=True)
+        assert facts.path == "/victim/f"
+    else:
+        with pytest.raises(Refused, match=r"leads through the symbolic link .*/data/link, which another user can make or exchange"):
+            look(tmp_path, made, path=path, size=8, allow_data_loss=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+@pytest.mark.parametrize("what", ["folder", "link"])
+def test_links_of_another_user_are_not_followed(tmp_path, made, what):
+    (tmp_path / "victim").write_bytes(b"precious")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/f").symlink_to("../victim")
+    os.chown(tmp_path / ("data" if what == "folder" else "data/f"), 65534, 65534, follow_symlinks=False)
+    with pytest.raises(Refused, match="which another user can make or exchange"):
+        look(tmp_path, made, size=8, allow_data_loss=True)
+
+
+def test_links_that_lead_in_a_circle(tmp_path, made):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/f").symlink_to("f")
+    with pytest.raises(DeviceMissing, match="Too many levels of symbolic links"):
+        look(tmp_path, made, size=8)
 
 
 @pytest.mark.parametrize(

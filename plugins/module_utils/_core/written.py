@@ -25,6 +25,8 @@ _LONGEST = 1024
 #: NAME_MAX is 255, of which the unit needs some for itself.
 _LONGEST_UNIT_ITEM = 200
 _RULE = re.compile(r"[0-9A-Za-z_.:+=@,/-]+")
+#: In a value that a rule assigns, patterns mean nothing, and blanks are a part of it: "write back, no read (daft)".
+_ASSIGNED = re.compile(r"[0-9A-Za-z_.:+=@,/() -]+")
 _PROGRAM = re.compile(r"/[0-9A-Za-z_.+/-]+")
 _SHELL = re.compile(r"[0-9A-Za-z_.:+=@,%/ -]*")
 _UNIT_ITEM = re.compile(r"[0-9A-Za-z_.+-]+")
@@ -42,6 +44,14 @@ def in_rule(value: str, item: str) -> str:
     :raises BadInput: if it has characters with a meaning there.
     """
     return _checked(value, item, "udev rule", harmless=is_harmless_in_rule(value))
+
+
+def assigned_in_rule(value: str, item: str) -> str:
+    """A value that a udev rule assigns to an attribute.
+
+    :raises BadInput: if it has characters with a meaning there.
+    """
+    return _checked(value, item, "udev rule", harmless=len(value) <= _LONGEST and _ASSIGNED.fullmatch(value) is not None)
 
 
 def program_in_rule(path: str, item: str) -> str:

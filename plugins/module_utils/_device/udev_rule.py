@@ -103,7 +103,7 @@ def write_attribute(attribute: str, value: str) -> str:
 
     :raises BadInput: if the value cannot stand in a rule.
     """
-    return f'ATTR{{{attribute}}}="{written.in_rule(value, attribute)}"'
+    return f'ATTR{{{attribute}}}="{written.assigned_in_rule(value, attribute)}"'
 
 
 def lines_for(text: str, keys: t.Iterable[RuleKey]) -> tuple[str, ...]:

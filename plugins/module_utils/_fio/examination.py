@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""A target and everything around it, as they are found on the host: nothing is changed, nothing is created.
+"""A target and everything around it, as they are found on the host: nothing is changed, nothing is created. Files are in ``file_examination.py``.
 
 fio's own check compares one string with the names in the mount table; a symbolic link, a partition of a mounted disk, a
 physical volume or a raw swap device pass it. Nothing here relies on it. What the facts mean is for ``guard.py`` to say.
@@ -15,17 +15,16 @@ from __future__ import annotations
 import dataclasses
 import errno
 import os
-import stat
 import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents, users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.file_examination import examine_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Neighbour, Target, TargetFacts
 
 if t.TYPE_CHECKING:
@@ -44,12 +43,6 @@ NORMAL_BELOW: t.Mapping[str, frozenset[str]] = {
     "flashcache": frozenset({"flashcache"}),
     "partition": frozenset({"gpt", "dos", "PMBR", "mac", "sun", "sgi", "bsd", "atari"}),
 }
-
-#: Where a plain file is never a target: the kernel's own trees.
-_KERNEL_TREES = ("/dev", "/proc", "/sys")
-
-#: Symbolic links on one path (path_resolution(7)).
-_MOST_LINKS = 40
 
 #: An exclusive open and the list of writers are looked at this often: udev and scanners hold a device for a moment.
 _ATTEMPTS = 3
@@ -77,7 +70,7 @@ def examine(
     :raises DeviceMissing: if the target is not there or is not what its kind says.
     """
     if target.kind == "file":
-        return _examine_file(devices, target, runner, root, created, writing, again)
+        return examine_file(devices, target, runner, root, created, writing=writing, again=again)
     return _Examination(devices, target, runner, root, left, pause).facts(writing)
 
 
@@ -342,124 +335,3 @@ def _line(path: Path) -> str:
         return path.read_text(errors="replace").strip("\n\0 ")
     except OSError:
         return ""
-
-
-def _number(device: int) -> str:
-    return f"{os.major(device)}:{os.minor(device)}"
-
-
-# -- plain files
-
-
-def _examine_file(devices: Devices, target: Target, runner: Runner, root: Path, created: t.Container[str], writing: bool, again: bool) -> TargetFacts:
-    if not target.path.startswith("/"):
-        raise DeviceMissing(f"The file {target.path} must be an absolute path.", item=target.path)
-    real = _resolved(Path(os.path.realpath(root)) / target.path.lstrip("/"), target)
-    inside = "/" + str(real.relative_to(os.path.realpath(root)))
-    status = _status_of_file(target, real, inside)
-    space = os.statvfs(real.parent)
-    folder = os.stat(real.parent).st_dev
-    facts = TargetFacts(
-        target=target,
-        path=inside,
-        size=status.st_size if status else 0,
-        read_only=bool(space.f_flag & os.ST_RDONLY),
-        identity=inside,
-        exists=status is not None,
-        free=space.f_bavail * space.f_frsize,
-        created=inside in created,
-        file_system=_number(folder),
-        unit=users.unit_of_status(status) if status else None,
-    )
-    if writing or (target.size or 0) > facts.size:
-        below = next((one for one in devices if one.number == facts.file_system), None)
-        facts = dataclasses.replace(facts, rooms=tuple(rooms_below(devices, below, runner)) if below is not None else ())
-    return facts if facts.unit is None else _with_file_users(facts, facts.unit, root, again)
-
-
-def _resolved(path: Path, target: Target) -> Path:
-    """The path behind every link on it, of which none may be one that another user could have put there.
-
-    :raises Refused: naming such a link.
-    """
-    done, parts, links = Path("/"), list(path.parts[1:]), 0
-    while parts:
-        name = parts.pop(0)
-        place = done.parent if name == ".." else done / name
-        try:
-            status = os.lstat(place)
-        except OSError:
-            return place.joinpath(*parts)
-        if not stat.S_ISLNK(status.st_mode):
-            done = place
-            continue
-        links += 1
-        if links > _MOST_LINKS:
-            raise DeviceMissing(f"{target.path} cannot be reached: {os.strerror(errno.ELOOP)}.", item=target.path)
-        _require_trusted(place, status, os.stat(done), target)
-        try:
-            text = os.readlink(place)
-        except OSError as error:
-            raise DeviceMissing(f"{target.path} cannot be reached: {error.strerror}.", item=target.path) from None
-        done = Path("/") if text.startswith("/") else done
-        parts = [part for part in text.split("/") if part not in ("", ".")] + parts
-    return done
-
-
-def _require_trusted(link: Path, status: os.stat_result, folder: os.stat_result, target: Target) -> None:
-    """A permission for a path is none for what another user lets it lead to."""
-    trusted = (0, os.geteuid())
-    is_shared = folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX
-    if status.st_uid not in trusted or folder.st_uid not in trusted or is_shared:
-        raise Refused(
-            f"{target.path} leads through the symbolic link {link}, which another user can make or exchange: name the file itself, "
-            "or choose a folder in which only root may create files.",
-            item=target.path,
-        )
-
-
-def _status_of_file(target: Target, real: Path, inside: str) -> os.stat_result | None:
-    """What lies there; ``None`` if nothing does.
-
-    :raises StorageError: if it is no place for a plain file of fio's.
-    """
-    if any(inside == tree or inside.startswith(tree + "/") for tree in _KERNEL_TREES):
-        raise Refused(
-            f"{target.path} lies in {inside.split('/')[1]}: fio must never make a file there; name a block device with device: instead.", item=target.path
-        )
-    try:
-        # The path was resolved: what is a link now was put there since.
-        status: os.stat_result | None = os.lstat(real)
-    except FileNotFoundError:
-        status = None
-    except OSError as error:
-        raise DeviceMissing(f"{target.path} cannot be reached: {error.strerror}.", item=target.path) from None
-    if status is None and not real.parent.is_dir():
-        raise DeviceMissing(f"The folder {real.parent} does not exist on this host: fio would make it, so create it first.", item=target.path)
-    if status is not None and stat.S_ISBLK(status.st_mode):
-        raise DeviceMissing(f"{target.path} is a block device: name it with device: instead of file:.", item=target.path)
-    if status is not None and not stat.S_ISREG(status.st_mode):
-        raise DeviceMissing(f"{target.path} is neither a plain file nor new.", item=target.path)
-    return status
-
-
-def _with_file_users(facts: TargetFacts, unit: Unit, root: Path, again: bool) -> TargetFacts:
-    """Whether a file is swap space, lies under a loop device, is exported, or is open; by device and inode, whatever it is called."""
-    loops = [place.parent.name for place in sorted((root / "sys/class/block").glob("*/loop")) if users.backing_unit(root, place.parent.name) == unit]
-    neighbour = Neighbour(
-        "itself",
-        facts.path,
-        swap=unit in users.swap_units(root),
-        strangers=tuple(node_of(name) for name in loops),
-        exports=tuple(dict.fromkeys(exporter for one, exporter in users.exported_units(root) if one == unit)),
-    )
-    found = users.open_files(root, {unit}, mapped=not again)
-    rows = found.of(unit)
-    return dataclasses.replace(
-        facts,
-        neighbours=(neighbour,),
-        writers=tuple(str(row) for row in rows if row.writing),
-        readers=tuple(str(row) for row in rows if not row.writing),
-        # A file that the collection made with mode 0600 is nobody else's to open.
-        unseen=0 if facts.created else found.unreadable,
-    )

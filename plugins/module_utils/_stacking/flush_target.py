@@ -14,12 +14,12 @@ Sources: proc(5) (``/proc/self/mountinfo``), btrfs(5) and Documentation/filesyst
 from __future__ import annotations
 
 import os
-import re
 import stat
 import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unescape
 from ansible_collections.cachefleet.storage.plugins.module_utils._stacking.zfs import PREFIX
 
 if t.TYPE_CHECKING:
@@ -112,11 +112,7 @@ def _parse_mount(line: str) -> _Mount | None:
     if not separator or len(words) < 6 or len(rest) < 2:
         return None
     options = frozenset(",".join([words[5], *rest[2:3]]).split(","))
-    return _Mount(_unescape(words[4]), words[2], rest[0], _unescape(rest[1]), options)
-
-
-def _unescape(text: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
+    return _Mount(unescape(words[4]), words[2], rest[0], unescape(rest[1]), options)
 
 
 def _btrfs_companions(device: BlockDevice, devices: Devices, root: Path) -> t.Iterator[BlockDevice]:

@@ -164,13 +164,13 @@ def backing_unit(root: Path, loop: str) -> Unit | None:
         return None
     text = backing_path(root, loop)
     named = unit_at(root, text)
-    told = _ask_loop_driver(root / "dev" / loop)
-    if told is None:
+    answer = _ask_loop_driver(root / "dev" / loop)
+    if answer is None:
         return named
-    device, inode, number = told
+    device, inode, number = answer
     if named is not None and named.kind == "file" and (named.device, named.inode) == (device, inode):
         return named
-    # The path may have another file by now, or none. A block device is told from a file by its node being on no file system with data.
+    # The path may lead to another file by now, or to none. The driver gives a device number of its own for a block device only.
     if named is not None and named.kind == "block" and named.device == number:
         return named
     return Unit("block", number) if number and number != device else Unit("file", device, inode)

@@ -64,7 +64,7 @@ def examine(
     """Look at a target and everything around it; changes nothing, creates nothing.
 
     :param writing: whether the job writes: a job that only reads needs no proof that the device is empty.
-    :param created: files that the collection has made, and nobody has changed (:class:`made_files.MadeFiles`).
+    :param created: files that the collection has made, and that have not been changed since (:class:`made_files.MadeFiles`).
     :param left: devices that fio has written, and what it left there.
     :param again: a file that was examined before its order began: its mappings are not looked for again.
     :raises DeviceMissing: if the target is not there or is not what its kind says.

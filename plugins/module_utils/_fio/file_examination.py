@@ -144,7 +144,7 @@ def _with_users(facts: TargetFacts, unit: Unit, root: Path, again: bool) -> Targ
         neighbours=(neighbour,),
         writers=tuple(str(row) for row in rows if row.writing),
         readers=tuple(str(row) for row in rows if not row.writing),
-        # A file that the collection made with mode 0600 is nobody else's to open.
+        # A file that the collection made has mode 0600: other users cannot open it.
         unseen=0 if facts.created else found.unreadable,
     )
 

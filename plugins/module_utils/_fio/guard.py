@@ -158,7 +158,7 @@ def _refuse(facts: TargetFacts, objections: t.Sequence[Objection], what: str) ->
 
 @contextlib.contextmanager
 def claimed(facts: TargetFacts, root: Path = Path("/"), *, pause: t.Callable[[float], None] = time.sleep) -> t.Iterator[None]:
-    """Hold a block device exclusively, so that nobody can mount it or build on it meanwhile; a plain file is left alone.
+    """Hold a block device exclusively, so that it can neither be mounted nor built on meanwhile; a plain file is not touched.
 
     fio itself opens without O_EXCL, and so is not kept out. Source: open(2), O_EXCL without O_CREAT on a block device.
 

@@ -79,7 +79,7 @@ def handed_over(
     try:
         if facts.created and not made.has_mark(facts.path, descriptor):
             raise _exchanged(facts)
-        if facts.exists and job.writes:
+        if facts.exists and writes:
             # What is only read stays whose it is: if somebody changes it meanwhile, the next that would write it is refused.
             made.take_over(facts.path)
         lay_out(descriptor, facts.path, size, job, stopping)
@@ -137,7 +137,7 @@ def lay_out(descriptor: int, path: str, size: int, job: Job, stopping: t.Callabl
     """Give a file the size that a job needs, as fio would: with contents if it is read or overwritten, else with space only.
 
     :param size: bytes.
-    :raises CommandFailed: if there is no room, or if it was told to stop.
+    :raises CommandFailed: if there is no room, or if the runner is being stopped.
     """
     present = os.fstat(descriptor).st_size
     if size <= present:
@@ -147,10 +147,10 @@ def lay_out(descriptor: int, path: str, size: int, job: Job, stopping: t.Callabl
     try:
         for offset in range(present, size, _STRIDE):
             if stopping():
-                raise CommandFailed(f"{path} was not laid out: the runner was told to stop.", item=path)
+                raise CommandFailed(f"{path} was not laid out: the runner is being stopped.", item=path)
             fill(descriptor, offset, min(_STRIDE, size - offset))
     except OSError as error:
-        # A full file system is nobody's friend: what was added is given back.
+        # A full file system harms others: what was added is given back.
         with contextlib.suppress(OSError):
             os.ftruncate(descriptor, present)
         raise CommandFailed(f"{path} cannot be made {format_size(size)} large on this host: {error.strerror}.", item=path) from None

@@ -46,7 +46,7 @@ class _Left:
 
 
 class LeftDevices:
-    """Devices that a campaign may write again: its own, also after its runner was killed, and those that nobody has changed since."""
+    """Devices that a campaign may write again: its own, also after its runner was killed, and those that have not been changed since."""
 
     def __init__(self, spool: Spool) -> None:
         self.path = spool.folder / _FILE

@@ -215,7 +215,7 @@ def test_a_file_that_is_too_short_is_only_continued(tmp_path, made):
 
 def test_laying_out_ends_when_there_is_no_room_and_when_told_to(tmp_path, monkeypatch):
     with open(tmp_path / "f", "w+b") as file:
-        with pytest.raises(CommandFailed, match="was not laid out: the runner was told to stop"):
+        with pytest.raises(CommandFailed, match="was not laid out: the runner is being stopped"):
             lay_out(file.fileno(), "/f", 10 * MIB, WRITE, lambda: True)
         with pytest.raises(CommandFailed, match=r"cannot be made 4096 PiB large on this host: its file system has .* free"):
             lay_out(file.fileno(), "/f", 2**62, WRITE)

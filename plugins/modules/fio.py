@@ -16,11 +16,12 @@ description:
   - Runs fio jobs one after the other and keeps of each what was sent, what fio wrote, byte for byte, the counters of the
     devices, the cache layers before and after, and what became of it.
   - A guard decides whether a job may touch its target. Nothing is ever written to a device that is mounted, used as swap, part
-    of another device, under a loop device, exported to other hosts by the kernel, or open for writing in a process. A device
-    that contains data, itself, in a partition or below, is written only with O(cells[].target.allow_data_loss) and the matching
-    O(cells[].target.identity).
+    of another device, under a loop device, exported to other hosts, or open in a process. A device that contains data, with or
+    without a known signature, itself, in a partition or below, is written only with O(cells[].target.allow_data_loss) and the
+    matching O(cells[].target.identity). A thin pool or a snapshot that the job could fill is refused.
   - All targets are examined before the first cell runs. If one is refused, nothing runs. Each is examined again right before its
-    cell, and a device that is written is held exclusively meanwhile, so that nobody can mount it or build on it.
+    cell. A device that is written is held exclusively meanwhile, so that it can neither be mounted nor built on; a file is opened
+    by the module without following links, and fio inherits it, so that its name cannot be exchanged.
   - Every finished cell is a folder in the spool, whatever its state. C(cachefleet.storage.collect) brings them to the controller.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
@@ -76,7 +77,8 @@ options:
           file:
             description:
               - A plain file by its absolute path, outside of C(/dev). Its folder must exist.
-              - A file that is not there is made by fio and stays. It needs a O(cells[].target.size).
+              - A file that is not there is made, with mode 0600, and stays. It needs a O(cells[].target.size).
+              - Symbolic links on its path are followed only if no other user could have made or exchanged them.
             type: str
           allow_data_loss:
             description:
@@ -88,6 +90,7 @@ options:
           identity:
             description:
               - The serial number, WWN, C(vg/lv) or device mapper name that the device must have. For a loop device, its file.
+              - It is compared with regard to case; only a WWN in hexadecimal may differ.
               - If it does not match, or matches several devices, nothing runs, whatever else is allowed.
             type: str
           size:

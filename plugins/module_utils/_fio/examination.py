@@ -47,6 +47,8 @@ NORMAL_BELOW: t.Mapping[str, frozenset[str]] = {
 #: An exclusive open and the list of writers are looked at this often: udev and scanners hold a device for a moment.
 _ATTEMPTS = 3
 _PAUSE = 0.3
+#: So often where only udev reads it, as it does whenever somebody has written to it: on a slow host that takes seconds.
+_UDEV_ATTEMPTS = 30
 
 
 def examine(
@@ -283,7 +285,7 @@ class _Examination:
         own = {self.device.name, self._whole(self.device).name}
         around = own | set(self._own_stack()) | {one.name for one in (*self._above(self.device), *self._same_storage())}
         units = {unit: one.name for one in self.devices if one.name in around for unit in self._units_of(one)}
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(_UDEV_ATTEMPTS):
             if attempt:
                 self.pause(_PAUSE)
             found = users.open_files(self.root, set(units))
@@ -291,7 +293,8 @@ class _Examination:
             writers = tuple(dict.fromkeys(str(row) for _name, row in rows if row.writing))
             readers = tuple(dict.fromkeys(str(row) for name, row in rows if not row.writing and name == self.device.name))
             opened = 0 if writers or readers else _open_count(self.device, self.runner)
-            if not writers and not readers and not opened:
+            is_only_udev = readers and not writers and all("udev" in reader for reader in readers)
+            if not (writers or readers or opened) or (attempt + 1 >= _ATTEMPTS and not is_only_udev):
                 break
         return dataclasses.replace(facts, writers=writers, readers=readers, unseen=found.unreadable, opened=opened)
 

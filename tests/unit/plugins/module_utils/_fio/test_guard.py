@@ -727,6 +727,27 @@ def test_a_device_is_proven_again_before_each_cell(tmp_path):
         guard.require_unchanged(facts, tmp_path)
 
 
+@pytest.mark.parametrize(("name", "pauses", "accepted"), [("(udev-worker)", 5, True), ("(udev-worker)", 99, False), ("backup", 5, False)])
+def test_udev_may_read_for_a_while_after_somebody_wrote(tmp_path, name, pauses, accepted):
+    host = Host(tmp_path, [disk("sda", "8:0")])
+    process = tmp_path / "proc/77"
+    (process / "fd").mkdir(parents=True)
+    (process / "fdinfo").mkdir()
+    (process / "comm").write_text(f"{name}\n")
+    (process / "fd/3").symlink_to(tmp_path / "dev/sda")
+    (process / "fdinfo/3").write_text("flags:\t0100000\n")
+    waited = []
+
+    def pause(seconds):
+        waited.append(seconds)
+        if len(waited) == pauses:
+            (process / "fd/3").unlink()
+
+    objections = judge(examine(host.devices, Target("/dev/sda"), host.runner, tmp_path, pause=pause), writing=True)
+    assert (objections == []) is accepted
+    assert accepted or f"is open for reading in {name} (77)" in texts(objections)
+
+
 def test_a_hard_link_of_the_file_of_a_loop_device(tmp_path):
     host = Host(tmp_path, [])
     (tmp_path / "image").write_bytes(b"x" * 4096)

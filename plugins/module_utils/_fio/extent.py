@@ -137,7 +137,7 @@ def _step(section: Section, sizes: t.Sequence[BlockSizes], start: int, length: i
     """A divisor of all places, counted from the start of the range, at which a block can begin."""
     if section.value("bs_is_seq_rand") == "1" or section.value("sprandom") == "1" or any(one.low != one.high for one in sizes):
         return 1
-    mode, _, modifier = (section.value("rw") or "read").partition(":")
+    mode, _colon, modifier = (section.value("rw") or "read").partition(":")
     step = _gcd(one.low for one in sizes)
     for part in (section.value("ba") or "").split(","):
         step = math.gcd(step, parse_size(part) if part else 0)

@@ -61,7 +61,7 @@ def in_a_child(function: t.Callable[[], Objections], limit: float, user: tuple[i
         os.kill(child, signal.SIGKILL)
         raise RuntimeError(f"no answer within {limit:g} seconds")
     os.waitpid(child, 0)
-    return [(kind, message) for kind, message in json.loads(text)]
+    return [(str(kind), str(message)) for kind, message in json.loads(text)]
 
 
 def _report(function: t.Callable[[], Objections], writer: int, user: tuple[int, int] | None) -> t.NoReturn:

@@ -189,14 +189,14 @@ def device_interval_rows(key: dict[str, t.Any], content: str, start: float | Non
             for name, place in places:
                 series[name].append(_number(columns[place]))
     for device, series in sorted(devices.items()):
-        zero = start if start is not None else next((time for time in series["second"] if time == time), 0.0)
+        zero = start if start is not None else next((time for time in series["second"] if not math.isnan(time)), 0.0)
         yield from _device_series({**key, "device": text(device)}, series, zero)
 
 
 def _device_series(key: dict[str, t.Any], series: t.Mapping[str, array.array[float]], zero: float) -> t.Iterator[dict[str, t.Any]]:
     """Some rows at a time, for as objects the numbers take five times their memory."""
     for first in range(0, len(series["second"]), _ROWS):
-        some = {name: [None if value != value else value for value in values[first : first + _ROWS]] for name, values in series.items()}
+        some = {name: [None if math.isnan(value) else value for value in values[first : first + _ROWS]] for name, values in series.items()}
         some["second"] = [None if time is None else round(time - zero, 3) for time in some["second"]]
         yield {**key, **{name: some.get(name, [None] * len(some["second"])) for name in _DEVICE_COLUMNS}}
 

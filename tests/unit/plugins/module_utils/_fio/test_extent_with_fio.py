@@ -101,7 +101,7 @@ def test_nothing_of_a_device_is_touched_behind_the_computed_end(tmp_path):
     path = tmp_path / "device"
     size = 1024 * KIB
     exact = 0
-    for _ in range(JOBS * 3 // 4):
+    for _number in range(JOBS * 3 // 4):
         job = random_job(choose, of_a_device=True)
         end = extent.end_of_io(job, size=None, device_size=size)
         path.unlink(missing_ok=True)
@@ -118,7 +118,7 @@ def test_nothing_of_a_device_is_touched_behind_the_computed_end(tmp_path):
 def test_no_file_grows_behind_the_computed_end(tmp_path):
     choose = random.Random(5)
     path = tmp_path / "file"
-    for _ in range(JOBS - JOBS * 3 // 4):
+    for _number in range(JOBS - JOBS * 3 // 4):
         job = random_job(choose, of_a_device=False)
         size, present = choose.choice([100 * KIB, 130000, 256 * KIB]), choose.choice([0, 50000, 300 * KIB])
         end = extent.end_of_io(job, size=size, device_size=present, is_file=True)

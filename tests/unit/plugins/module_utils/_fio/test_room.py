@@ -65,7 +65,7 @@ def test_all_cells_of_an_order_are_counted_before_the_first_one_runs(monkeypatch
     pairs = [pair("/a", 60 * MIB), pair("/b", 60 * MIB)]
     cells = [
         read_cell("v", {"name": f"c{number}", "target": {"file": cell.target.path, "size": 60 * MIB}, "job": {"rw": "write"}})
-        for number, (cell, _) in enumerate(pairs)
+        for number, (cell, _facts) in enumerate(pairs)
     ]
     facts = {cell.target.path: found for cell, found in pairs}
     monkeypatch.setattr(checks.examination, "examine", lambda _devices, target, *_args, **_more: facts[target.path])

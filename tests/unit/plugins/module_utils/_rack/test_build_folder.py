@@ -116,9 +116,9 @@ def test_no_other_user_reaches_what_root_runs(shared, tmp_path, monkeypatch):
 @needs_root
 def test_the_root_of_the_namespace_may_enter_and_nobody_else(shared):
     folder = make_build_folder(shared, _NAMESPACE_ROOT)
-    assert _succeeds_as(_NAMESPACE_ROOT, lambda: (folder / "root").mkdir())
+    assert _succeeds_as(_NAMESPACE_ROOT, (folder / "root").mkdir)
     assert not _succeeds_as(_STRANGER, lambda: os.listdir(folder))
-    assert not _succeeds_as(_STRANGER, lambda: (folder / "tree").mkdir())
+    assert not _succeeds_as(_STRANGER, (folder / "tree").mkdir)
     assert not _succeeds_as(_STRANGER, lambda: os.stat(folder / "root"))
     assert folder.stat().st_mode & 0o007 == 0
 

@@ -58,6 +58,11 @@ test-fast: packages venv lint unit report-test sanity tarball ## everything that
 .PHONY: test
 test: test-fast molecule ## everything that CI runs
 
+.PHONY: test-long
+test-long: packages venv ## the long forms: every proof on real devices, and 100,000 fuzzed inputs
+	@CACHEFLEET_LONG=1 scripts/molecule-test
+	@CACHEFLEET_FUZZ_INPUTS=100000 PYTHONPATH=$(TREE) $(BIN)/python -m pytest -q tests/unit/fuzz
+
 .PHONY: lint
 lint: venv ## ruff, yamllint, ansible-lint, licences, changelog
 	@echo "== ruff"; ruff format --check .; ruff check .

@@ -26,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import PATIENCE, Run, end_leftovers
 
 _STDOUT, _STDERR = "fio.stdout", "fio.stderr"
-#: Bytes of either that are kept: a fio that complains about every I/O shall not fill the memory.
+#: Bytes of either that are kept: a fio that reports an error for every I/O must not fill the memory.
 _MOST_TEXT = 1 << 20
 
 

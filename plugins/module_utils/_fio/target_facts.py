@@ -67,7 +67,7 @@ class TargetFacts:
     :param unread: why the contents could not be read.
     :param suspended: it, or a device below it, is suspended: whoever reads it waits until it is resumed.
     :param rooms: what writes to it can fill.
-    :param created: a file that the collection has made and nobody has changed; overwriting it loses nothing.
+    :param created: a file that the collection has made and that has not been changed since; overwriting it loses nothing.
     :param unit: what the path led to when it was examined.
     :param file_system: ``major:minor`` of the file system of a file (``st_dev`` of its folder), by which room is added up.
     """

@@ -65,7 +65,7 @@ def unit_of(instance: str) -> str:
 
 
 def render(export: AoeExport, found: VbladeFile | None = None) -> str:
-    """The text of a file. A priority that a person has set in it stays.
+    """The text of a file. A priority that was set in it by hand is kept.
 
     :raises BadInput: if a value means something else to a shell than itself.
     """

@@ -58,7 +58,8 @@ def prepare(order: Order, host: Host, made: MadeFiles, left: LeftDevices | None 
     derived = [asked.cell for step in order.steps for asked in edges(step)]
     fio = check_fio([*cells, *derived], host)
     devices = host.devices()
-    found = guard_all(cells, host, devices, made.paths(), left)
+    # A search may move the end of its cell: both ends of it are judged too.
+    found = guard_all([*cells, *derived], host, devices, made.paths(), left)
     facts = {(cell.target, cell.job.writes): found[cell.key] for cell in cells}
     texts: dict[str, Cell] = {}
     for cell in (*cells, *derived):

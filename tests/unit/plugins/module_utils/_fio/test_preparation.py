@@ -77,6 +77,18 @@ def test_both_ends_of_a_search_are_read(host, tmp_path):
     assert [len(words) - 2 for words in checked(host)] == [3]
 
 
+def test_the_guard_judges_how_far_both_ends_of_a_search_write(host, tmp_path, monkeypatch):
+    host.runner.replies[("wipefs",)] = Reply('{"signatures": []}')
+    judged = []
+    monkeypatch.setattr(
+        "ansible_collections.cachefleet.storage.plugins.module_utils._fio.checks.guard.require", lambda facts, **how: judged.append(how["extent"])
+    )
+    job = {**JOB, "rw": "write", "bs": "4k", "size": "1m", "offset_increment": "1m"}
+    search = {"kind": "search", "cell": {"name": "s", "target": {"device": "/dev/sdb"}, "job": job}, "search": {"limit": 5, "over": "numjobs", "last": 64}}
+    prepare(read_order({"campaign": "c", "variant": "v", "host": "h", "steps": [search]}), host, MadeFiles(Spool(tmp_path, "c")))
+    assert judged == [64 * 1024**2], "with 64 jobs, not with the one of the cell"
+
+
 def test_an_old_fio_is_asked_before_anything_else_is_looked_at(host, tmp_path):
     host.runner.replies["fio", "--version"] = Reply("fio-2.0.15\n")
     with pytest.raises(TooOld):

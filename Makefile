@@ -53,10 +53,12 @@ demo-down: venv ## end the demonstration's machines and remove their disks
 ## -- tests
 
 .PHONY: test-fast
-test-fast: packages venv lint unit report-test sanity tarball ## everything that needs no machines
+test-fast: packages venv ## everything that needs no machines
+	@scripts/test-steps lint unit report-test sanity tarball
 
 .PHONY: test
-test: test-fast molecule ## everything that CI runs
+test: packages venv ## everything that CI runs
+	@scripts/test-steps lint unit report-test sanity tarball molecule
 
 .PHONY: test-long
 test-long: packages venv ## the long forms: every proof on real devices, and 100,000 fuzzed inputs

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Writes down what every task of a playbook run did, one JSON file for each run, so that runs can be compared.
+"""Writes down what every task of a playbook run did, one JSON file for each run, so that runs and their costs can be compared.
 
 The folder is given by CACHEFLEET_RECORD; without it nothing is written.
 """
@@ -35,11 +35,24 @@ class CallbackModule(CallbackBase):
         super().__init__()
         self.scenario, self.playbook = "", ""
         self.results: list[dict] = []
+        self.tasks: list[dict] = []
+        self.begun = time.monotonic()
 
     def v2_playbook_on_start(self, playbook):
         # Every scenario has a playbook "converge": the folder tells which one this is.
         path = Path(playbook._file_name).absolute()
         self.scenario, self.playbook = path.parent.name, path.stem
+
+    def v2_playbook_on_task_start(self, task, is_conditional):
+        self._end_task()
+        self.tasks.append({"task": task.get_name(), "begun": time.monotonic()})
+
+    def v2_playbook_on_handler_task_start(self, task):
+        self.v2_playbook_on_task_start(task, is_conditional=False)
+
+    def _end_task(self):
+        if self.tasks and "begun" in self.tasks[-1]:
+            self.tasks[-1]["seconds"] = time.monotonic() - self.tasks[-1].pop("begun")
 
     def v2_runner_on_ok(self, result):
         self._record(result, "ok")
@@ -72,5 +85,13 @@ class CallbackModule(CallbackBase):
         if not folder:
             return
         Path(folder).mkdir(parents=True, exist_ok=True)
-        run = {"scenario": self.scenario, "playbook": self.playbook, "check": bool(context.CLIARGS.get("check")), "results": self.results}
+        self._end_task()
+        run = {
+            "scenario": self.scenario,
+            "playbook": self.playbook,
+            "check": bool(context.CLIARGS.get("check")),
+            "seconds": time.monotonic() - self.begun,
+            "tasks": self.tasks,
+            "results": self.results,
+        }
         (Path(folder) / f"{time.time_ns()}.json").write_text(json.dumps(run, indent=1, default=str))

@@ -34,7 +34,7 @@ if t.TYPE_CHECKING:
 __all__ = ["PATIENCE", "LvmCacheLayer", "run_module"]
 
 #: Operations after which the same devices lie on the same devices: they need not be looked at again.
-_WITHIN = frozenset({"set_mode", "set_setting", "set_settings", "set_cleaner", "refresh", "prove_clean", "flush_writecache"})
+_WITHIN = frozenset({"set_mode", "set_setting", "set_settings", "set_cleaner", "refresh", "leave_cleaner", "go_on", "prove_clean", "flush_writecache"})
 
 
 class LvmCacheLayer(LvmOperations, Layer[Present, t.Sequence[LvmWanted]]):
@@ -91,7 +91,7 @@ class LvmCacheLayer(LvmOperations, Layer[Present, t.Sequence[LvmWanted]]):
             findings=findings,
             redundant=redundant,
             degraded=degraded,
-            sectors=self._read_sectors({volume.full_name for volume in report.volumes}),
+            sectors=self._read_sectors({volume.full_name for volume in report.volumes if not volume.suspended}),
             memory=_memory(self.root),
             cache_check=self.runner.has("cache_check"),
         )
@@ -117,6 +117,8 @@ class LvmCacheLayer(LvmOperations, Layer[Present, t.Sequence[LvmWanted]]):
         found = lvm_plan.kept_devices(present, wanted)
         for cache in wanted:
             volume = present.volume(cache.vg, cache.lv)
+            counted = lvm_health.counted_dirty(present, volume) if cache.present and volume is not None and volume.cached else ""
+            found += [counted] if counted else []
             if cache.present and volume is not None and volume.writecache:
                 pool = present.pool_of(volume)
                 found += self._memory_concern(present, cache, pool.size if pool is not None else 0, volume.chunk_size)

@@ -56,8 +56,8 @@ def inactive_advice(volume: LogicalVolume) -> str:
     """What a person can do about a volume whose cache cannot be read back. The caller says which it is."""
     if volume.suspended:
         return (
-            "is suspended, because a command of LVM was killed in the middle of a change: see in dmsetup info -c what is suspended,"
-            " and resume it with dmsetup resume, what lies below first"
+            "is suspended, because a command was killed in the middle of a change or the kernel refused a table, and everything that is written to it"
+            " waits: a run with its cache in the list lets it go on"
         )
     return f"is not active, so that its cache cannot be read back: activate it with lvchange -ay {volume.full_name} first"
 
@@ -84,6 +84,21 @@ def droppable(present: Present, cached: LogicalVolume) -> bool:
     gone = state == "cache_missing" or (state == "failed" and present.kernel.get(cached.full_name, CacheStatus()).failed)
     origin_whole = not any(present.lost(part) for part in _origin_of(present, cached))
     return gone and origin_whole and pool is not None and writes_through(present, cached)
+
+
+def counted_dirty(present: Present, cached: LogicalVolume) -> str:
+    """Of a cache that writes through and whose blocks count as dirty all the same: what that is and how it ends; else nothing.
+
+    LVM has noted another mode than write-back only after a flush, so that the origin has everything.
+    """
+    kernel = present.kernel.get(cached.full_name, CacheStatus())
+    if cached.writecache or not kernel.dirty or not writes_through(present, cached):
+        return ""
+    return (
+        f"{cached.full_name} writes through, so that nothing depends on its cache, and the kernel counts {kernel.dirty} blocks of the cache as dirty all the"
+        " same: its metadata was not closed cleanly when the host went down, or a flush was broken off. It writes them back while nothing else is to do;"
+        f" state: flushed does it at once, and lvchange -an and lvchange -ay {cached.full_name} end it for good."
+    )
 
 
 def problems(present: Present) -> list[str]:

@@ -20,6 +20,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm, lvm_facts, lvm_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, FlushWatch, write_out
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_present import TAG
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.table_exchange import Exchange, cleaning
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 
 if t.TYPE_CHECKING:
@@ -32,6 +33,10 @@ if t.TYPE_CHECKING:
 
 #: LVM flushes inside lvchange and lvconvert, for hours on a large cache over slow disks; FlushWatch ends one that stands still.
 PATIENCE = 7 * 24 * 3600.0
+#: Seconds that a device may take to answer what is on its way, before it gets another table.
+EXCHANGE_PATIENCE = 600.0
+#: Seconds that somebody else may keep a device suspended.
+PATIENCE_WITH_OTHERS = 10
 
 
 class LvmOperations:
@@ -147,12 +152,75 @@ class LvmOperations:
         self._run(step, [*command, f"{vg}/{lv}"], lambda: self._cached(vg, lv) is not None)
 
     def _set_mode(self, step: Step) -> None:
-        asked = step.arguments
-        vg, lv, mode = asked["vg"], asked["lv"], asked["mode"]
+        mode = step.arguments["mode"]
+        stored = getattr(self._cached(step.arguments["vg"], step.arguments["lv"]), "mode", None)
+        if mode == "passthrough":
+            if stored == "writeback":
+                self._change_mode(step, "writethrough")
+            self._require_closed_cleanly(step)
+        elif mode == "writethrough" and stored == "writeback":
+            # LVM flushes too, and then loads a table in which every block may count as dirty: what is proven is proven before.
+            self._clean(step)
+        self._change_mode(step, mode)
+        if mode == "passthrough":
+            self._require_passthrough(step)
+
+    def _require_passthrough(self, step: Step) -> None:
+        """The kernel looks again: what was clean in the table before may count as dirty in this one. LVM has noted the mode all the same."""
+        vg, lv = step.arguments["vg"], step.arguments["lv"]
+        kernel = self._kernel(vg, lv)
+        if kernel is not None and kernel.mode != "passthrough" and kernel.dirty:
+            self._change_mode(step, "writethrough")
+            raise self._not_closed_cleanly(step, kernel.dirty)
+
+    def _change_mode(self, step: Step, mode: str) -> None:
+        vg, lv = step.arguments["vg"], step.arguments["lv"]
         command = ["lvchange", "--yes", "--cachemode", mode, f"{vg}/{lv}"]
         self._run(step, command, lambda: getattr(self._cached(vg, lv), "cache_mode", None) == mode, watch=self._watch(step))
-        if mode != "writeback":
-            self._require_clean(step)
+
+    def _require_closed_cleanly(self, step: Step) -> None:
+        """The kernel takes a table in passthrough only while no block is dirty, and every load of a table may make them all so again.
+
+        :raises Refused: if they count as dirty in a table that was loaded just now and writes through.
+        """
+        vg, lv = step.arguments["vg"], step.arguments["lv"]
+        if getattr(self._kernel(vg, lv), "dirty", None):
+            self._clean(step)
+        self._run(step, ["lvchange", "--refresh", f"{vg}/{lv}"], None)
+        dirty = getattr(self._kernel(vg, lv), "dirty", None)
+        if dirty != 0:
+            raise self._not_closed_cleanly(step, dirty)
+
+    @staticmethod
+    def _not_closed_cleanly(step: Step, dirty: int | None) -> Refused:
+        volume = f"{step.arguments['vg']}/{step.arguments['lv']}"
+        return Refused(
+            f"{step.item}: {volume} cannot be changed to mode passthrough while it is in use: the metadata of its cache was not closed cleanly when the"
+            f" host went down, so that the kernel counts {dirty} blocks as dirty after every change; nothing is lost, it writes through now:"
+            f" unmount it, run lvchange -an {volume} and lvchange -ay {volume}, and run again.",
+            item=step.item,
+        )
+
+    def _leave_cleaner(self, step: Step) -> None:
+        """Out of the policy in which a flush that was killed left the cache.
+
+        A table of ours goes with one that LVM loads. What LVM has noted itself stays through ``--refresh``, the same mode and the same policy,
+        which all end with 0; only another mode takes it away.
+        """
+        vg, lv, stored = step.arguments["vg"], step.arguments["lv"], step.arguments["stored"]
+        self._run(step, ["lvchange", "--refresh", f"{vg}/{lv}"], None)
+        if getattr(self._kernel(vg, lv), "policy", None) != "cleaner":
+            return
+        if stored == "writethrough":
+            self._require_closed_cleanly(step)
+        self._change_mode(step, "passthrough" if stored == "writethrough" else "writethrough")
+        if stored == "writethrough":
+            self._require_passthrough(step)
+        if stored == "passthrough":
+            self._require_closed_cleanly(step)
+        self._change_mode(step, stored)
+        if stored == "passthrough":
+            self._require_passthrough(step)
 
     def _set_setting(self, step: Step) -> None:
         asked = step.arguments
@@ -206,15 +274,41 @@ class LvmOperations:
         self._watch(step).until_clean(self.sleep, INTERVAL)
 
     def _prove_clean(self, step: Step) -> None:
+        self._clean(step)
+
+    def _clean(self, step: Step) -> None:
+        """Bring a cache that is in use to where nothing is dirty in it and nothing can become so, and prove that.
+
+        After a crash every block counts as dirty in every mode. The policy ``cleaner`` brings that to 0 and keeps it there; its table is
+        loaded past LVM, which takes it away with the next one that it loads itself, and does not have it for a cachevol at all.
+        """
         vg, lv = step.arguments["vg"], step.arguments["lv"]
         kernel = self._kernel(vg, lv)
-        if kernel is not None and kernel.target == "cache" and kernel.dirty:
-            # Every cached block counts as dirty after a crash, in every mode. LVM cleans the cache before it changes to another that writes through.
-            way = "writethrough" if getattr(self._cached(vg, lv), "mode", None) == "passthrough" else "passthrough"
-            command = ["lvchange", "--yes", "--cachemode", way, f"{vg}/{lv}"]
-            self._run(step, command, lambda: getattr(self._cached(vg, lv), "cache_mode", None) == way, watch=self._watch(step))
+        if kernel is not None and kernel.target == "cache" and not kernel.failed and (kernel.dirty or kernel.mode == "writeback"):
+            if kernel.policy != "cleaner" or kernel.mode == "writeback":
+                exchange = self._exchange(step, dm.device_name(vg, lv))
+                exchange.load(cleaning(exchange.table()))
+            self._watch(step).until_clean(self.sleep, INTERVAL)
         self._require_clean(step)
         write_out(step.item, f"/dev/{vg}/{lv}", self.root)
+        # What was on its way when it was looked at first has arrived by now.
+        self._require_clean(step)
+
+    def _go_on(self, step: Step) -> None:
+        """Let what a command left suspended go on, what lies below first: a table above is read from it."""
+        for name in step.arguments["names"]:
+            exchange = self._exchange(step, name)
+            # Whoever suspended it may be at work still.
+            for _second in range(PATIENCE_WITH_OTHERS):
+                if not exchange.suspended():
+                    break
+                self.sleep(1)
+            else:
+                exchange.go_on()
+
+    def _exchange(self, step: Step, name: str) -> Exchange:
+        vg, lv = step.arguments["vg"], step.arguments["lv"]
+        return Exchange(self.runner, name, step.item, f"/dev/{vg}/{lv}", patience=EXCHANGE_PATIENCE)
 
     def _detach(self, step: Step) -> None:
         self._require_clean(step)
@@ -280,9 +374,18 @@ class LvmOperations:
     def _run(self, step: Step, command: t.Sequence[str], took_effect: t.Callable[[], bool] | None, watch: t.Callable[[], t.Any] | None = None) -> Completed:
         """Run a command of LVM; one that failed is forgiven only if what it was to do is read back as done (None: its caller looks)."""
         completed = self.runner.run(command, ok=None, timeout=PATIENCE, item=step.item, watch=watch, interval=INTERVAL)
-        if completed.rc != 0 and took_effect is not None and not took_effect():
-            raise _failed(step, completed)
+        if completed.rc != 0:
+            self._require_going_on(step)
+            if took_effect is not None and not took_effect():
+                raise _failed(step, completed)
         return completed
+
+    def _require_going_on(self, step: Step) -> None:
+        """LVM leaves a volume suspended whose new table the kernel refuses: every request to it would wait for ever."""
+        if "lv" in step.arguments:
+            exchange = self._exchange(step, dm.device_name(step.arguments["vg"], step.arguments["lv"]))
+            if exchange.suspended():
+                exchange.go_on(refused=True)
 
     def _report(self) -> lvm_report.Report:
         return lvm_facts.read_report(self.runner)

@@ -10,9 +10,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import lvm_health
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm, lvm_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, UNMIRRORED, require_mirrored
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import CacheStatus
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_attach import AttachPlan
@@ -81,6 +82,9 @@ class _CachePlan(AttachPlan):
     # -- a cache is there
 
     def _steps_of_cached(self, cached: LogicalVolume) -> list[Step]:
+        if cached.suspended:
+            # What the rest of the plan sees is the volume as it goes on.
+            return [self._go_on_step(cached), *self._steps_of_cached(dataclasses.replace(cached, attr=f"{cached.attr[:4]}a{cached.attr[5:]}"))]
         pool = self.present.pool_of(cached)
         drop = lvm_health.droppable(self.present, cached)
         state, reason = lvm_health.diagnose(self.present, cached)
@@ -136,20 +140,18 @@ class _CachePlan(AttachPlan):
     def _finish_flush(self, cached: LogicalVolume) -> tuple[list[Step], str]:
         """The steps after which LVM and the kernel agree, and the mode they then agree on.
 
-        A flush that was killed leaves ``cleaner = 1`` in LVM's metadata, which no report shows: the kernel writes through and
-        cleans for ever. ``--refresh``, the same mode and the same policy all end with 0 and change nothing; only a flush
-        that comes to its end takes it away, so the mode goes by way of another.
+        A flush of LVM that was killed leaves ``cleaner = 1`` in LVM's metadata, which no report shows, and state: flushed may leave the
+        policy in the kernel alone: it writes through and cleans for ever.
         """
         if cached.writecache:
             return self._finish_writecache_flush(cached), "writeback"
         stored = cached.mode
         if cached.kernel_policy == "cleaner" and cached.policy != "cleaner":
-            if stored == "writeback" and self.wanted.mode != "writeback":
+            if stored != self.wanted.mode and (stored == "writeback" or self.wanted.mode == "writethrough"):
                 return [], stored
-            way = "passthrough" if stored == "writethrough" else "writethrough"
-            action = f"Finish the flush of the cache of {self.target} that was broken off, by way of mode {way}"
-            return [self.step("policy", "cleaner", cached.policy, action, "set_mode", mode=way)], way
-        return self._agree_on_mode(cached), stored
+            action = f"Let the cache of {self.target} fill again: it only writes back, since a flush"
+            return [self.step("policy", "cleaner", cached.policy, action, "leave_cleaner", stored=stored)], stored
+        return self._agree_on_mode(cached)
 
     def _finish_writecache_flush(self, cached: LogicalVolume) -> list[Step]:
         """A writecache that is flushed, or whose detaching was broken off, has a setting that lets nothing new in."""
@@ -159,13 +161,20 @@ class _CachePlan(AttachPlan):
             return [self.step("cleaner", True, False, action, "set_cleaner", cleaner=0)]
         return []
 
-    def _agree_on_mode(self, cached: LogicalVolume) -> list[Step]:
-        """The kernel does not do what LVM has stored, because a command was killed between the two (and no flush is the reason)."""
+    def _agree_on_mode(self, cached: LogicalVolume) -> tuple[list[Step], str]:
+        """The kernel does not do what LVM has stored, because a command was killed between the two (and no flush is the reason).
+
+        :returns: the steps after which they agree, and the mode they then agree on.
+        """
         kernel = self.present.kernel.get(cached.full_name, CacheStatus())
         if kernel.mode in (None, cached.mode) or cached.kernel_policy == "cleaner":
-            return []
+            return [], cached.mode
+        if cached.mode == "passthrough":
+            # The kernel may have refused it, and would again.
+            action = f"Let LVM have the cache of {self.target} in mode writethrough, as the kernel does not take passthrough"
+            return [self.step("mode", kernel.mode, "writethrough", action, "set_mode", mode="writethrough")], "writethrough"
         action = f"Load the cache of {self.target} again in mode {cached.mode}, as LVM has it"
-        return [self.step("mode", kernel.mode, cached.mode, action, "refresh")]
+        return [self.step("mode", kernel.mode, cached.mode, action, "refresh")], cached.mode
 
     def _differences(self, cached: LogicalVolume, pool: LogicalVolume | None) -> dict[str, tuple[t.Any, t.Any]]:
         """What of the cache that is there can only be had by another one, as ``{attribute: (found, wanted)}``.
@@ -209,8 +218,8 @@ class _CachePlan(AttachPlan):
             if cleaning and kernel.dirty == 0:
                 return []
             return self._flush_writecache()
-        steps = self._agree_on_mode(cached)
-        if cached.mode == "writeback":
+        steps, mode = self._agree_on_mode(cached)
+        if mode == "writeback":
             steps.append(self._mode_step("writeback", "writethrough"))
         # With the policy cleaner the kernel may still write back, whatever LVM has stored.
         if steps or kernel.dirty != 0 or kernel.mode == "writeback":
@@ -233,13 +242,21 @@ class _CachePlan(AttachPlan):
         if cached.writecache:
             steps = self._flush_writecache()
         else:
-            steps = self._agree_on_mode(cached)
-            if cached.mode == "writeback":
+            steps, mode = self._agree_on_mode(cached)
+            if mode == "writeback":
                 steps.append(self._mode_step("writeback", "writethrough"))
             steps.append(self._prove_step())
         return [*steps, self.step("cache", before, None, f"Detach the cache from {self.target} and remove {what}", "detach")]
 
     # -- shared
+
+    def _go_on_step(self, cached: LogicalVolume) -> Step:
+        action = f"Let {self.target} go on, which a command that was broken off left suspended"
+        pool = self.present.pool_of(cached)
+        parts = [*self.present.parts(cached), *(self.present.parts(pool) if pool is not None else [])]
+        # A volume stands before what it is made of.
+        names = [dm.device_name(part.vg, part.name) for part in reversed(parts) if part is not cached] + [dm.device_name(cached.vg, cached.name)]
+        return self.step("suspended", True, False, action, "go_on", names=names)
 
     def _prove_step(self) -> Step:
         return self.step("dirty", "not proven", 0, f"Prove that no block of the cache of {self.target} is dirty", "prove_clean")

@@ -92,6 +92,8 @@ class FakeLvm:
 
     :param fast: the kind of cache that is attached already.
     :param mirror: whether it lies on both SSDs.
+    :param kernel_policy: ``cleaner`` is what a flush of LVM left that was killed: LVM has noted it.
+    :param unclean: whether its metadata was not closed cleanly: every load of a table makes every block count as dirty.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class FakeLvm:
         settings: str = "",
         chunk: int = 65536,
         kernel_policy: str = "smq",
+        unclean: bool = False,
         missing: t.Container[str] = (),
     ) -> None:
         both = ["/dev/sdb", "/dev/sdc"]
@@ -118,9 +121,17 @@ class FakeLvm:
             volume = {"name": "data_cache", "kind": fast, "size": 200 * MIB, "chunk": chunk, "tags": "cachefleet.storage", "paths": paths}
             volume["legs"] = "raid1" if mirror else "linear"
             state = {"mode": mode, "settings": settings, "dirty": dirty, "kernel_policy": kernel_policy, "health": "", "check": ""}
-            self.cache = {**volume, **state, "table": settings}
+            self.cache = {**volume, **state, "table": settings, "noted": kernel_policy == "cleaner"}
             if fast == "writecache":
                 self.cache.update(mode="writeback", chunk=4096 if chunk == 65536 else chunk)
+        self.unclean = unclean
+        self.suspended = False
+        #: Whether everything is written back before anybody can look.
+        self.looks_clean = False
+        #: The table that was loaded and is not in force.
+        self.waiting: str | None = None
+        #: Moments at which what is mounted was seen to stand still, by the command after which it did.
+        self.stood_still: list[str] = []
         self.missing = missing
         #: A cache whose detaching was killed, and the devices that it left.
         self.dead: dict[str, t.Any] | None = None
@@ -148,13 +159,13 @@ class FakeLvm:
             raise ToolMissing(f"{words[0]} is missing", item=item)
         self.calls.append(words)
         rc, works = next((lie for start, lie in self.lies.items() if " ".join(words).startswith(start)), (0, True))
-        if words[0] not in READING and works:
+        if not _reads(words) and works:
             self._require_whole(words)
             self._maybe_killed(words)
         out = ""
         if works:
             out = getattr(self, f"_{words[0]}")(list(words[1:])) or ""
-        if words[0] not in READING and self.kill == (len(self.changes), "after"):
+        if not _reads(words) and self.kill == (len(self.changes), "after"):
             raise Killed
         if out.startswith("! "):
             rc, out = 5, out[2:]
@@ -182,7 +193,7 @@ class FakeLvm:
     @property
     def changes(self) -> list[str]:
         """The commands that are not reports."""
-        return [" ".join(words) for words in self.calls if words[0] not in READING]
+        return [" ".join(words) for words in self.calls if not _reads(words)]
 
     # -- reports
 
@@ -251,6 +262,7 @@ class FakeLvm:
         pool = cache["name"] + ("_cpool" if cache["kind"] == "cachepool" else "_cvol")
         lost = bool(self.gone & set(cache.get("paths", ["/dev/sdb"])))
         attr = self.origin["attr"].replace("-wi", "Cwi", 1)
+        attr = f"{attr[:4]}s{attr[5:]}" if self.suspended else attr
         attr = f"{attr[:8]}p{attr[9:]}" if lost or cache["health"] == "partial" else attr
         health = "partial" if lost else cache["health"]
         if cache["kind"] == "writecache":
@@ -319,19 +331,58 @@ class FakeLvm:
             self.error_devices.remove(words[1])
             return ""
         errors = "".join(f"{name}: 0 81920 error \n" for name in self.error_devices)
+        if words[:1] == ["info"]:
+            return "! Device does not exist.\n" if words[-1] != "vg-data" else "Suspended\n" if self.suspended else "Active\n"
         if cache is None or self.origin["attr"][4] != "a":
             return f"vg-data: 0 819200 linear \n{errors}"
+        if words[:1] in (["reload"], ["resume"], ["clear"]):
+            return getattr(self, f"_dmsetup_{words[0]}")(cache, words)
         if words[:1] == ["table"]:
-            return self._table(cache)
+            return self._table(cache).partition(": ")[2] if len(words) > 1 else self._table(cache)
         if cache["dirty"] is None or self.gone >= set(cache.get("paths", ["/dev/sdb"])):
             return f"vg-data: 0 819200 {'writecache' if cache['kind'] == 'writecache' else 'cache'} Fail\n"
         if cache["kind"] == "writecache":
             total = cache["size"] // cache["chunk"]
             return f"vg-data: 0 819200 writecache {cache.get('error', 0)} {total} {total - cache['dirty']} 0 1 2 3 0 0 0 3 0 0 0\n"
+        dirty = 0 if self.looks_clean and not self.suspended and self.kernel_mode == "writethrough" and not self.stood_still else cache["dirty"]
         return (
-            f"vg-data: 0 819200 cache 8 12/3072 128 942/1600 248 100 2487 2633 0 942 {cache['dirty']} 2 metadata2 {self.kernel_mode}"
+            f"vg-data: 0 819200 cache 8 12/3072 128 942/1600 248 100 2487 2633 0 942 {dirty} 2 metadata2 {self.kernel_mode}"
             f" 2 migration_threshold 2048 {cache['kernel_policy']} 0 {cache.get('metadata', 'rw')} {cache.get('kernel_check', '-')} \n"
         )
+
+    def _dmsetup_reload(self, cache: dict[str, t.Any], words: list[str]) -> str:
+        self.waiting = words[words.index("--table") + 1]
+        return ""
+
+    def _dmsetup_clear(self, cache: dict[str, t.Any], words: list[str]) -> str:
+        self.waiting = None
+        return ""
+
+    def _dmsetup_resume(self, cache: dict[str, t.Any], words: list[str]) -> str:
+        """Seen on the rack: without a table that waits the one that was refused is tried again, and refused again."""
+        table = (self.waiting or self._table(cache).partition(": ")[2]).split()
+        self.waiting, features = None, int(table[7])
+        if not self.load(cache, table[7 + features], table[8 + features]):
+            return "! device-mapper: resume ioctl on vg-data  failed: Invalid argument\n"
+        return ""
+
+    def load(self, cache: dict[str, t.Any], mode: str, policy: str) -> bool:
+        """As the kernel loads a table of dm-cache and goes on with it; whether it does."""
+        cache.update(kernel_mode=mode, kernel_policy=policy)
+        if self.unclean and cache["dirty"] is not None:
+            cache["dirty"] = 942
+        self.suspended = mode == "passthrough" and bool(cache["dirty"])
+        if self.suspended:
+            self.stood_still.append(mode)
+        elif policy == "cleaner" and not self.stuck and cache["dirty"] is not None:
+            cache["dirty"] = 0
+        return not self.suspended
+
+    def reboot(self) -> None:
+        """Everything is closed and opened again."""
+        self.unclean = self.suspended = False
+        if self.cache is not None and self.cache["kind"] != "writecache":
+            self.load(self.cache, self.cache["mode"], "cleaner" if self.cache["noted"] else "smq")
 
     def _table(self, cache: dict[str, t.Any]) -> str:
         if cache["kind"] != "writecache":
@@ -437,7 +488,8 @@ class FakeLvm:
         else:
             volume = {**volume, "chunk": int(option.get("--chunksize", f"{volume['chunk']}b").rstrip("b"))}
         del self.unattached[volume["name"]]
-        self.cache = {**volume, **state, "table": settings}
+        self.cache = {**volume, **state, "table": settings, "noted": False}
+        self.unclean = False
         return "  Logical volume vg/data is now cached.\n"
 
     def _join(self, option: dict[str, str], name: str) -> str:
@@ -486,18 +538,24 @@ class FakeLvm:
         cache = self.cache
         assert cache is not None
         if "--refresh" in words:
-            cache.pop("kernel_mode", None)
             cache["table"] = cache["settings"]
-            return None
+            return self._load_stored(cache) if cache["kind"] != "writecache" else None
         if cache["kind"] == "writecache":
             return self._change_writecache(cache, option["--cachesettings"])
         mode = option.get("--cachemode", cache["mode"])
         if mode != cache["mode"] and not self.stuck:
-            cache.update(mode=mode, dirty=0, kernel_policy="mq" if cache["kind"] == "cachevol" else "smq")
-            cache.pop("kernel_mode", None)
+            cache.update(mode=mode, dirty=None if cache["dirty"] is None else 0, noted=False)
+            return self._load_stored(cache)
         if "--cachesettings" in option:
             cache["settings"] = "" if option["--cachesettings"].endswith("=default") else option["--cachesettings"]
+            return self._load_stored(cache)
         return None
+
+    def _load_stored(self, cache: dict[str, t.Any]) -> str | None:
+        """What LVM has stored, into the kernel. A refusal is found out after everything was stored."""
+        policy = "cleaner" if cache["noted"] else "mq" if cache["kind"] == "cachevol" else "smq"
+        mode = "writethrough" if policy == "cleaner" else cache["mode"]
+        return None if self.load(cache, mode, policy) else "! Failed to suspend logical volume vg/data.\n"
 
     def _half_lvchange(self, words: list[str]) -> None:
         """LVM writes its metadata and is killed before the kernel knows; a flush that is killed leaves the cleaner."""
@@ -510,7 +568,7 @@ class FakeLvm:
             self._change_writecache(cache, option["--cachesettings"])
             cache["table"] = table
         elif option.get("--cachemode") not in (None, "writeback") and (cache["mode"] == "writeback" or cache["dirty"]):
-            cache["kernel_policy"] = "cleaner"
+            cache.update(kernel_policy="cleaner", noted=True)
         elif "--cachemode" in option:
             cache["kernel_mode"] = self.kernel_mode
             cache["mode"] = option["--cachemode"]
@@ -540,6 +598,10 @@ class FakeLvm:
 
     def _kernel_path(self, path: str) -> str:
         return {SSD_PATH: "/dev/sdb", SSD1_PATH: "/dev/sdc"}.get(path, path)
+
+
+def _reads(words: t.Sequence[str]) -> bool:
+    return words[0] in READING and words[:2] not in (("dmsetup", "reload"), ("dmsetup", "resume"))
 
 
 def _pairs(text: str) -> dict[str, str]:

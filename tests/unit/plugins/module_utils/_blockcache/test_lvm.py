@@ -22,6 +22,8 @@ from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import H
 
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
 WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
+#: The flush of a cachepool: the table of the cleaner, put in force past LVM.
+FLUSH = ["dmsetup reload vg-data --table 0 819200 cache 253:1 253:2 253:3 128 2 metadata2 writethrough cleaner 0", "dmsetup resume --nolockfs vg-data"]
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +90,7 @@ def test_a_converged_host_costs_one_report_and_one_dmsetup_or_two(run, kind, mor
 def test_a_change_of_mode_and_setting_while_in_use(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     run(lvm, settings={"migration_threshold": 100})
-    assert lvm.changes == ["lvchange --yes --cachemode writethrough vg/data", "lvchange --yes --cachesettings migration_threshold=100 vg/data"]
+    assert lvm.changes == [*FLUSH, "lvchange --yes --cachemode writethrough vg/data", "lvchange --yes --cachesettings migration_threshold=100 vg/data"]
     run(lvm, settings={"migration_threshold": "default"})
     assert lvm.cache["settings"] == ""
 
@@ -96,7 +98,7 @@ def test_a_change_of_mode_and_setting_while_in_use(run):
 def test_detaching_flushes_first_and_removes_the_volume(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     run(lvm, state="absent")
-    assert lvm.changes == ["lvchange --yes --cachemode writethrough vg/data", "lvconvert --yes --uncache vg/data"]
+    assert lvm.changes == [*FLUSH, "lvchange --yes --cachemode writethrough vg/data", "lvconvert --yes --uncache vg/data"]
     assert lvm.cache is None
     assert not run(lvm, state="absent").changed
 
@@ -106,7 +108,7 @@ def test_trap_the_disks_write_out_what_they_were_given_before_the_copy_goes(run,
     written = []
     monkeypatch.setattr(flush.os, "fsync", lambda handle: written.append((os.readlink(f"/proc/self/fd/{handle}"), len(lvm.changes), lvm.cache["dirty"])))
     run(lvm, state="absent")
-    ((path, changes, dirty),) = written
+    path, changes, dirty = written[-1]
     assert path.endswith("/dev/vg/data")
     assert lvm.changes[changes:] == ["lvconvert --yes --uncache vg/data"]
     assert dirty == 0
@@ -128,10 +130,89 @@ def test_trap_a_disk_that_cannot_write_out_keeps_its_cache(run, tmp_path):
     assert lvm.changes == []
 
 
-def test_trap_a_writethrough_cache_that_is_dirty_after_a_crash_is_cleaned_by_entering_passthrough(run):
-    lvm = FakeLvm(fast="cachevol", dirty=7)
-    run(lvm, state="absent")
-    assert lvm.changes == ["lvchange --yes --cachemode passthrough vg/data", "lvconvert --yes --uncache vg/data"]
+class TestAfterACrash:
+    """Every block counts as dirty at every load of a table, and the kernel refuses passthrough while one does."""
+
+    @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
+    @pytest.mark.parametrize("mode", ["writethrough", "writeback"])
+    @pytest.mark.parametrize("state", ["flushed", "absent"])
+    def test_trap_it_is_proven_clean_without_passthrough(self, run, kind, mode, state):
+        lvm = FakeLvm(fast=kind, mode=mode, dirty=942, unclean=True)
+        run(lvm, kind=kind, state=state)
+        assert not lvm.stood_still
+        assert lvm.cache is None if state == "absent" else (lvm.cache["dirty"], lvm.kernel_mode, lvm.cache["mode"]) == (0, "writethrough", "writethrough")
+        assert not run(lvm, kind=kind, state=state).changed
+
+    def test_a_flushed_one_fills_again(self, run):
+        lvm = FakeLvm(fast="cachepool", dirty=942, unclean=True)
+        run(lvm, state="flushed")
+        assert lvm.cache["kernel_policy"] == "cleaner"
+        run(lvm)
+        assert lvm.cache["kernel_policy"] == "smq"
+        assert not run(lvm).changed
+
+    @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
+    def test_leaving_write_back_is_done_in_one_run_and_what_still_counts_as_dirty_is_said(self, run, kind):
+        lvm = FakeLvm(fast=kind, mode="writeback", dirty=942, unclean=True)
+        assert run(lvm, kind=kind).changed
+        assert lvm.changes == [*FLUSH, "lvchange --yes --cachemode writethrough vg/data"]
+        again = run(lvm, kind=kind)
+        assert not again.changed
+        (said,) = again.concerns
+        assert "counts 942 blocks of the cache as dirty" in said
+        assert "lvchange -an and lvchange -ay vg/data" in said
+        lvm.reboot()
+        lvm.cache["dirty"] = 0
+        assert run(lvm, kind=kind).concerns == ()
+
+    @pytest.mark.parametrize("mode", ["writethrough", "writeback"])
+    def test_passthrough_in_use_is_refused_with_what_to_do(self, run, mode):
+        lvm = FakeLvm(fast="cachepool", mode=mode, dirty=942, unclean=True)
+        with pytest.raises(Refused, match=r"not closed cleanly .* unmount it, run lvchange -an vg/data and lvchange -ay vg/data, and run again"):
+            run(lvm, mode="passthrough")
+        assert not lvm.stood_still
+        assert (lvm.cache["mode"], lvm.kernel_mode) == ("writethrough", "writethrough")
+        lvm.reboot()
+        lvm.cache["dirty"] = 0
+        run(lvm, mode="passthrough")
+        assert lvm.kernel_mode == "passthrough"
+
+    def test_what_became_dirty_in_between_is_met_and_mended_at_once(self, run):
+        """Small caches are clean again before anybody can look: the kernel refuses the next load all the same."""
+        lvm = FakeLvm(fast="cachepool", dirty=0, unclean=True)
+        lvm.looks_clean = True
+        with pytest.raises(Refused, match="cannot be changed to mode passthrough while it is in use"):
+            run(lvm, mode="passthrough")
+        assert lvm.stood_still == ["passthrough"]
+        assert not lvm.suspended
+        assert (lvm.cache["mode"], lvm.kernel_mode) == ("writethrough", "writethrough")
+
+    @pytest.mark.parametrize("fields", [{}, {"state": "flushed"}, {"state": "absent"}, WRITEBACK])
+    def test_a_volume_that_was_left_suspended_goes_on(self, run, fields):
+        lvm = FakeLvm(fast="cachepool", mode="passthrough", dirty=942, unclean=True)
+        lvm.suspended = True
+        outcome = run(lvm, check_mode=True, **fields)
+        assert outcome.steps[0].action == "Let vg/data go on, which a command that was broken off left suspended"
+        assert lvm.suspended
+        run(lvm, **fields)
+        assert not lvm.suspended
+        assert not run(lvm, **fields).changed
+
+    def test_one_that_somebody_is_at_work_with_is_left_to_him(self, layer_of):
+        lvm = FakeLvm(fast="cachepool")
+        lvm.suspended = True
+        wanted = read_items([ITEM])
+        layer = layer_of(lvm, wanted)
+        layer.sleep = lambda seconds: setattr(lvm, "suspended", False)
+        converge(layer, wanted, check_mode=False)
+        assert lvm.changes == []
+
+    def test_a_table_that_the_kernel_takes_in_no_form_is_a_persons_decision(self, run, monkeypatch):
+        lvm = FakeLvm(fast="cachepool", mode="passthrough", dirty=942, unclean=True)
+        lvm.suspended = True
+        monkeypatch.setattr(FakeLvm, "_dmsetup_resume", lambda self, cache, words: "! Invalid argument")
+        with pytest.raises(NotEffective, match=r"/dev/vg/data is suspended, .* give vg-data a table with dmsetup reload, and resume it with dmsetup resume"):
+            run(lvm)
 
 
 def test_trap_uncache_that_fails_with_5_after_printing_success_is_a_failure(run):
@@ -180,8 +261,8 @@ def test_trap_a_cache_that_fails_while_it_is_flushed_is_not_taken_for_clean(run)
 
 def test_a_flush_that_left_blocks_dirty_is_not_followed_by_detaching(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
-    lvm.lies["lvchange --yes --cachemode"] = (0, False)
-    with pytest.raises(NotEffective, match="mode writeback with 839 dirty blocks"):
+    lvm.lies["dmsetup resume"] = (0, False)
+    with pytest.raises(NotEffective, match="839 dirty blocks"):
         run(lvm, state="absent")
     assert lvm.cache is not None
 
@@ -201,17 +282,16 @@ def test_a_flush_that_makes_progress_has_no_deadline(run):
 
     class Slow(FakeLvm):
         def _dmsetup(self, words):
-            self.cache["dirty"] = next(slow, 0)
+            if words[0] == "status":
+                self.cache["dirty"] = next(slow, 0)
             self.stuck = self.cache["dirty"] > 0
-            if not self.stuck:
-                self.cache["mode"] = "writethrough"
             return super()._dmsetup(words)
 
     lvm = Slow(fast="cachepool", mode="writeback", dirty=839)
     lvm.stuck = True
     run(lvm)
-    # A look every 30 seconds of the fake clock: nearly seven hours. Two more looks belong to reading before and after.
-    assert len([words for words in lvm.calls if words[0] == "dmsetup"]) == 839 + 2
+    # A look every 30 seconds of the fake clock: nearly seven hours. Two more looks prove it, and one reads afterwards.
+    assert len([words for words in lvm.calls if words[:2] == ("dmsetup", "status")]) == 839 + 3
 
 
 def test_a_flush_may_be_given_a_deadline(run):
@@ -224,7 +304,8 @@ def test_a_flush_may_be_given_a_deadline(run):
 def test_the_cleaner_that_a_killed_flush_left_is_replaced(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", kernel_policy="cleaner")
     run(lvm, **WRITEBACK)
-    assert lvm.changes == ["lvchange --yes --cachemode writethrough vg/data", "lvchange --yes --cachemode writeback vg/data"]
+    ways = ["lvchange --yes --cachemode writethrough vg/data", "lvchange --yes --cachemode writeback vg/data"]
+    assert lvm.changes == ["lvchange --refresh vg/data", *ways]
     assert not run(lvm, **WRITEBACK).changed
 
 

@@ -293,7 +293,7 @@ class TestWriteBack:
         message = refusal(Refused, lvm, **self.ON_DEGRADED)
         assert "that mirror is degraded" in message
         assert "set allow_unmirrored_writeback: true for this cache" in message
-        assert steps(lvm, allow_unmirrored_writeback=True, **self.ON_DEGRADED)[-1].operation in ("attach", "set_mode")
+        assert steps(lvm, allow_unmirrored_writeback=True, **self.ON_DEGRADED)[-1].operation in ("attach", "set_mode", "leave_cleaner")
 
     def test_a_write_back_that_lvm_has_stored_is_not_loaded_on_a_degraded_mirror(self):
         lvm = FakeLvm(fast="cachepool", mode="writeback")
@@ -364,21 +364,21 @@ class TestConverged:
             assert steps(FakeLvm(fast="cachepool", mode="writeback", dirty=dirty), **WRITEBACK) == []
 
     @pytest.mark.parametrize(
-        ("stored", "wanted", "ways"),
+        ("stored", "wanted", "expected"),
         [
-            ("writeback", "writeback", ["writethrough", "writeback"]),
+            ("writeback", "writeback", ["leave_cleaner"]),
             ("writeback", "writethrough", ["writethrough"]),
             ("writeback", "passthrough", ["passthrough"]),
-            ("writethrough", "writethrough", ["passthrough", "writethrough"]),
-            ("writethrough", "writeback", ["passthrough", "writeback"]),
-            ("passthrough", "passthrough", ["writethrough", "passthrough"]),
+            ("writethrough", "writethrough", ["leave_cleaner"]),
+            ("writethrough", "writeback", ["leave_cleaner", "writeback"]),
+            ("passthrough", "passthrough", ["leave_cleaner"]),
             ("passthrough", "writethrough", ["writethrough"]),
         ],
     )
-    def test_trap_a_flush_that_was_killed_leaves_a_cleaner_that_only_another_mode_takes_away(self, stored, wanted, ways):
+    def test_trap_a_flush_that_was_killed_leaves_a_cleaner_that_only_another_mode_takes_away(self, stored, wanted, expected):
         lvm = FakeLvm(fast="cachepool", mode=stored, kernel_policy="cleaner")
         planned = steps(lvm, mode=wanted, allow_unmirrored_writeback=True)
-        assert [step.arguments["mode"] for step in planned] == ways
+        assert [step.arguments.get("mode", step.operation) for step in planned] == expected
 
     def test_trap_the_mode_that_lvm_has_stored_may_not_be_the_one_the_kernel_uses(self):
         lvm = FakeLvm(fast="cachepool", mode="writethrough")
@@ -420,11 +420,14 @@ class TestConverged:
         assert "is not active" in refusal(Refused, lvm, mode="passthrough")
         assert "is not active" in refusal(Refused, lvm, state="absent")
 
-    def test_a_suspended_volume_is_no_inactive_one(self):
+    @pytest.mark.parametrize("fields", [{"mode": "passthrough"}, {"state": "flushed"}, {"state": "absent"}])
+    def test_a_suspended_volume_goes_on_first_and_what_lies_below_before_it(self, fields):
         lvm = FakeLvm(fast="cachepool")
-        lvm.origin["attr"] = "Cwi-soC---"
-        said = refusal(Refused, lvm, mode="passthrough")
-        assert "is suspended" in said and "dmsetup resume" in said and "lvchange -ay" not in said
+        lvm.suspended = True
+        first = steps(lvm, **fields)[0]
+        assert first.operation == "go_on"
+        assert first.arguments["names"][-1] == "vg-data"
+        assert "vg-data_cache_cpool_cmeta" in first.arguments["names"]
 
     @pytest.mark.parametrize("state", ["present", "flushed", "absent"])
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol", "writecache"])

@@ -23,13 +23,20 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm_cache_table as tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bare_mounts import FSTAB, bare_mounts_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.boot_unit import mark_started, unit_name
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache_present import OUR_METADATA, OriginContent, Present, problems
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache_present import (
+    OUR_METADATA,
+    OriginContent,
+    Present,
+    counted_dirty,
+    problems,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache_record import LAYER, Tools
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache_table import CacheTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache_wanted import WantedDmCache, read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_ground
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import FlushWatch, write_out
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.table_exchange import Exchange
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
@@ -121,7 +128,8 @@ class DmCacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedDmCache]]):
         return {"problems": [*problems(present), *bare], "caches": [cache.as_plain() for cache in present.caches if cache.name in names]}
 
     def concerns(self, present: Present, wanted: t.Sequence[WantedDmCache]) -> list[str]:
-        return bare_mounts_of(present.fstab, present.devices, wanted)
+        counted = [counted_dirty(present, cache.name) for cache in wanted if cache.present]
+        return [*(said for said in counted if said), *bare_mounts_of(present.fstab, present.devices, wanted)]
 
     def foresee(self, present: Present, wanted: t.Sequence[WantedDmCache]) -> list[str]:
         return bare_mounts_of(present.fstab, present.devices, wanted)
@@ -200,21 +208,45 @@ class DmCacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedDmCache]]):
         name = asked["name"]
         if name not in self._mappings():
             self._dmsetup(step, "create", name, "--uuid", tables.uuid_of("top", name), "--table", asked["table"])
+        elif asked.get("passthrough"):
+            self._enter_passthrough(step)
         else:
             self._exchange(step, asked["table"])
 
-    def _exchange(self, step: Step, table: str) -> None:
+    def _enter_passthrough(self, step: Step) -> None:
+        """The kernel takes it only while no block is dirty, and every load of a table may make them all so again: that is tried first.
+
+        :raises Refused: if it does.
+        """
         name = step.arguments["name"]
-        self._dmsetup(step, "reload", name, "--table", table)
-        # To freeze the file system above would write all of its memory out first, and nobody takes a snapshot here.
-        self._dmsetup(step, "resume", "--nolockfs", name)
+        self._exchange(step, step.arguments["through"])
+        refused = None
+        if not self._dirty(name):
+            try:
+                self._exchange(step, step.arguments["table"])
+            except CommandFailed as error:
+                # What was written back before anybody could look is dirty again.
+                refused = error.completed
+            else:
+                return
+        unit = unit_name(LAYER, name)
+        raise Refused(
+            f"{step.item}: the kernel does not change /dev/mapper/{name} to mode passthrough while it is in use: the metadata of its cache was not closed"
+            " cleanly when the host went down, so that every block counts as dirty after every change; nothing is lost, it writes through now:"
+            f" unmount it, run systemctl stop {unit} and systemctl start {unit}, and run again.",
+            item=step.item,
+            completed=refused,
+        )
+
+    def _exchange(self, step: Step, table: str) -> None:
+        self._tables_of(step).load(table)
 
     def _go_on(self, step: Step) -> None:
-        """A table that waits is dropped first: to go on would put it in force."""
-        self._dmsetup(step, "clear", step.arguments["name"])
-        mapping = self._mappings().get(step.arguments["name"])
-        if mapping is not None and mapping.suspended:
-            self._dmsetup(step, "resume", "--nolockfs", step.arguments["name"])
+        self._tables_of(step).go_on()
+
+    def _tables_of(self, step: Step) -> Exchange:
+        name = step.arguments["name"]
+        return Exchange(self.runner, name, step.item, f"/dev/mapper/{name}", patience=PATIENCE)
 
     def _start(self, step: Step) -> None:
         name = step.arguments["name"]
@@ -243,8 +275,6 @@ class DmCacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedDmCache]]):
             self._exchange(step, asked["clean"])
         watch = FlushWatch(step.item, f"/dev/mapper/{name}", lambda: self._dirty(name), limit=asked["flush_timeout"], clock=self.clock)
         watch.until_clean(self.sleep)
-        if asked["settled"] != asked["clean"]:
-            self._exchange(step, asked["settled"])
 
     def _dirty(self, name: str) -> int | None:
         return getattr(self._status(name), "dirty", None)

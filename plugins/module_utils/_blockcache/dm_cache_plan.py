@@ -138,7 +138,7 @@ class _CachePlan:
             leaves = not found.table.settled or (self.record is not None and self.record.may_be_dirty)
             flush = leaves or (target.mode == tables.PASSTHROUGH and not loaded and status.dirty != 0)
             steps = self._flush_steps(found, status) if flush else []
-            reached = found.table.settle() if steps else found.table
+            reached = found.table.clean() if steps else found.table
             return [*steps, *([] if _same(reached, target) else self._load_steps(reached, target)), *waiting]
         if waiting or not loaded:
             require_mirrored(fast.redundancy, wanted.cache_devices, wanted.name, wanted.origin, allowed=wanted.allow_unmirrored_writeback)
@@ -175,11 +175,11 @@ class _CachePlan:
 
     def _flushed(self, found: Attached, status: dm.CacheStatus, *, keep: bool) -> list[Step]:
         """The steps after which nothing is dirty and nothing can become so, and the record says it if the cache is kept."""
-        clean = found.table.settled and status.dirty == 0 and (found.table.kind == tables.WRITECACHE or not found.table.cleaner)
+        clean = found.table.settled and status.dirty == 0
         steps = [] if clean else self._flush_steps(found, status)
         if keep and found.layout is not None:
-            table = found.table if clean else found.table.settle()
-            record = self._record(self._spell_cache(found), found.layout, self._by_path(table))
+            # Where every load makes all blocks dirty again, after a crash, only the cleaner keeps it clean.
+            record = self._record(self._spell_cache(found), found.layout, self._by_path(found.table.settle()))
             steps += [] if self._stored(record) else [self._unit_step(record)]
         else:
             steps = steps or [self._prove_step(found)]
@@ -191,7 +191,7 @@ class _CachePlan:
         action = f"Flush the cache of {self.wanted.path}{amount}"
         before = {"mode": found.table.mode, "dirty_blocks": "not proven" if status.dirty is None else "some" if status.dirty else 0}
         after = {"mode": table.settle().mode, "dirty_blocks": 0}
-        flush = self._step("flush", before, after, action, "flush", clean=table.clean().render(), settled=table.settle().render(), kind=table.kind)
+        flush = self._step("flush", before, after, action, "flush", clean=table.clean().render(), kind=table.kind)
         return [flush, self._prove_step(found)]
 
     def _prove_step(self, found: Attached) -> Step:
@@ -519,7 +519,9 @@ class _CachePlan:
             changes.append("only emptying itself" if after.cleaner else "caching")
         plain = [{"mode": table.mode, "settings": dict(table.settings), "only_empties_itself": table.cleaner} for table in (before, after)]
         action = f"Load the cache of {self.wanted.path} again with {', '.join(changes) or 'its table'}"
-        return [self._step("table", plain[0], plain[1], action, "load", table=after.render(), device=after.origin)]
+        passthrough = after.mode == tables.PASSTHROUGH
+        through = dataclasses.replace(after, mode=tables.WRITETHROUGH).render()
+        return [self._step("table", plain[0], plain[1], action, "load", table=after.render(), device=after.origin, passthrough=passthrough, through=through)]
 
     def _step(self, attribute: str, before: t.Any, after: t.Any, action: str, operation: str, **arguments: t.Any) -> Step:
         common = {"name": self.name, "flush_timeout": self.wanted.flush_timeout}

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm_cache_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm_cache_table as tables
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.boot_unit import unit_name
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache_facts import Kernel
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache_record import Record, Tools
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache_record import LAYER, Record, Tools
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache_table import LinearTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import Ground
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
@@ -61,6 +62,25 @@ class OriginContent:
 
     users: tuple[str, ...] = ()
     block_size: int = 0
+
+
+def counted_dirty(present: Present, name: str) -> str:
+    """Of a cache that writes through and whose blocks count as dirty all the same: what that is and how it ends; else nothing.
+
+    The record of a cache says that it writes through only after a flush, so that the origin has everything.
+    """
+    mapping, record, status = present.kernel.mappings.get(name), present.records.get(name), present.kernel.status.get(name)
+    table = mapping.table if mapping is not None else None
+    if not isinstance(table, tables.CacheTable) or table.kind != tables.CACHE or not table.settled or status is None or not status.dirty:
+        return ""
+    if record is None or record.may_be_dirty:
+        return ""
+    unit = unit_name(LAYER, name)
+    return (
+        f"/dev/mapper/{name} writes through, so that nothing depends on its cache, and the kernel counts {status.dirty} blocks of the cache as dirty all the"
+        " same: its metadata was not closed cleanly when the host went down, or a flush was broken off. It writes them back while nothing else is to do;"
+        f" state: flushed does it at once, and systemctl stop {unit} and systemctl start {unit} end it for good."
+    )
 
 
 def problems(present: Present) -> list[str]:

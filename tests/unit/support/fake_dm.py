@@ -57,6 +57,10 @@ class FakeDm:
         self.missing = missing
         self.mapped: dict[str, Mapped] = {}
         self.numbers = 0
+        #: Fast devices whose metadata were not closed cleanly and are open since.
+        self.unclean: set[str] = set()
+        #: How often what is mounted was left without an answer.
+        self.stood_still = 0
         #: Blocks of the origin, and of what lies on each fast device, with whether they are dirty.
         self.origin: dict[int, int] = {}
         self.stores: dict[str, dict[int, tuple[int, bool]]] = {}
@@ -222,6 +226,7 @@ class FakeDm:
             place.unlink()
         for disk, store in self.stores.items():
             self.stores[disk] = {block: (value, True) for block, (value, _dirty) in store.items()}
+        self.unclean = set(self.stores)
 
     def boot(self) -> None:
         """What udev and systemd do: arrays are assembled, enabled units are started; then what fstab names is mounted."""
@@ -278,6 +283,8 @@ class FakeDm:
         return dataclasses.replace(device, holders=tuple(holders), signature=signature)
 
     def _dm_info(self, words: list[str]) -> str:
+        if "suspended" in words:
+            return "Suspended\n" if self.mapped[words[-1]].suspended else "Active\n"
         lines = []
         for name, mapped in self.mapped.items():
             loaded = {(True, True): "Both", (True, False): "Live", (False, True): "Inactive", (False, False): "None"}[(bool(mapped.live), bool(mapped.waiting))]
@@ -290,6 +297,9 @@ class FakeDm:
         return sum(number in (table or []) for other in self.mapped.values() for table in (other.live, other.waiting)) + (name in self.mounted)
 
     def _dm_table(self, words: list[str]) -> str:
+        if words:
+            mapped = self.mapped[words[0]]
+            return f"0 {self._length(mapped)} {' '.join(mapped.live or [])}\n"
         return "".join(f"{name}: 0 {self._length(mapped)} {' '.join(mapped.live)}\n" for name, mapped in self.mapped.items() if mapped.live)
 
     def _length(self, mapped: Mapped) -> int:
@@ -403,9 +413,9 @@ class FakeDm:
         if head[:4096] == bytes(4096):
             node.write_bytes(bytes(offset) + magic + bytes(4096 - offset - len(magic)))
             self.stores[disk] = {}
+            self.unclean.discard(disk)
         elif head[offset : offset + len(magic)] != magic:
             raise OSError("Invalid superblock")
-        assert "passthrough" not in table or not any(dirty for _value, dirty in self.stores.get(disk, {}).values()), "passthrough with dirty blocks"
 
     def _dm_reload(self, words: list[str]) -> None:
         assert words[1] == "--table"
@@ -421,8 +431,23 @@ class FakeDm:
             if old and old[0] != "linear" and new[0] == "linear" and not self.gone & {self._disk_under(old)}:
                 dirty = [block for block, (_value, dirty) in self._store_of(old).items() if dirty]
                 assert not dirty, "the cache is taken away with dirty blocks"
+                self._closed(old)
             mapped.live, mapped.waiting = new, None
+        self._preresume(mapped)
         mapped.suspended = False
+
+    def _preresume(self, mapped: Mapped) -> None:
+        """Metadata that were not closed cleanly make every block dirty at every load; with one dirty block nothing goes on in passthrough."""
+        if not mapped.live or mapped.live[0] != "cache":
+            return
+        disk = self._disk_under(mapped.live)
+        store = self.stores.get(disk, {})
+        if disk in self.unclean:
+            self.stores[disk] = store = {block: (value, True) for block, (value, _dirty) in store.items()}
+        if "passthrough" in mapped.live and any(dirty for _value, dirty in store.values()):
+            mapped.suspended = True
+            self.stood_still += 1
+            raise OSError("resume ioctl failed: Invalid argument")
 
     def _dm_clear(self, words: list[str]) -> None:
         self.mapped[words[0]].waiting = None
@@ -433,7 +458,19 @@ class FakeDm:
             raise OSError("No such device or address")
         if self._opens(name):
             raise OSError("Device or resource busy")
+        self._closed(self.mapped[name].live)
         self._drop(name)
+
+    def _closed(self, table: list[str] | None) -> None:
+        """Metadata are closed with their last table, and cleanly."""
+        if table and table[0] == "cache":
+            self.unclean.discard(self._disk_under(table))
+
+    def stop_unit(self) -> None:
+        """What is mounted goes, and with it everything under it."""
+        self.mounted.clear()
+        for name in sorted(self.mapped, key=lambda name: name.startswith("cachefleet-")):
+            self._dm_remove([name])
 
     def _drop(self, name: str) -> None:
         mapped = self.mapped.pop(name)

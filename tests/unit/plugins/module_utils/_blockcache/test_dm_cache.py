@@ -122,22 +122,80 @@ def test_a_mode_is_left_clean_and_the_unit_follows(tmp_path):
     for _turn in range(6):
         host.work()
     outcome = run(host)
-    assert [step.operation for step in outcome.steps] == ["flush", "prove_clean", "write_unit"]
+    assert [step.operation for step in outcome.steps] == ["flush", "prove_clean", "load", "write_unit"]
     assert mode(host) == "writethrough"
     host.check_origin()
     assert not run(host).changed
 
 
-def test_passthrough_is_entered_clean_also_after_a_crash(tmp_path):
-    host = made(tmp_path)
-    host.work()
+def crashed(tmp_path, **fields):
+    host = made(tmp_path, **fields)
+    for _turn in range(6):
+        host.work()
     host.cut_power()
     host.boot()
+    return host
+
+
+def test_passthrough_is_entered_clean(tmp_path):
+    host = made(tmp_path)
+    host.work()
     run(host, mode="passthrough")
     assert mode(host) == "passthrough"
     assert not run(host, mode="passthrough").changed
     run(host, state="flushed")
     assert mode(host) == "passthrough"
+
+
+@pytest.mark.parametrize("fields", [{}, WRITEBACK])
+def test_passthrough_in_use_after_a_crash_is_refused_and_nothing_is_left_suspended(tmp_path, fields):
+    host = crashed(tmp_path, **fields)
+    with pytest.raises(Refused, match="unmount it, run systemctl stop cachefleet-dm_cache-images.service and systemctl start"):
+        run(host, mode="passthrough")
+    assert not host.stood_still
+    assert mode(host) == "writethrough"
+    host.work()
+    run(host)
+    host.stop_unit()
+    host.start_unit("cachefleet-dm_cache-images.service")
+    for _turn in range(20):
+        host.work()
+    run(host, state="flushed")
+    run(host, mode="passthrough")
+    assert mode(host) == "passthrough"
+
+
+@pytest.mark.parametrize("fields", [{}, WRITEBACK])
+@pytest.mark.parametrize("state", ["flushed", "absent"])
+def test_trap_after_a_crash_it_is_proven_clean_by_the_cleaner(tmp_path, fields, state):
+    host = crashed(tmp_path, **fields)
+    assert run(host, state=state).changed
+    assert not host.stood_still
+    host.check_origin()
+    assert not run(host, state=state).changed
+    if state == "flushed":
+        assert run(host, **fields).changed
+        assert not run(host, **fields).changed
+
+
+def test_what_was_written_back_before_anybody_looked_is_refused_by_the_kernel_and_mended_at_once(tmp_path, monkeypatch):
+    host = crashed(tmp_path)
+    dirty = DmCacheLayer._dirty
+    monkeypatch.setattr(DmCacheLayer, "_dirty", lambda self, name: dirty(self, name) if "cleaner" in host.mapped[name].live else 0)
+    host.mounted.clear()
+    with pytest.raises(Refused, match="to mode passthrough while it is in use"):
+        run(host, mode="passthrough")
+    assert host.stood_still == 1
+    assert not host.mapped["images"].suspended
+    assert mode(host) == "writethrough"
+
+
+def test_after_a_crash_what_counts_as_dirty_is_said_where_the_cache_writes_through(tmp_path):
+    host = crashed(tmp_path, **WRITEBACK)
+    (said,) = run(host).concerns
+    assert "blocks of the cache as dirty all the same" in said
+    assert "systemctl stop cachefleet-dm_cache-images.service" in said
+    assert not run(host).changed
 
 
 def test_settings_are_set_left_alone_and_taken_away(tmp_path):

@@ -150,7 +150,7 @@ def test_passthrough_is_entered_clean(tmp_path):
 @pytest.mark.parametrize("fields", [{}, WRITEBACK])
 def test_passthrough_in_use_after_a_crash_is_refused_and_nothing_is_left_suspended(tmp_path, fields):
     host = crashed(tmp_path, **fields)
-    with pytest.raises(Refused, match="unmount it, run systemctl stop cachefleet-dm_cache-images.service and systemctl start"):
+    with pytest.raises(Refused, match=r"unmount it, run systemctl stop cachefleet-dm_cache-images\.service and systemctl start"):
         run(host, mode="passthrough")
     assert not host.stood_still
     assert mode(host) == "writethrough"

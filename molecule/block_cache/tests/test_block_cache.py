@@ -47,7 +47,7 @@ def test_only_what_would_have_lost_data_was_refused(name):
 def test_nothing_was_ever_forced(name):
     (life,) = _told("side_effect", name)
     actions = [action for _module, _state, _changed, actions in life for action in actions or []]
-    assert len(actions) > 20
+    assert len(actions) > 12
     assert not [action for action in actions if "force" in action.lower()]
 
 

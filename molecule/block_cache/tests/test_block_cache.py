@@ -41,13 +41,15 @@ def test_the_first_run_makes_both_caches_and_the_second_changes_nothing(name):
 
 def test_only_what_would_have_lost_data_was_refused(name):
     (life,) = _told("side_effect", name)
-    assert [module for module, state, _changed, _actions in life if state == "failed"] == ["dm_cache"]
+    # Drives of the other machine are pulled in the long form only.
+    pulled = name == "node2" or os.environ.get("CACHEFLEET_LONG")
+    assert [module for module, state, _changed, _actions in life if state == "failed"] == (["dm_cache"] if pulled else [])
 
 
 def test_nothing_was_ever_forced(name):
     (life,) = _told("side_effect", name)
     actions = [action for _module, _state, _changed, actions in life for action in actions or []]
-    assert len(actions) > 12
+    assert len(actions) > 20
     assert not [action for action in actions if "force" in action.lower()]
 
 

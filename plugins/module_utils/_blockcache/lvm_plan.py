@@ -149,7 +149,7 @@ class _CachePlan(AttachPlan):
         if cached.kernel_policy == "cleaner" and cached.policy != "cleaner":
             if stored != self.wanted.mode and (stored == "writeback" or self.wanted.mode == "writethrough"):
                 return [], stored
-            action = f"Let the cache of {self.target} fill again: it only writes back, since a flush"
+            action = f"Load the cache of {self.target} with policy {cached.policy} again, after a flush"
             return [self.step("policy", "cleaner", cached.policy, action, "leave_cleaner", stored=stored)], stored
         return self._agree_on_mode(cached)
 
@@ -171,7 +171,7 @@ class _CachePlan(AttachPlan):
             return [], cached.mode
         if cached.mode == "passthrough":
             # The kernel may have refused it, and would again.
-            action = f"Let LVM have the cache of {self.target} in mode writethrough, as the kernel does not take passthrough"
+            action = f"Set the cache of {self.target} to writethrough in LVM too: the kernel rejected passthrough"
             return [self.step("mode", kernel.mode, "writethrough", action, "set_mode", mode="writethrough")], "writethrough"
         action = f"Load the cache of {self.target} again in mode {cached.mode}, as LVM has it"
         return [self.step("mode", kernel.mode, cached.mode, action, "refresh")], cached.mode
@@ -251,7 +251,7 @@ class _CachePlan(AttachPlan):
     # -- shared
 
     def _go_on_step(self, cached: LogicalVolume) -> Step:
-        action = f"Let {self.target} go on, which a command that was broken off left suspended"
+        action = f"Resume {self.target}, which an interrupted command left suspended"
         pool = self.present.pool_of(cached)
         parts = [*self.present.parts(cached), *(self.present.parts(pool) if pool is not None else [])]
         # A volume stands before what it is made of.

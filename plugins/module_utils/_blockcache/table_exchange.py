@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, NotUnderstood, StorageError
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
@@ -57,15 +57,16 @@ class Exchange:
     def load(self, table: str) -> None:
         """Put another table in force.
 
-        :raises CommandFailed: if the kernel does not take it. The one before is in force again then.
+        :raises StorageError: if the kernel does not take it, or not in time. The one before is in force again then.
         :raises NotEffective: if that was not possible: the device is suspended.
         """
         before = self.table()
         try:
             self._dmsetup("reload", self.name, "--table", table)
-            # To freeze the file system above would write all of its memory out first, and nobody takes a snapshot here.
+            # No snapshot is taken: freezing the file system above would only write out all of its dirty pages first.
             self._dmsetup("resume", "--nolockfs", self.name)
-        except CommandFailed as error:
+        except StorageError as error:
+            # Also after a time limit: dmsetup may have been stopped between suspending and resuming.
             self._go_back(before)
             error.message = f"{self.item}: {error.message.rstrip('.')}; {self.path} goes on as before; the kernel says why in dmesg."
             error.args = (error.message,)

@@ -192,7 +192,7 @@ class TestAfterACrash:
         lvm = FakeLvm(fast="cachepool", mode="passthrough", dirty=942, unclean=True)
         lvm.suspended = True
         outcome = run(lvm, check_mode=True, **fields)
-        assert outcome.steps[0].action == "Let vg/data go on, which a command that was broken off left suspended"
+        assert outcome.steps[0].action == "Resume vg/data, which an interrupted command left suspended"
         assert lvm.suspended
         run(lvm, **fields)
         assert not lvm.suspended

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.table_exchange import Exchange, cleaning, with_mode
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, NotUnderstood, TimedOut
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 
 SMQ = "0 2097152 cache 253:2 253:3 253:4 128 2 metadata2 writeback smq 2 migration_threshold 2048"
@@ -99,6 +99,22 @@ def test_a_table_that_the_kernel_refuses_leaves_the_one_before(how):
     with pytest.raises(CommandFailed, match=r"images: .*; /dev/vg/data goes on as before; the kernel says why in dmesg"):
         exchange(kernel).load(PASSTHROUGH)
     assert (kernel.live, kernel.waiting, kernel.suspended) == (SMQ, None, False)
+
+
+def test_a_resume_that_exceeds_its_time_limit_is_undone():
+    """The device was suspended by dmsetup, which was stopped before it resumed."""
+
+    class Slow(Kernel):
+        def _resume(self, words):
+            if self.waiting == CLEANER:
+                self.live, self.waiting, self.suspended = self.waiting, None, True
+                raise TimedOut("dmsetup resume did not end within 60 seconds.", item="images")
+            return super()._resume(words)
+
+    kernel = Slow(SMQ)
+    with pytest.raises(TimedOut, match=r"images: .*; /dev/vg/data goes on as before"):
+        exchange(kernel).load(CLEANER)
+    assert (kernel.live, kernel.suspended) == (SMQ, False)
 
 
 def test_where_the_one_before_is_refused_too_it_writes_through():

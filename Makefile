@@ -61,8 +61,9 @@ test: packages venv ## everything that CI runs
 	@scripts/test-steps lint unit report-test sanity tarball molecule
 
 .PHONY: test-long
-test-long: packages venv ## the long forms: every proof on real devices, and 100,000 fuzzed inputs
+test-long: packages venv ## the long forms: every proof on real devices, power cuts at every step, 100,000 fuzzed inputs
 	@CACHEFLEET_LONG=1 scripts/molecule-test
+	@scripts/crash-test
 	@CACHEFLEET_FUZZ_INPUTS=100000 PYTHONPATH=$(TREE) $(BIN)/python -m pytest -q tests/unit/fuzz
 
 .PHONY: lint

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, describe_suspended, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._stacking import arrays, block_caches, bottom, device_loss, power_cut, zfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._stacking.layers import Layers
 from ansible_collections.cachefleet.storage.plugins.module_utils._stacking.model import AT_RISK, DURABLE, UNKNOWN, LayerFacts, Proof, Verdict
@@ -112,7 +112,7 @@ def read_stack(runner: Runner, root: Path = Path("/"), protected: t.Sequence[str
     devices = read_devices(runner, root)
     pools = zfs.read_pools(devices, runner, root)
     devices, facts = zfs.with_pools(devices, pools, root)
-    problems = list(pools.problems)
+    problems = [*(describe_suspended(device) for device in devices if device.suspended), *pools.problems]
     for reader in READERS:
         try:
             for name, found in reader(devices, runner, root, protected):
@@ -120,4 +120,4 @@ def read_stack(runner: Runner, root: Path = Path("/"), protected: t.Sequence[str
         except StorageError as error:
             # One tool that is missing or speaks oddly must not hide every other layer: its own is unknown then, and says why.
             problems.append(error.message)
-    return Stack(devices, facts, protected, (), problems)
+    return Stack(devices, facts, protected, (), list(dict.fromkeys(problems)))

@@ -51,12 +51,13 @@ options:
           - Whether a udev rule sets the drive again when it appears. V(false) removes the rule for this drive.
         type: bool
         default: true
-      allow_swallowed_flushes:
+      allow_ignored_flushes:
         description:
           - Allow O(drives[].write_cache=enabled) although something on top of the drive passes no flushes on to it
             (flashcache, the AoE target C(vblade)). Data that applications have synced is then lost in a power cut, unless the
             cache of the drive survives it.
         type: bool
+        aliases: [allow_swallowed_flushes]
         default: false
 extends_documentation_fragment:
   - cachefleet.storage._attributes
@@ -148,7 +149,7 @@ DRIVE_OPTIONS = {
     "write_cache": {"type": "str", "required": True, "choices": ["enabled", "disabled"]},
     "provider": {"type": "str", "default": "auto", "choices": ["auto", "ata", "scsi", "nvme", "virtio"]},
     "persistent": {"type": "bool", "default": True},
-    "allow_swallowed_flushes": {"type": "bool", "default": False},
+    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
 }
 
 
@@ -157,7 +158,8 @@ def main() -> None:
         argument_spec={"drives": {"type": "list", "elements": "dict", "required": True, "options": DRIVE_OPTIONS}},
         supports_check_mode=True,
     )
-    drives = [DriveWish(**drive) for drive in module.params["drives"]]
+    # A former name of an option stays in the parameters beside the one it stands for.
+    drives = [DriveWish(**{name: drive[name] for name in DRIVE_OPTIONS}) for drive in module.params["drives"]]
     run_layer(module, DriveWriteCacheLayer(Runner(), drives), drives)
 
 

@@ -27,7 +27,7 @@ notes:
     cache device is missing at boot, the origin stays hidden. A cache in another mode begins empty.
   - The udev rule that C(eio_cli) writes, C(94-enhanceio-NAME.rules), does not hide the origin on hosts with devtmpfs. It is removed.
   - In V(writeback) EnhanceIO does not pass every flush down. Volatile caches of the drives below are refused,
-    see O(caches[].allow_swallowed_flushes) and O(protected_drives).
+    see O(caches[].allow_ignored_flushes) and O(protected_drives).
   - A discard on a cached device is answered and goes nowhere.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
@@ -128,11 +128,12 @@ options:
             it is, see RV(problems).
         type: bool
         default: false
-      allow_swallowed_flushes:
+      allow_ignored_flushes:
         description:
           - Allows a cache to enter V(writeback) although a drive below the origin or the cache device may lose acknowledged writes in a power cut.
           - EnhanceIO hands a write that asks for a flush to the cache device without it, and answers a flush before the cache device has.
         type: bool
+        aliases: [allow_swallowed_flushes]
         default: false
       flush_timeout:
         description:
@@ -253,7 +254,7 @@ CACHE_OPTIONS = {
     **COMMON_OPTIONS,
     "mode": {"type": "str", "choices": list(MODES), "default": "writethrough"},
     "policy": {"type": "str", "choices": list(POLICIES)},
-    "allow_swallowed_flushes": {"type": "bool", "default": False},
+    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
 }
 
 

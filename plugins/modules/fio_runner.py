@@ -88,7 +88,8 @@ options:
           - What is waited for before the step.
           - Either C(seconds), or C(until) with the value C(clean), until no block cache below a target is dirty, or
             C(garbage_collection) with bytes per second of all targets together, as long as that needs for what was written since the last pause.
-            With the value C(measured) the rate of each target is that of its last cell with C(measures_garbage_collection).
+            With the value C(measured) the rate of each target and block size is what its cells with C(measures_garbage_collection) have shown; the
+            lowest of them for other block sizes. Without any the pause takes C(most). Both are said in the notes of the next cell.
           - C(most) is the number of seconds after which it ends in any case, 7200 if not given.
         type: dict
       cells:
@@ -96,7 +97,8 @@ options:
           - The cells of a step of kind V(cells), each a dictionary with C(name), C(repeat), C(target) and C(job) as in the cells of M(cachefleet.storage.fio).
           - C(done_as) is the C(measurement_sha256) of the result that is stored already. A cell that would be measured with the same hash is left out;
             another one replaces it.
-          - C(measures_garbage_collection) says that the rate of writing at the end of the cell is that of garbage collection.
+          - C(measures_garbage_collection) says that the rate of writing at the end of the cell is that of garbage collection, if it fell during the
+            cell and stayed low, or if cells before it that go over the whole target have written as much as it holds since it was discarded last.
         type: list
         elements: dict
       cell:

@@ -142,10 +142,11 @@ options:
           - Allows V(writeback) on an SSD that is not mirrored. When it fails, the newest data is lost, and with it usually the file system.
         type: bool
         default: false
-      allow_swallowed_flushes:
+      allow_ignored_flushes:
         description:
           - Allows the cache over drives whose volatile write cache is on. A power cut then loses data that applications have synced.
         type: bool
+        aliases: [allow_swallowed_flushes]
         default: false
       flush_timeout:
         description:
@@ -263,7 +264,7 @@ CACHE_OPTIONS = {
     "metadata_block_size": {"type": "str"},
     "associativity": {"type": "int", "default": 512},
     "disk_associativity": {"type": "str"},
-    "allow_swallowed_flushes": {"type": "bool", "default": False},
+    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
 }
 
 

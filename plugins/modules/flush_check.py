@@ -90,10 +90,12 @@ checks:
     flushes: {description: 'How many flushes each burst had.', type: int}
     state:
       description:
-        - V(proved). All flushes arrived at every disk that needs them.
-        - V(disproved). At least one disk that needs them did not get them all.
+        - V(proved). All flushes arrived at every disk that needs them, and RV(checks[].verdict) is V(durable).
+        - V(disproved). At least one disk that needs them did not get them all, or what got them is known not to keep them.
+        - V(unknown). All flushes arrived where they can be counted, and what lies behind cannot be seen, such as the drives of a RAID
+          controller whose tool is missing.
         - V(unproven). It cannot be told, and the reason is given for each disk.
-        - V(not_needed). Nothing below holds writes in volatile memory.
+        - V(not_needed). Nothing below holds writes in volatile memory, and all of it can be seen.
       type: str
       sample: proved
     error: {description: 'Why no flush could be sent, or an empty text.', type: str}

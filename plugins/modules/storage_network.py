@@ -185,10 +185,11 @@ options:
         type: str
         choices: [present, absent]
         default: present
-      allow_swallowed_flushes:
+      allow_ignored_flushes:
         description:
           - Allows to serve a device although acknowledged and flushed writes would be lost in a power cut.
         type: bool
+        aliases: [allow_swallowed_flushes]
         default: false
   aoe_receive_buffer:
     description:

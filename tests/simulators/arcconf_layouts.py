@@ -105,6 +105,20 @@ LAYOUTS: t.Mapping[str, Layout] = {
         connectors="section, lanes",
         grammar="series7",
     ),
+    # As printed by arcconf 2.x and 3.x for an ASR8805 in public test data and an ASR7805.
+    "series8 new": Layout(
+        aacraid.SERIES8_NEW_ADAPTER,
+        aacraid.CURRENT_VOLUME.format(maxcache_status="", maxcache=""),
+        aacraid.SERIES8_DRIVE,
+        aacraid.ENCLOSURE,
+        capital=True,
+        segments="size",
+        padded_titles=True,
+        drives_tail=2,
+        device_details=("phy", "runtime counters"),
+        connectors="in adapter, lanes",
+        grammar="series7",
+    ),
     # No capture: the lines of series 8 with those of maxCache 3.0 of series 7 at the same places.
     "series8 maxcache": Layout(
         aacraid.SERIES8_ADAPTER.format(maxcache="maxCache flush and fetch rate\nmaxCache Read, Write Balance Factor\nmaxCache Dirty Page Threshold"),

@@ -503,6 +503,57 @@ FCT Custom Init String Version = 0x0
 """
 )
 
+#: Builds 2.x and 3.x on series 7 and 8: what is set for all drives is below the heading of the cache.
+SERIES8_NEW_ADAPTER = (
+    """
+Controller Status
+Controller Mode
+Channel description = SAS/SATA
+Controller Model
+Controller Serial Number
+Controller World Wide Name
+Controller Alarm = Enabled
+Physical Slot
+Temperature = 49 C/ 120 F (Normal)
+Installed memory = 1024 MB
+Host bus type = PCIe
+Host bus speed = 8000 MHz
+Host bus link width = 8 bit(s)/link(s)
+Global task priority = High
+Performance Mode = Default/Dynamic
+PCI Device ID = 653
+Stayawake period = Disabled
+Spinup limit internal drives = 0
+Spinup limit external drives = 0
+Defunct disk drive count = 0
+NCQ status = Enabled
+Statistics data collection mode = Disabled
+Monitor Log Severity Level = Informational
+Global Max SAS Phy Link Rate = 12 Gbps
+Verify Write Setting = Not Applicable
+Error Tunable Profile = Normal
+[Cache Properties]
+Controller Cache Preservation = Disabled
+Global Physical Device Write Cache Policy
+[RAID Properties]
+Logical devices/Failed/Degraded
+Copyback = Disabled
+Automatic Failover = Enabled
+Background consistency check = Disabled
+Background consistency check period = 0
+"""
+    + _BIOS_SETTINGS.format(bbs="Enabled", post="Disabled", backplane="IBPI")
+    + _VERSIONS
+    + """
+CPLD (Load version/ Flash version) = 8/ 11
+SEEPROM (Load version/ Flash version) = 1/ 1
+FCT Custom Init String Version = 0x0
+<blank>
+<protection>
+<connectors>
+"""
+)
+
 SERIES8_DRIVE = (
     """
 State

@@ -221,11 +221,12 @@ def asr_7805q(*, volumes: int = 1, drives: int | None = None, ssds: int = 2, max
     return controller
 
 
-def asr_8805(*, volumes: int = 1, drives: int | None = None, backup: bool = False, **options: t.Any) -> State:
-    """Series 8 without maxCache."""
+def asr_8805(*, volumes: int = 1, drives: int | None = None, backup: bool = False, build: str = "old", **options: t.Any) -> State:
+    """Series 8 without maxCache; ``build`` is ``old`` (arcconf 1.x) or ``new`` (2.x and 3.x)."""
     controller = _controller(
-        model="Adaptec ASR8805", layout="series8", series="8", mode="RAID (Expose RAW)", protection="backup_unit" if backup else None,
-        firmware="7.10-0 (33067)", driver="1.2-1 (41010)", volumes=volumes, drives=drives, global_drive_cache="drivespecific", **options,
+        model="Adaptec ASR8805", layout={"old": "series8", "new": "series8 new"}[build], series="8", mode="RAID (Expose RAW)",
+        protection="backup_unit" if backup else None, firmware="7.10-0 (33067)",
+        driver="1.2-1 (41010)", volumes=volumes, drives=drives, global_drive_cache="drivespecific", **options,
     )  # fmt: skip
     for volume in controller["volumes"]:
         volume["write"] = "wbb" if backup else "wb"

@@ -16,13 +16,14 @@ is harmless.
 from __future__ import annotations
 
 import os
+import secrets
 import time
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import bcache_facts, bcache_journal, bcache_plan, bcache_rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_facts import BLOCK, FOLDER, NO_CACHE
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_flush import FlushOperations
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_flush import PAUSE, FlushOperations
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_journal import Between
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_settings import BACKING, CACHE, SET, chosen, has_value
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_sysfs import Sysfs
@@ -34,6 +35,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mir
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import kernel_name, node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_signatures
 
@@ -44,8 +46,6 @@ if t.TYPE_CHECKING:
 
 #: Seconds for what the kernel does in its own time: registering reads the whole index of a cache.
 PATIENCE = 600.0
-#: Seconds between two looks.
-PAUSE = 0.5
 
 
 class BcacheLayer(MirrorOperations, FlushOperations, Layer[Present, t.Sequence[WantedBcache]]):
@@ -93,6 +93,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[Present, t.Sequence[W
             supers=self._read_superblocks(devices, registered, carriers),
             rules=bcache_rules.read_rules(self.root),
             journal=bcache_journal.read_journal(self.root),
+            token=secrets.token_hex(8),
         )
 
     def _read_superblocks(self, devices: Devices, registered: bcache_facts.Registered, carriers: t.Sequence[str]) -> dict[str, bcache_facts.Superblock]:
@@ -266,6 +267,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[Present, t.Sequence[W
             # Opened exclusively: it fails while the kernel, which lets go in its own time, still holds the device.
             completed = self.runner.run(["wipefs", "--all", path], ok=None, item=step.item)
             if not read_signatures(self.runner, path):
+                udev.refresh(self.runner, [path], step.item)
                 return
         raise CommandFailed(
             f"{step.item}: {completed.command_line} did not make {path} empty (exit status {completed.rc}): {completed.last_words}",

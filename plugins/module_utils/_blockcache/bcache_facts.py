@@ -66,6 +66,11 @@ class Backing:
     counters: t.Mapping[str, int] = field(default_factory=dict)
     io_errors: int = 0
 
+    @property
+    def has_dirty_blocks(self) -> bool:
+        """Also in the state clean, which after a power cut is newer than what the journal says of the last blocks."""
+        return self.state == DIRTY or bool(self.set is not None and self.dirty)
+
 
 @dataclass(frozen=True)
 class CacheSet:

@@ -11,19 +11,24 @@ A change of the mode flushes nothing (Linux 6.1). The kernel writes back at full
 only when the pause it is in has ended (``writeback_delay``), and sets the state to clean when it has looked at everything and
 found nothing. In a mode other than writeback no block becomes dirty then: the state is set to dirty before a write goes to the
 cache, under the lock that the kernel's look holds.
+
+After a power cut the state can be clean while blocks are dirty: the superblock of the backing device is written at once, and the
+journal, which marks the last blocks clean, up to ``journal_delay_ms`` later. The kernel writes nothing back while the state is clean
+(``bch_writeback_thread``, drivers/md/bcache/writeback.c of Linux 6.1), but a detachment writes back whatever is dirty before it ends.
 """
 
 from __future__ import annotations
 
 import abc
 import contextlib
+import dataclasses
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import bcache_journal
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_facts import CLEAN, NO_CACHE
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_settings import chosen, parse_printed
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import FlushWatch, write_out
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, FlushWatch, write_out
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
 
 if t.TYPE_CHECKING:
@@ -32,6 +37,10 @@ if t.TYPE_CHECKING:
 
 #: What makes the kernel write back as fast as it can.
 _HASTE = {"writeback_delay": "0", "writeback_percent": "0", "writeback_running": "1"}
+#: Seconds between two readings while the kernel detaches.
+PAUSE = 0.5
+#: Readings in a row, :data:`INTERVAL` apart, of the state clean with dirty blocks, until it is no coincidence.
+_READINGS = 5
 
 
 class FlushOperations(abc.ABC):
@@ -45,6 +54,14 @@ class FlushOperations(abc.ABC):
     @abc.abstractmethod
     def _backing(self, step: Step) -> str:
         """The folder of the cached device in sysfs."""
+
+    @abc.abstractmethod
+    def _set_of(self, folder: str) -> str | None:
+        """The UUID of the set that a backing device is attached to."""
+
+    @abc.abstractmethod
+    def _attach(self, step: Step) -> None:
+        """Attach the cache set ``set`` of a step's arguments."""
 
     @abc.abstractmethod
     def _uuid(self, step: Step) -> str:
@@ -64,7 +81,7 @@ class FlushOperations(abc.ABC):
         if self.sysfs.read(f"{folder}/state") != NO_CACHE:
             self._drain(step, folder)
             self._require_clean(step, folder)
-            write_out(str(step.item), step.arguments["origin"], self.root)
+            write_out(self.runner, str(step.item), step.arguments["origin"])
         self._end_flush(step)
 
     def _drain(self, step: Step, folder: str) -> None:
@@ -82,11 +99,34 @@ class FlushOperations(abc.ABC):
 
         watch = FlushWatch(str(step.item), step.arguments["origin"], dirty, unit="bytes", limit=step.arguments.get("flush_timeout"), clock=self.clock)
         try:
-            watch.until_clean(self.sleep)
+            idle = 0
+            while watch() != 0:
+                idle = idle + 1 if self._is_clean_with_dirty_blocks(folder) else 0
+                if idle == _READINGS:
+                    self._drain_by_detaching(step, folder, watch)
+                    return
+                self.sleep(INTERVAL)
         except BaseException:
             with contextlib.suppress(StorageError):
                 self._end_flush(step)
             raise
+
+    def _is_clean_with_dirty_blocks(self, folder: str) -> bool:
+        """Whether the kernel has nothing to do although blocks are dirty, and none can become so."""
+        mode = chosen(self.sysfs.read(f"{folder}/cache_mode"))
+        return mode != "writeback" and self.sysfs.read(f"{folder}/state") == CLEAN and bool(parse_printed(self.sysfs.read(f"{folder}/dirty_data")))
+
+    def _drain_by_detaching(self, step: Step, folder: str, watch: FlushWatch) -> None:
+        """Detach the cache, which writes back what is dirty, and attach it again, empty, unless the next step is to detach it."""
+        cset = self._set_of(folder)
+        self._write(step, f"{folder}/detach", "1", lambda: self._set_of(folder) is None)
+        while self._set_of(folder) is not None:
+            watch()
+            self.sleep(PAUSE)
+        # The sooner the less is only in the memory of a disk: what was written back is no longer read from the cache.
+        write_out(self.runner, str(step.item), step.arguments["origin"])
+        if cset is not None and not step.arguments.get("leaving"):
+            self._attach(dataclasses.replace(step, arguments={**step.arguments, "set": cset}))
 
     def _hurry(self, step: Step, folder: str) -> None:
         for key, value in _HASTE.items():

@@ -71,7 +71,7 @@ class LivePlan:
         before = backing.mode if backing is not None else "writethrough"
         if attached_anew and before == "writeback" and not (backing is not None and backing.state == DIRTY and item.leaves is None):
             before = "writethrough"
-        dirty = backing is not None and backing.state == DIRTY and item.leaves is None
+        dirty = backing is not None and backing.has_dirty_blocks and item.leaves is None
         interrupted = backing is not None and backing.uuid in self.present.journal.flushing and item.leaves is None
         if before == wanted.mode and (wanted.mode == "writeback" or not dirty):
             action = f"Put back the settings of {wanted.origin} that an interrupted flush changed"

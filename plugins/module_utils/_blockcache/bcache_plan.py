@@ -224,7 +224,7 @@ class _Plan:
         target = f"{item.wanted.origin}"
         before = {"set": item.leaves, "mode": backing.mode, "dirty": backing.dirty}
         after = {"set": item.leaves, "mode": "writethrough" if backing.mode == "writeback" else backing.mode, "dirty": 0}
-        steps.append(item.step("cache", before, after, f"Flush the cache of {target} and prove that nothing is dirty", "flush"))
+        steps.append(item.step("cache", before, after, f"Flush the cache of {target} and prove that nothing is dirty", "flush", leaving=True))
         steps.append(item.step("cache", after, None, f"Detach the cache of {target}", "detach", set=item.leaves))
         return steps
 
@@ -323,7 +323,7 @@ class _Plan:
         if backing is None or (backing.set is None and backing.state != DIRTY):
             return []
         steps = self._bring_back(item, backing.set or "")
-        if backing.mode == "writeback" or backing.state == DIRTY or backing.uuid in self.present.journal.flushing:
+        if backing.mode == "writeback" or backing.has_dirty_blocks or backing.uuid in self.present.journal.flushing:
             steps.append(self._flush_step(item, backing))
         return steps
 

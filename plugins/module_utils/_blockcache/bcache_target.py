@@ -50,6 +50,7 @@ class Present:
     :param supers: bcache superblocks by kernel name: of every device that is not registered, and of backing devices that are
         registered and wait for their set.
     :param rules: the settings that are set again at boot, by the UUID of the device.
+    :param token: 16 hexadecimal digits that no other reading has, for the UUIDs of new sets.
     """
 
     ground: Ground
@@ -57,6 +58,7 @@ class Present:
     supers: t.Mapping[str, Superblock] = field(default_factory=dict)
     rules: Rules = field(default_factory=dict)
     journal: Journal = field(default_factory=Journal)
+    token: str = "0" * 16
 
     def backing_on(self, device: BlockDevice) -> tuple[Backing | None, bool]:
         """The backing device, and whether it is registered; of one that is not, as much as its superblock tells."""
@@ -111,9 +113,29 @@ class Target:
     rebuild: str | None = None
 
 
-def set_uuid(machine: str, identity: str) -> str:
-    """The UUID of a set that this collection makes: computed, so that what an interrupted run left is known for its own."""
-    return str(uuid.uuid5(_NAMESPACE, f"{machine}\n{identity}"))
+def new_set_uuid(machine: str, identity: str, token: str) -> str:
+    """A UUID for a set that is made now: no set that was on the device before had it, and :func:`is_own` recognizes it.
+
+    The kernel takes the first 8 bytes as the magic number of the journal (``jset_magic``, include/uapi/linux/bcache.h of Linux 6.1) and
+    make-bcache does not erase the journal. A set with the UUID of an earlier one on the same device replays the journal of that one
+    after a power cut, wherever its sequence numbers are higher, and what was written since is lost: seen on Linux 6.1.
+    """
+    return str(uuid.UUID(f"{token[:12]}8{token[12:15]}{_tail(machine, identity)}"))
+
+
+def is_own(found: str | None, machine: str, identity: str) -> bool:
+    """Whether this collection made a set on this device of this machine, so that what an interrupted run left is recognized."""
+    # Up to version 0.4 the whole UUID was computed.
+    return found is not None and (found.replace("-", "")[16:] == _tail(machine, identity) or found == str(_computed(machine, identity)))
+
+
+def _computed(machine: str, identity: str) -> uuid.UUID:
+    return uuid.uuid5(_NAMESPACE, f"{machine}\n{identity}")
+
+
+def _tail(machine: str, identity: str) -> str:
+    """The last 8 bytes, in hexadecimal digits."""
+    return _computed(machine, identity).hex[16:]
 
 
 def _identity(fast: FastDevice) -> str:
@@ -147,16 +169,22 @@ def find_target(present: Present, wanted: WantedBcache, awaited: t.Container[str
     :raises Refused: if the device carries anything else.
     """
     fast = fast_device.choose(present.ground, wanted, LAYER, taken=taken, check_empty=False)
-    own = set_uuid(present.ground.machine, _identity(fast))
+    identity = _identity(fast)
+    new = new_set_uuid(present.ground.machine, identity, present.token)
     name = fast.device.name if fast.device is not None else ""
     block = fast.device.logical_block if fast.device is not None else _member_block(present, wanted)
     there = present.registered.set_on(name)
     if there is not None:
-        return _existing(fast, there, wanted, own, block)
+        return _existing(fast, there, wanted, new, block)
     sb = present.supers.get(name)
-    if sb is not None and sb.cache and sb.set is not None and (sb.set == own or sb.set in awaited or sb.set in _noted(present)):
+    if (
+        sb is not None
+        and sb.cache
+        and sb.set is not None
+        and (is_own(sb.set, present.ground.machine, identity) or sb.set in awaited or sb.set in _noted(present))
+    ):
         if wanted.bucket_size not in (None, sb.bucket_size) and sb.set not in awaited:
-            return Target(fast, own, _new_block(wanted, block), wanted.bucket_size or BUCKET, rebuild=sb.set)
+            return Target(fast, new, _new_block(wanted, block), wanted.bucket_size or BUCKET, rebuild=sb.set)
         return Target(fast, sb.set, sb.block_size or block, sb.bucket_size or BUCKET, register=True)
     if sb is not None and sb.cache:
         raise Refused(
@@ -173,18 +201,18 @@ def find_target(present: Present, wanted: WantedBcache, awaited: t.Container[str
             f" no cache with less than {LEAST_BUCKETS}: name a larger device or write a smaller bucket_size.",
             item=wanted.name,
         )
-    return Target(fast, own, _new_block(wanted, block), bucket)
+    return Target(fast, new, _new_block(wanted, block), bucket)
 
 
 def _noted(present: Present) -> set[str]:
     return {between.set for between in present.journal.between.values()}
 
 
-def _existing(fast: FastDevice, there: CacheSet, wanted: WantedBcache, own: str, block: int) -> Target:
+def _existing(fast: FastDevice, there: CacheSet, wanted: WantedBcache, new: str, block: int) -> Target:
     bucket = there.bucket_size or BUCKET
     if wanted.bucket_size in (None, there.bucket_size):
         return Target(fast, there.uuid, there.block_size or block, bucket, exists=there)
-    return Target(fast, own, _new_block(wanted, block), wanted.bucket_size or BUCKET, rebuild=there.uuid)
+    return Target(fast, new, _new_block(wanted, block), wanted.bucket_size or BUCKET, rebuild=there.uuid)
 
 
 def _new_block(wanted: WantedBcache, block: int) -> int:

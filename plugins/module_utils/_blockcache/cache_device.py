@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import exporters_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name, suspended_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 
 if t.TYPE_CHECKING:
@@ -50,14 +50,21 @@ class Finding:
     :param signatures: what libblkid knows, as ``type`` or ``type (label or UUID)``.
     :param cache_metadata: superblocks of block caches that libblkid does not know.
     :param users: what uses it, each as the rest of a sentence about it.
+    :param asked: whether the device itself was looked at.
     """
 
     signatures: tuple[str, ...] = ()
     cache_metadata: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
+    asked: bool = False
 
     def with_signatures(self, *types: str | None) -> Finding:
-        """The same with types that somebody else has seen, each once."""
+        """The same with types that udev has seen, each once, unless the device itself was looked at.
+
+        After a change event that was missed udev's database keeps what is no longer there, for as long as the host runs.
+        """
+        if self.asked:
+            return self
         known = {text.split(" ", 1)[0] for text in self.signatures}
         return replace(self, signatures=(*self.signatures, *(name for name in types if name and name not in known)))
 
@@ -88,7 +95,12 @@ def examine(runner: Runner, path: str, root: Path, sleep: t.Callable[[float], No
     :raises ToolMissing: if the host has neither wipefs nor blkid.
     """
     node = root / path.lstrip("/")
-    return Finding(read_signatures(runner, path), read_cache_metadata(node), (*_held(node, sleep), *_looped(node, root), *_served(node, root)))
+    suspended = suspended_below(kernel_name(path, root), root)
+    if suspended is not None:
+        # Whoever reads it waits as long as it is suspended.
+        return Finding(users=(f"is suspended, or lies on what is (/dev/{suspended}; dmsetup resume ends that)",), asked=True)
+    users = (*_held(node, sleep), *_looped(node, root), *_served(node, root))
+    return Finding(read_signatures(runner, path), read_cache_metadata(node), users, asked=True)
 
 
 def require_stable(path: str, stable: str | None, item: str) -> None:
@@ -141,7 +153,7 @@ def uses_of(device: BlockDevice) -> list[str]:
 def require_empty(device: BlockDevice, finding: Finding, path: str, item: str) -> None:
     """Refuse a device that anybody uses or that carries anything.
 
-    :param finding: what :func:`examine` found on the device itself; udev does not know it all.
+    :param finding: what :func:`examine` found on the device itself; udev does not know it all, and is asked only where nobody looked.
     :raises Refused: saying what is on it and what a person can do.
     """
     if device.signature is not None:

@@ -36,12 +36,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_ground
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import FlushWatch, write_out
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.table_exchange import Exchange
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -172,6 +173,8 @@ class DmCacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedDmCache]]):
 
     def _write_unit(self, step: Step) -> None:
         record = dm_cache_record.read_plain(step.arguments["record"]) if step.arguments["record"] else None
+        if record is None:
+            self._remove_rule(step.arguments["name"])
         dm_cache_record.write_record(self.runner, record, step.arguments["name"], self._tools(), self.root)
 
     def _prepare(self, step: Step) -> None:
@@ -200,6 +203,13 @@ class DmCacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedDmCache]]):
         if read_file(self.root / RULE_FILE) != RULE:
             replace_file(self.root / RULE_FILE, RULE)
             # udev looks for changed rules by itself, a few seconds late.
+            self.runner.run(["udevadm", "control", "--reload"], ok=None)
+
+    def _remove_rule(self, name: str) -> None:
+        """The last cache of the host takes the rule with it: before its unit, so that a run that is killed in between comes back here."""
+        records, units = dm_cache_record.read_records(self.root)
+        if not {*records, *units} - {name} and (self.root / RULE_FILE).exists():
+            replace_file(self.root / RULE_FILE, "")
             self.runner.run(["udevadm", "control", "--reload"], ok=None)
 
     def _load(self, step: Step) -> None:
@@ -293,7 +303,7 @@ class DmCacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedDmCache]]):
                 " the cache stays attached and nothing is lost: look at dmesg and run again.",
                 item=step.item,
             )
-        write_out(step.item, f"/dev/mapper/{name}", self.root)
+        write_out(self.runner, step.item, f"/dev/mapper/{name}")
 
     def _clear(self, step: Step) -> None:
         """Make a cache device empty that nothing goes through any more, and let go of it."""
@@ -310,6 +320,7 @@ class DmCacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedDmCache]]):
                 if asked["must"]:
                     raise
         self._remove_helpers(step)
+        udev.refresh(self.runner, [asked["device"]] if asked["device"] and self._node(asked["device"]).exists() else [], step.item)
 
     def _remove_top(self, step: Step) -> None:
         self._dmsetup(step, "remove", "--retry", step.arguments["name"])

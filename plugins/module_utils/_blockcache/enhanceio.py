@@ -39,6 +39,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 
 #: Making a cache writes all of its metadata; changing one that is clean takes a moment.
@@ -117,6 +118,16 @@ class EnhanceIOLayer(MirrorOperations, Layer[Present, t.Sequence[WantedEnhanceIO
             "caches": [proc.describe(cache, present.devices, self.root).as_plain() for cache in named],
         }
 
+    def concerns(self, present: Present, wanted: t.Sequence[WantedEnhanceIO]) -> list[str]:
+        """Mode and dirty blocks are two facts: a change of mode that somebody broke off may leave both."""
+        found = [present.caches[item.name] for item in wanted if item.present and item.name in present.caches]
+        return [
+            f"{cache.name}: mode {cache.config.mode} and still {format_size(cache.dirty)} dirty, which only the cache device has:"
+            " change it to mode writeback and back again, which flushes it."
+            for cache in found
+            if cache.config.mode != "writeback" and cache.dirty
+        ]
+
     def _settled(self) -> dict[str, proc.Cache]:
         """The caches that run, as soon as no other command is changing one of those that are named."""
         names = {item.name for item in self.wanted}
@@ -156,7 +167,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[Present, t.Sequence[WantedEnhanceIO
         """Only for caches that are to enter write-back: it means asking every drive."""
         modes = {name: cache.config.mode for name, cache in caches.items()}
         entering = [item for item in self.wanted if item.present and item.mode in proc.SWALLOWS and modes.get(item.name) != item.mode]
-        asked = [item for item in entering if not item.allow_swallowed_flushes]
+        asked = [item for item in entering if not item.allow_ignored_flushes]
         paths = dict.fromkeys(path for item in asked for path in (item.origin, *item.cache_devices))
         found: dict[str, t.Sequence[str]] = {}
         for path in paths:

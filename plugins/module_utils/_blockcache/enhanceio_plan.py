@@ -366,12 +366,12 @@ class _CachePlan:
                 raise self._refused(
                     "carries the system itself, which is mounted at boot before an EnhanceIO cache can be started: use mode writethrough or writearound"
                 )
-        volatile = [] if wanted.allow_swallowed_flushes else _volatile(self.present, wanted)
+        volatile = [] if wanted.allow_ignored_flushes else _volatile(self.present, wanted)
         if volatile:
             raise self._refused(
                 f"would lose flushed writes in a power cut, because EnhanceIO in mode writeback does not pass every flush down, and {volatile[0].rstrip('.')}:"
                 " turn that cache off (drive_write_cache), name the drive in protected_drives if it has power-loss protection, use mode writethrough,"
-                " or set allow_swallowed_flushes: true for this cache"
+                " or set allow_ignored_flushes: true for this cache"
             )
 
     def _require_tools(self) -> None:

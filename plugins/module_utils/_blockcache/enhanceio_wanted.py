@@ -65,11 +65,11 @@ class WantedEnhanceIO(WantedCache):
     """One EnhanceIO cache; a setting of None is the driver's default.
 
     :param policy: ``lru``, ``fifo`` or ``rand``; None leaves that of a cache that is there, and a new one gets ``lru``.
-    :param allow_swallowed_flushes: write-back also over volatile caches, which EnhanceIO does not flush.
+    :param allow_ignored_flushes: write-back also over volatile caches, which EnhanceIO does not flush.
     """
 
     policy: str | None = None
-    allow_swallowed_flushes: bool = False
+    allow_ignored_flushes: bool = False
 
 
 def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[WantedEnhanceIO]:
@@ -101,7 +101,7 @@ def _read_item(item: t.Mapping[str, t.Any]) -> WantedEnhanceIO:
         mode=mode,
         settings=settings,
         policy=item.get("policy"),
-        allow_swallowed_flushes=bool(item.get("allow_swallowed_flushes")),
+        allow_ignored_flushes=bool(item.get("allow_ignored_flushes")),
     )
 
 

@@ -43,6 +43,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 
 if t.TYPE_CHECKING:
@@ -145,7 +146,7 @@ class FlashcacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedFlashcac
         """Caches that run over a drive whose volatile cache somebody has turned on since."""
         sentences = []
         for item in self.wanted:
-            clauses = flashcache_case.volatile_under(present, item) if item.name in present.running and not item.allow_swallowed_flushes else []
+            clauses = flashcache_case.volatile_under(present, item) if item.name in present.running and not item.allow_ignored_flushes else []
             if clauses:
                 sentences.append(
                     f"{item.name}: a power cut would lose acknowledged writes, because flashcache passes no flush down and {' and '.join(clauses)}:"
@@ -271,6 +272,7 @@ class FlashcacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedFlashcac
             self.runner.run(["flashcache_destroy", ssd], item=step.item)
         # In the other modes copies of the first blocks of the origin lie there: file systems with the same UUID.
         self.runner.run(["wipefs", "--all", ssd], item=step.item)
+        udev.refresh(self.runner, [ssd], step.item)
         finding = examine(self.runner, ssd, self.root, self.sleep)
         if finding.reasons:
             raise NotEffective(f"{step.item}: {ssd} was made empty and still {' and '.join(finding.reasons)}: look at dmesg.", item=step.item)

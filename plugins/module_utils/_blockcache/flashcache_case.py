@@ -211,11 +211,11 @@ class Case:
 
     def _require_durable(self, fast: fast_device.FastDevice) -> None:
         clauses = volatile_under(self.present, self.wanted, fast.path)
-        if clauses and not self.wanted.allow_swallowed_flushes:
+        if clauses and not self.wanted.allow_ignored_flushes:
             raise self._refused(
                 f"would lose acknowledged writes in a power cut, because flashcache passes no flush down and {' and '.join(clauses)}: turn that cache off"
                 " (drive_write_cache), name the drive in protected_drives if it keeps its cache through a power cut, or set"
-                " allow_swallowed_flushes: true for this cache"
+                " allow_ignored_flushes: true for this cache"
             )
 
     def _require_unused(self, running: Running, purpose: str) -> None:

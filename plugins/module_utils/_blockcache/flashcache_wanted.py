@@ -84,7 +84,7 @@ class WantedFlashcache(WantedCache):
     :param write_only: read requests are not cached.
     :param metadata_block_size: bytes; of write-back only.
     :param disk_associativity: bytes, 0 for none.
-    :param allow_swallowed_flushes: whether drives below may keep their volatile write cache on.
+    :param allow_ignored_flushes: whether drives below may keep their volatile write cache on.
     """
 
     block_size: int = DEFAULT_BLOCK
@@ -92,7 +92,7 @@ class WantedFlashcache(WantedCache):
     metadata_block_size: int = DEFAULT_METADATA_BLOCK
     associativity: int = DEFAULT_ASSOCIATIVITY
     disk_associativity: int = 0
-    allow_swallowed_flushes: bool = False
+    allow_ignored_flushes: bool = False
     numbers: t.Mapping[str, int] = field(default_factory=dict)
 
 
@@ -143,7 +143,7 @@ def _read_item(item: t.Mapping[str, t.Any]) -> WantedFlashcache:
         metadata_block_size=_metadata_block(item, associativity, name),
         associativity=associativity,
         disk_associativity=_disk_associativity(item, associativity, block, name),
-        allow_swallowed_flushes=bool(item.get("allow_swallowed_flushes")),
+        allow_ignored_flushes=bool(item.get("allow_ignored_flushes")),
         numbers=read_settings(item.get("settings") or {}, mode, name, write_only=write_only),
     )
 

@@ -9,14 +9,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, StorageError, TimedOut
 
 if t.TYPE_CHECKING:
-    from pathlib import Path
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
 #: A flush whose dirty count has not fallen for so many seconds does not work: a broken disk, or writers that are faster.
 STANDSTILL = 600.0
@@ -103,21 +102,21 @@ class FlushWatch:
             return None
 
 
-def write_out(item: str, path: str, root: Path) -> None:
-    """Have a device write out what it still keeps in volatile memory (fsync(2); ``blkdev_fsync`` of block/fops.c sends it a flush).
+def write_out(runner: Runner, item: str, path: str) -> None:
+    """Have a device write out what it still keeps in volatile memory: an fsync of the device itself (sync(1), coreutils 8.24 of 2015).
 
     A cache calls a block clean as soon as the origin has taken it, without a flush (dm-cache-target.c, bcache/writeback.c). What was
     acknowledged long ago may so be in no other place than the memory of a disk once the copy on the cache device is gone.
 
+    In a process of its own: of a device that answers nothing any more it never comes back.
+
     :raises CommandFailed: if that is not possible.
+    :raises TimedOut: if the device does not answer.
     """
-    try:
-        handle = os.open(root / path.lstrip("/"), os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-    except OSError as error:
+    completed = runner.run(["sync", path], ok=None, timeout=STANDSTILL, item=item)
+    if completed.rc:
         raise CommandFailed(
-            f"{item}: {path} could not be told to write out what it keeps in memory ({error.strerror}); its cache stays: look at dmesg.", item=item
-        ) from None
+            f"{item}: {path} could not be told to write out what it keeps in memory ({completed.last_words}); its cache stays: look at dmesg.",
+            item=item,
+            completed=completed,
+        )

@@ -20,8 +20,9 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm, lvm_facts, lvm_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, FlushWatch, write_out
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_present import TAG
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.table_exchange import Exchange, cleaning
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange, cleaning
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -84,6 +85,7 @@ class LvmOperations:
             self._run(step, ["vgreduce", vg, path], lambda: getattr(self._physical_volume(path), "vg", vg) is None)
         if physical is not None:
             self._run(step, ["pvremove", path], lambda: self._physical_volume(path) is None)
+            udev.refresh(self.runner, [path], step.item)
 
     # -- the fast volume
 
@@ -290,7 +292,7 @@ class LvmOperations:
                 exchange.load(cleaning(exchange.table()))
             self._watch(step).until_clean(self.sleep, INTERVAL)
         self._require_clean(step)
-        write_out(step.item, f"/dev/{vg}/{lv}", self.root)
+        write_out(self.runner, step.item, f"/dev/{vg}/{lv}")
         # What was on its way when it was looked at first has arrived by now.
         self._require_clean(step)
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine, md_redundancy
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
 
 if t.TYPE_CHECKING:
@@ -179,9 +180,7 @@ class MirrorOperations:
         for path in there:
             # 2 of mdadm: no superblock is there, which is what is wanted.
             self.runner.run(["mdadm", "--zero-superblock", path], ok=(0, 2), item=step.item)
-        if there:
-            # Until udev has looked, its database says that they are members.
-            self.runner.run(["udevadm", "trigger", "--action=change", "--settle", *there], ok=None, item=step.item)
+        udev.refresh(self.runner, there, step.item)
 
     def _require_nothing_on(self, step: Step, path: str) -> None:
         """The cache of this item has gone by now: what is there is somebody else's, who may not even run."""

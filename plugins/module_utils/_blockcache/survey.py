@@ -18,6 +18,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import bcache_facts, dm_cache_facts, enhanceio_facts, flashcache_facts, lvm_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import TYPES, CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import describe_suspended
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -68,7 +69,7 @@ class Drain:
 def read_caches(devices: Devices, runner: Runner, root: Path = Path("/"), types: t.Collection[str] = TYPES) -> Survey:
     """Every SSD cache of the host; a type that cannot be read is a problem, and the others are told all the same."""
     caches: list[CacheState] = []
-    problems: list[str] = []
+    problems = [describe_suspended(device) for device in devices if device.suspended]
     for name, reader in READERS.items():
         if name not in types:
             continue

@@ -76,6 +76,7 @@ class BlockDevice:
 
     ``shared_links`` are links that other devices claim too, as two drives with one serial number do: they name none of them.
     ``properties`` holds the udev properties that identify the device, for rules that must match on them.
+    ``suspended`` is a device-mapper device that takes requests and answers none.
     ``dm_targets`` are the target types of a device-mapper device (``linear``, ``cache``, ``flashcache``…).
     """
 
@@ -109,6 +110,7 @@ class BlockDevice:
     signature: Signature | None = None
     queue: t.Mapping[str, t.Any] = field(default_factory=dict)
     cache_type: str | None = None
+    suspended: bool = False
     shared_links: tuple[str, ...] = ()
     properties: t.Mapping[str, str] = field(default_factory=dict)
 
@@ -255,6 +257,23 @@ def kernel_name(path: str, root: Path = Path("/")) -> str:
     return os.path.relpath(os.path.realpath(root / path.lstrip("/")), os.path.realpath(root / "dev")).replace("/", "!")
 
 
+def suspended_below(name: str, root: Path = Path("/")) -> str | None:
+    """The kernel name of a device-mapper device that is suspended now: this one, or the first below it; whoever reads either waits.
+
+    :param name: kernel name; one that is not there is not suspended.
+    """
+    queue = [name]
+    for one in queue:
+        folder = root / "sys/class/block" / one
+        if _number(folder / "dm/suspended") == 1:
+            return one
+        below = [path.name for path in folder.glob("slaves/*")]
+        if (folder / "partition").exists():
+            below.append(folder.resolve().parent.name)
+        queue += [other for other in below if other not in queue]
+    return None
+
+
 def is_stable(path: str) -> bool:
     """Whether a path names the same device after a reboot: false for ``/dev/sda``, ``/dev/nvme0n1``, ``/dev/dm-3``, ``by-diskseq``."""
     return not _UNSTABLE.match("/" + os.path.normpath(path).lstrip("/"))
@@ -278,6 +297,15 @@ def read_devices(runner: Runner, root: Path = Path("/"), *, dm_targets: bool = T
     claims = collections.Counter(link for device in devices for link in {*device.by_id, *device.links})
     shared = {link for link, count in claims.items() if count > 1}
     return Devices([_mark_shared(device, shared) for device in devices], root)
+
+
+def describe_suspended(device: BlockDevice) -> str:
+    """What a person should know of a device that is suspended, as a sentence."""
+    return (
+        f"{device.stable_path or device.path} is suspended, so that everything that is written to it or read from it waits: if no command is at work with it,"
+        f" one was killed or the kernel refused its table. A run with its cache in the list lets it go on; else look at dmesg, and resume it with dmsetup"
+        f" resume {device.dm_name}, what lies below first."
+    )
 
 
 def _mark_shared(device: BlockDevice, shared: t.AbstractSet[str]) -> BlockDevice:
@@ -339,6 +367,7 @@ def _read_device(place: Path, host: _Host) -> BlockDevice:
         signature=_signature(properties, partition=bool(partition)),
         queue=_queue(disk / "queue"),
         cache_type=_cache_type(disk),
+        suspended=_number(place / "dm/suspended") == 1,
         properties={key: properties[key] for key in _KEPT if key in properties},
     )
 

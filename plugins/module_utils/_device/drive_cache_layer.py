@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import served_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, is_stable, read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, is_stable, parse_dm_table, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import (
     ABSENT,
     DISABLED,
@@ -32,10 +32,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
     query_drives,
     read_kernel,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
 
+#: Seconds that a device may take to answer what is on its way, before it gets its table again.
+_PATIENCE = 600.0
 _NAMESPACE = re.compile(r"^(nvme\d+)(?:c\d+)?n\d+$")
 _BUILT_ON_DRIVES = {
     "lvm": "a logical volume",
@@ -64,7 +67,26 @@ class DriveWish:
     write_cache: str
     provider: str = "auto"
     persistent: bool = True
-    allow_swallowed_flushes: bool = False
+    allow_ignored_flushes: bool = False
+
+
+#: Targets of device-mapper whose table can be read and loaded again as it is. Of dm-crypt and dm-integrity ``dmsetup table`` shows no key,
+#: of RAID and multipath targets it says less than they know, and a snapshot may be merging.
+_RELOADABLE = frozenset({"linear", "striped", "cache", "writecache", "thin", "thin-pool"})
+_WRITE_THROUGH = "write through"
+
+
+@dataclass(frozen=True)
+class Above:
+    """A device-mapper device over a drive that ends flushes: its table was loaded while no drive below had its cache on.
+
+    :param name: the device-mapper name.
+    :param reloadable: whether its table can be loaded again while it is in use.
+    """
+
+    name: str
+    path: str
+    reloadable: bool
 
 
 @dataclass(frozen=True)
@@ -75,6 +97,8 @@ class DriveState:
     :param unit: the same text for every name of the same drive (paths of a multipath drive, namespaces of an NVMe controller).
     :param paths: kernel names of every path to the drive; the first one is ``name``.
     :param swallowed_by: what on top of the drive takes flushes and does not pass them on.
+    :param above: what on top of the drive ends flushes and would pass them on if it were loaded again, what lies below first; looked at where the
+        cache shall be on.
     :param keys: udev properties a line about this drive may be keyed on.
     :param boot_rule: the present lines about this drive in the rules file, ``None`` if there are none.
     :param boot_rules: the line for each wanted state; empty if there cannot be one, for the reason in ``no_rule``.
@@ -91,6 +115,7 @@ class DriveState:
     kernel: str | None
     changeable: bool = True
     swallowed_by: tuple[str, ...] = ()
+    above: tuple[Above, ...] = ()
     keys: tuple[udev_rule.RuleKey, ...] = ()
     boot_rule: str | None = None
     boot_rules: t.Mapping[str, str] = field(default_factory=dict)
@@ -125,7 +150,10 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
         caches = self._read_caches([paths[0] for paths in found])
         rules = udev_rule.read_rules(self.root)
         exports = served_devices(devices, self.root)
-        return [self._state(wish, paths, caches[paths[0].name], devices, rules, exports) for wish, paths in zip(self.drives, found)]
+        above = [_ending_flushes(devices, paths, exports) if wish.write_cache == ENABLED else [] for wish, paths in zip(self.drives, found)]
+        tables = parse_dm_table(self.runner.run(["dmsetup", "table"]).stdout) if any(above) else {}
+        states = [self._state(wish, paths, caches[paths[0].name], devices, rules, exports) for wish, paths in zip(self.drives, found)]
+        return [replace(state, above=tuple(_above(device, tables) for device in ending)) for state, ending in zip(states, above)]
 
     def _read_caches(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache]:
         providers = {drive.name: wish.provider for wish, drive in zip(self.drives, drives) if wish.provider != "auto"}
@@ -182,7 +210,27 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
         _check_listed_once(pairs)
         for state, wish in pairs:
             _check(state, wish)
-        return [step for state, wish in pairs for step in (*self._plan_live(state, wish), *self._plan_boot(state, wish))]
+        steps = [step for state, wish in pairs for step in (*self._plan_live(state, wish), *self._plan_boot(state, wish))]
+        return [*steps, *self._plan_above(pairs)]
+
+    def _plan_above(self, pairs: t.Sequence[tuple[DriveState, DriveWish]]) -> list[Step]:
+        """After all drives: a device may lie on several of them, and is loaded again once."""
+        steps: dict[str, Step] = {}
+        for state, _wish in pairs:
+            for one in state.above:
+                if one.reloadable and one.name not in steps:
+                    action = f"Load the table of {one.path} again, so that it passes flushes on to {state.item} ({state.name})"
+                    steps[one.name] = Step(
+                        layer=self.name,
+                        item=state.item,
+                        attribute=f"flushes.{one.path}",
+                        before="ended",
+                        after="passed on",
+                        action=action,
+                        operation="load_again",
+                        arguments={"name": one.name, "path": one.path},
+                    )
+        return list(steps.values())
 
     def _plan_live(self, state: DriveState, wish: DriveWish) -> list[Step]:
         arguments = {
@@ -259,6 +307,10 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
         settings = [Setting(path, known["node"], known["wanted"], step.item, known["save"]) for path in known["paths"]]
         return PROVIDERS[known["provider"]](self.runner, self.root), settings
 
+    def _load_again(self, step: Step) -> None:
+        exchange = Exchange(self.runner, step.arguments["name"], step.item, step.arguments["path"], patience=_PATIENCE)
+        exchange.load(exchange.table())
+
     def _write_rule(self, step: Step) -> None:
         keys = [udev_rule.RuleKey(name, value) for name, value in step.arguments["keys"]]
         udev_rule.write_rules(udev_rule.with_line(udev_rule.read_rules(self.root), keys, step.arguments["line"]), self.root)
@@ -318,10 +370,18 @@ def _check(state: DriveState, wish: DriveWish) -> None:
             f"{wish.device} has no volatile write cache (vwc is 0), so there is nothing to enable: write write_cache: disabled, or leave it out.",
             item=wish.device,
         )
-    if wish.write_cache == ENABLED and state.swallowed_by and not wish.allow_swallowed_flushes:
+    if wish.write_cache == ENABLED and state.swallowed_by and not wish.allow_ignored_flushes:
         raise Refused(
             f"{wish.device} stays without its write cache: {' and '.join(state.swallowed_by)} passes no flushes on to it, so what an application has synced "
-            "would be lost in a power cut. Set allow_swallowed_flushes: true for this drive only if its cache survives a power cut.",
+            "would be lost in a power cut. Set allow_ignored_flushes: true for this drive only if its cache survives a power cut.",
+            item=wish.device,
+        )
+    kept = [one.path for one in state.above if not one.reloadable]
+    if kept and not wish.allow_ignored_flushes:
+        raise Refused(
+            f"{wish.device} stays without its write cache: {' and '.join(kept)} was made while it was off and ends flushes until it is made again, so what an"
+            " application has synced would be lost in a power cut. Switch the cache on while that is not active (lvchange -an, cryptsetup close;"
+            " multipath -r for the paths of a drive), or set allow_ignored_flushes: true for this drive only if its cache survives a power cut.",
             item=wish.device,
         )
     if state.drive not in (ABSENT, wish.write_cache) and not state.changeable:
@@ -385,6 +445,32 @@ def _own_path(devices: Devices, drive: BlockDevice) -> str | None:
 def _names_only(devices: Devices, unit: str, key: udev_rule.RuleKey) -> bool:
     """Whether no other drive of the host has this value: a line that is keyed on a shared one belongs to nobody alone."""
     return not any(other.kind == "disk" and other.properties.get(key.name) == key.value and _unit(devices, other) != unit for other in devices)
+
+
+def _ending_flushes(devices: Devices, paths: t.Sequence[BlockDevice], exports: t.Container[str]) -> list[BlockDevice]:
+    """What device-mapper made over a drive while its cache was off: it decides whether it passes flushes on when its table is loaded.
+
+    What lies over something that swallows every flush is none of them: to load it again would change nothing.
+    """
+    found = {}
+    for path in paths:
+        for device in devices.children(path):
+            between = [device, *devices.parents(device)]
+            if device.dm_name and device.queue.get("write_cache") == _WRITE_THROUGH and not _swallowing(between, exports):
+                found[device.name] = device
+    return sorted(found.values(), key=lambda device: len(devices.parents(device)))
+
+
+def _above(device: BlockDevice, tables: t.Mapping[str, t.Sequence[t.Sequence[str]]]) -> Above:
+    rows = tables.get(device.dm_name or "", ())
+    # The kernel takes passthrough only while no block is dirty, which loading it may change.
+    reloadable = bool(rows) and all(row[2] in _RELOADABLE and "passthrough" not in row for row in rows)
+    path = f"/dev/{device.logical_volume}" if device.logical_volume else f"/dev/mapper/{device.dm_name}"
+    return Above(device.dm_name or "", path, reloadable)
+
+
+def _swallowing(devices: t.Iterable[BlockDevice], exports: t.Container[str]) -> bool:
+    return any(device.kind == "flashcache" or (device.kind == "dm" and not device.dm_targets) or device.name in exports for device in devices)
 
 
 def _swallowers(devices: Devices, paths: t.Sequence[BlockDevice], exports: t.Container[str]) -> tuple[str, ...]:

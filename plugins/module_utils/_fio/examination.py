@@ -20,7 +20,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents, users
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of, suspended_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of
@@ -114,19 +114,13 @@ class _Examination:
         return self._for_writing(facts) if writing else facts
 
     def _for_writing(self, facts: TargetFacts) -> TargetFacts:
-        suspended = self._suspended()
+        suspended = suspended_below(self.device.name, self.root)
         if suspended is not None:
             # Whoever reads it, or asks for its signatures, waits as long as it is suspended.
-            return dataclasses.replace(facts, suspended=suspended)
+            return dataclasses.replace(facts, suspended=f"/dev/{suspended}")
         facts = dataclasses.replace(facts, neighbours=self._neighbours(), rooms=tuple(rooms_below(self.devices, self.device, self.runner)))
         facts = self._with_users(facts)
         return contents_of(facts, self.root, self.left)
-
-    def _suspended(self) -> str | None:
-        for one in (self.device, *self.devices.parents(self.device)):
-            if _line(self.root / "sys/class/block" / one.name / "dm/suspended") == "1":
-                return one.path
-        return None
 
     # -- who is who
 
@@ -330,11 +324,3 @@ def contents_of(facts: TargetFacts, root: Path, left: LeftDevices | None) -> Tar
     except OSError as error:
         return dataclasses.replace(facts, unread=error.strerror or str(error))
     return dataclasses.replace(facts, data_at=found)
-
-
-def _line(path: Path) -> str:
-    """The only line of a file of the kernel; empty if it cannot be read."""
-    try:
-        return path.read_text(errors="replace").strip("\n\0 ")
-    except OSError:
-        return ""

@@ -80,6 +80,15 @@ def starts_at_zero(job: Job) -> bool:
     return all(_number(section.value(name)) in (None, 0) for section in job.sections for name in ("offset", "offset_increment"))
 
 
+def covers_target(job: Job, size: int | None) -> bool:
+    """Whether every section reaches over the whole target.
+
+    :param size: what the collection gives as ``size``; ``None`` if it gives none.
+    """
+    whole = all(section.value("size") in (None, "100%") and section.value("filesize") is None for section in job.sections)
+    return size is None and whole and starts_at_zero(job)
+
+
 def _start(section: Section, last_clone: int, device_size: int | None) -> int:
     """Where the last clone begins."""
     increment = _of(section, "offset_increment", device_size)

@@ -244,4 +244,4 @@ class _Campaign:
 
     def _meta(self, cell: Cell, facts: TargetFacts | None, decision: Decision, started: float, finished: float) -> dict[str, t.Any]:
         meta = describe_cell(self.spool.campaign, self.settings.host_name, self.fio.version, cell, facts, decision, started, finished)
-        return {**meta, "notes": list(notes_on(self.fio.version, self.fio.abilities))}
+        return {**meta, "notes": [*notes_on(self.fio.version, self.fio.abilities), *decision.notes]}

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import shutil
 import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import activity, examination, guard, pauses
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import activity, examination, garbage_collection, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import as_json, describe_cell, devices_below, files_of, is_read_only, time_limit
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import covers_target
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.fio_process import FioProcess
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.gate import LEAD, OPTION, Gate, fits
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import handed_over
@@ -34,6 +34,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.versions i
 if t.TYPE_CHECKING:
     from pathlib import Path
 
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cache_samples import CacheSamples
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, Host
@@ -48,6 +49,8 @@ if t.TYPE_CHECKING:
 #: Seconds after its start at which it is looked at what a fio has open, and how long to wait at most between two of them.
 _LOOKS, _FIRST_LOOKS = (0.2, 1.0, 5.0), 0.25
 _DROP_CACHES = "proc/sys/vm/drop_caches"
+#: Seconds for what is dirty on the whole host: a slow disk takes several minutes for a large memory.
+_LONGEST_SYNC = 600.0
 #: A cell that began this much later than it was asked to says so, in seconds.
 _LATE = 0.05
 #: So long before the instant everything is read that is read before.
@@ -120,6 +123,17 @@ class Measuring:
         self.status = status
         self.waiter = waiter
         self.made = made
+        #: Bytes written to each target since it was discarded last, by the cells of the order that go over all of it.
+        self.written: dict[str, float] = {}
+
+    def note_written(self, asked: Asked, meta: t.Mapping[str, t.Any]) -> None:
+        """Count what a cell wrote to its target. After a discard the device is empty again; writes to a part of it do not fill it."""
+        cell = asked.cell
+        path, written = cell.target.path, meta.get("bytes_written") or 0
+        if any("trim" in (section.value("rw") or "") for section in cell.job.sections):
+            self.written[path] = 0.0
+        elif written and covers_target(cell.job, cell.target.size):
+            self.written[path] = self.written.get(path, 0.0) + written
 
     def together(self, asked: t.Sequence[Asked], hashes: t.Mapping[CellKey, str], moment: Moment, *, last: bool = False) -> Metas:
         """Measure cells that start together; those that could not be are stored with the reason.
@@ -167,6 +181,8 @@ class Measuring:
         arguments = fio_run.arguments(report, long=long, read_only=read_only, output_format=fio.abilities.output_format)
         argv = [*self.prepared.command, *arguments[1:], str(folder / "job.fio")]
         limit = time_limit(cell.job, facts, pace.timeout, pace.slack)
+        if cell.job.is_buffered:
+            drop_page_cache(self.host.runner, self.host.root)
         process = FioProcess(argv, report, limit, self.host.clock, descriptors=given.descriptors)
         return _Ready(asked, facts, below[0].name if below else None, tuple(device.name for device in below), text, folder, process, gate, given.unit)
 
@@ -182,8 +198,6 @@ class Measuring:
         return facts
 
     def _run(self, ready: list[_Ready], hashes: t.Mapping[CellKey, str], moment: Moment, last: bool) -> Metas:
-        if any(one.asked.cell.job.is_buffered for one in ready):
-            drop_page_cache(self.host.root)
         names = sorted({name for one in ready for name in one.names})
         watched = [Watched(one.top, one.names, one.folder) for one in ready]
         pace = self.prepared.order.pace
@@ -284,9 +298,11 @@ class Measuring:
         meta["cpu"] = activity.cpu(output, after.busy)
         meta["stack_sha256"] = before.look.sha256(one.top)
         meta["drives"] = {side: self.looks.drives_of(look, one.names) for side, look in (("before", before.look), ("after", after.look))}
-        series = one.folder / DEVICE_SERIES
-        if one.asked.measures_garbage_collection and top and series.exists():
-            meta["garbage_collection_rate"] = pauses.rate_at_the_end(series.read_text(), top, meta["io_start"] or run.started, meta["io_end"] or run.finished)
+        if one.asked.measures_garbage_collection and decision.state in ("ok", "not_steady"):
+            shown = self._collection(one, top, meta["io_start"] or run.started, meta["io_end"] or run.finished)
+            meta["garbage_collection"] = shown.to_dict()
+            meta["notes"] += [shown.reason] if shown.reason else []
+        self.note_written(one.asked, meta)
         meta["notes"] += [*one.notes, *self._findings(one, moment, meta, after)]
         files = files_of(run, one.text, one.folder)
         sides = (("before", before), ("after", after))
@@ -295,6 +311,14 @@ class Measuring:
         files["stack.json"] = as_json({"schema": SCHEMA, **{side: found.look.stack(one.top) for side, found in sides}})
         self.spool.store(cell.key, files, meta)
         return meta
+
+    def _collection(self, one: _Ready, top: str | None, began: float, ended: float) -> garbage_collection.CollectionRate:
+        cell, series = one.asked.cell, one.folder / DEVICE_SERIES
+        block_size = cell.job.block_size
+        if not top or not series.exists():
+            return garbage_collection.no_series(block_size)
+        before = self.written.get(cell.target.path, 0.0)
+        return garbage_collection.collection_rate(series.read_text(), top, began, ended, block_size=block_size, size=one.facts.size, written=before)
 
     @staticmethod
     def _findings(one: _Ready, moment: Moment, meta: t.Mapping[str, t.Any], after: _Surroundings) -> list[str]:
@@ -343,7 +367,7 @@ class Measuring:
             "bytes_read": None,
             "cpu": None,
             "drives": None,
-            "notes": [*notes_on(fio.version, fio.abilities), *moment.notes],
+            "notes": [*notes_on(fio.version, fio.abilities), *moment.notes, *decision.notes],
         }
 
 
@@ -366,9 +390,14 @@ def _target_name(one: _Ready) -> str | None:
     return one.top if one.facts.device is not None else None
 
 
-def drop_page_cache(root: Path) -> None:
-    """Write out what is dirty and forget what was read (Documentation/admin-guide/sysctl/vm.rst): a buffered job shall find nothing."""
-    os.sync()
+def drop_page_cache(runner: Runner, root: Path) -> None:
+    """Write out what is dirty and drop the page cache (Documentation/admin-guide/sysctl/vm.rst), so that a buffered job starts with a cold cache.
+
+    In a process of its own: with a device that answers nothing any more a sync never comes back.
+
+    :raises TimedOut: if a device of this host does not take what is dirty.
+    """
+    runner.run(["sync"], ok=None, timeout=_LONGEST_SYNC)
     with contextlib.suppress(OSError):
         (root / _DROP_CACHES).write_text("3\n")
 

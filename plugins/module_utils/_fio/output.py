@@ -342,18 +342,24 @@ class _Reader:
         )
 
     def _latency(self, row: t.Mapping[str, t.Any], name: str, total_ios: int | None, limit: float | None) -> Latency:
-        """``X_ns`` since 3.0, ``X`` in µs before. Without ``N`` (before 3.18) the number of I/Os stands for it."""
-        values, unit = (row[f"{name}_ns"], 1) if f"{name}_ns" in row else (row.get(name) or {}, 1000)
+        """``X_ns`` since 3.0, ``X`` in µs before; ``null`` is treated as a missing key.
+
+        Without ``N`` (before 3.18) the number of I/Os stands for it, unless fio measured nothing: then it prints 0 for everything, as
+        for ``slat`` of engines that submit and complete in one call.
+        """
+        values, unit = (row[f"{name}_ns"] or {}, 1) if f"{name}_ns" in row else (row.get(name) or {}, 1000)
         _require_numbers(values, _OF_A_LATENCY)
-        bins = _bins(values.get("bins") or {}, unit)
+        bins, percentiles = _bins(values.get("bins") or {}, unit), _percentiles(values.get("percentile") or {}, unit)
         n = values.get("N")
         if n is None:
             n = histogram.total(bins) or total_ios
-        if not values or n == 0:
-            return Latency(n=n if values else None)
+            if not bins and not any(values.get(key) for key in ("min", "max", "mean", "stddev")) and not any(percentiles.values()):
+                return Latency()
+        if n == 0:
+            return Latency(n=0)
         found = Latency(
             n=n,
-            percentiles=_percentiles(values.get("percentile") or {}, unit),
+            percentiles=percentiles,
             bins=bins,
             **{key: None if values.get(key) is None else float(values[key]) * unit for key in ("min", "max", "mean", "stddev")},
         )

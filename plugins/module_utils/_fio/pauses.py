@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import csv
 import typing as t
 from dataclasses import dataclass
 
@@ -74,40 +73,56 @@ def _number(value: t.Any, what: str) -> float:
     return found
 
 
-def length_of(pause: Pause, written: t.Mapping[str, float], measured: t.Mapping[str, float]) -> tuple[float, str]:
+#: Bytes, or bytes per second, by target and then by block size; ``None`` for writes that are not all of one size.
+ByBlock = t.Mapping[str, t.Mapping[t.Optional[int], float]]
+
+
+def length_of(pause: Pause, written: ByBlock, measured: ByBlock) -> tuple[float, str]:
     """Seconds that a pause lasts if nothing ends it earlier, and what is to be said about it, if anything.
 
     A rate that the user gives is that of all targets together. Measured ones are of single targets, which make room side by side.
 
-    :param written: bytes that the cells since the last such pause wrote, by target.
-    :param measured: bytes per second that cells measured, by target.
+    :param written: bytes that the cells since the last such pause wrote.
+    :param measured: bytes per second at which cells have shown garbage collection.
     """
     if pause.kind == FIXED:
         return pause.seconds, ""
     if pause.kind == CLEAN:
         return pause.most, ""
-    total = sum(written.values())
-    rates = {target: rate for target, rate in measured.items() if rate > 0}
+    total = sum(amount for by_block in written.values() for amount in by_block.values())
     if not total:
         return 0.0, ""
+    notes: dict[str, None] = {}
     if pause.rate:
         seconds = total / pause.rate
-    elif rates:
-        # A target whose own rate was not measured may be the slowest.
-        seconds = max(amount / rates.get(target, min(rates.values())) for target, amount in written.items())
+    elif any(measured.values()):
+        seconds = max(_by_measured(target, by_block, measured, notes) for target, by_block in written.items())
     else:
-        return pause.most, f"No cell has measured how fast garbage is collected, so the pause took the most that it may: {pause.most:g} seconds."
+        return pause.most, f"No cell has shown how fast garbage is collected, so the pause took the most that it may: {pause.most:g} seconds."
     if seconds > pause.most:
-        return pause.most, f"Garbage collection would have needed {seconds:.0f} seconds and the pause may take {pause.most:g}."
-    return seconds, ""
+        notes[f"Garbage collection would have needed {seconds:.0f} seconds and the pause may take {pause.most:g}."] = None
+    return min(seconds, pause.most), " ".join(notes)
 
 
-def rate_at_the_end(series: str, device: str, began: float, ended: float) -> float | None:
-    """Bytes per second that a device took in the last tenth of a cell, from its device series; ``None`` without a row.
+def _by_measured(target: str, written: t.Mapping[int | None, float], measured: ByBlock, notes: dict[str, None]) -> float:
+    """Seconds that one target needs: each block size by its own rate, else by the lowest that is known, which ``notes`` then say."""
+    own = measured.get(target)
+    lowest = min((rate, size or 0) for rates in ([own] if own else measured.values()) for size, rate in rates.items())
+    seconds = 0.0
+    for size, amount in written.items():
+        if own and size in own:
+            seconds += amount / own[size]
+        elif amount:
+            seconds += amount / lowest[0]
+            whose = "" if own else " of another target"
+            notes[
+                f"No rate of garbage collection was shown for blocks of {_block(size)}: the pause was computed from the lowest one{whose}, "
+                f"{lowest[0] / 1e6:.0f} MB/s for blocks of {_block(lowest[1])}."
+            ] = None
+    return seconds
 
-    :param series: CSV as the sampler writes it; rows after the end are of a fio that only cleans up.
-    """
-    rows = [row for row in csv.DictReader(series.splitlines()) if row.get("device") == device]
-    rows = [row for row in rows if float(row["epoch_s"]) <= ended] or rows
-    late = [row for row in rows if float(row["epoch_s"]) >= ended - 0.1 * (ended - began)] or rows[-1:]
-    return sum(float(row["wkb_s"]) for row in late) * 1024 / len(late) if late else None
+
+def _block(size: int | None) -> str:
+    if not size:
+        return "mixed sizes"
+    return f"{size // 1024} KiB" if size % 1024 == 0 else f"{size} bytes"

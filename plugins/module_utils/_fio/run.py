@@ -24,6 +24,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError, TimedOut
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.latency_target import is_met, target_that_ends
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Output, Version, parse_version
 
 if t.TYPE_CHECKING:
@@ -91,10 +92,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Decision:
-    """The state of a cell: ``ok``, ``not_steady``, ``interrupted`` or ``failed``, and the reason as a sentence."""
+    """The state of a cell: ``ok``, ``not_steady``, ``interrupted`` or ``failed``, and the reason as a sentence.
+
+    :param notes: what else is to be known of the figures, one sentence each.
+    """
 
     state: str
     reason: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def read_version(runner: Runner) -> Version:
@@ -252,20 +257,37 @@ def decide(job: Job, run: Run, output: Output | None) -> Decision:
 
 def _decide_by_figures(job: Job, output: Output) -> Decision:
     unsteady = False
+    notes: list[str] = []
+    # The first job to end may have ended the others.
+    alone = job.threads == 1 or not any(section.options.get("exitall", "0") != "0" for section in job.sections)
     for section in job.sections:
         entries = [one for one in output.jobs if one.name == section.name]
         if not entries:
             return Decision("failed", f"The job {section.name} is not in fio's report.")
+        target = target_that_ends(section) if alone else None
         for entry in entries:
             missing = [name for name in sorted(section.directions) if not _did_io(entry, name)]
             if missing:
                 return Decision("failed", f"The job {section.name} did no {' and no '.join(missing)}.")
             attained = entry.steady_state.attained if entry.steady_state else None
             short = None if attained else _shortfall(section, entry)
-            if short:
-                return Decision("interrupted", short)
+            if short and not (target and is_met(target, entry)):
+                return Decision("interrupted", f"{short} It did not meet its latency_target either." if target else short)
+            if target and section.asked_runtime is not None and not attained:
+                notes.append(_note_on_target(section, entry, met=bool(short)))
             unsteady = unsteady or attained is False
-    return Decision("not_steady", "fio's steady state was not reached in the time given.") if unsteady else Decision("ok")
+    told = tuple(dict.fromkeys(notes))
+    return Decision("not_steady", "fio's steady state was not reached in the time given.", told) if unsteady else Decision("ok", notes=told)
+
+
+def _note_on_target(section: Section, entry: fio_output.Job, *, met: bool) -> str:
+    if not met:
+        return f"The job {section.name} ended without a queue depth that meets its latency_target: its figures are of all depths that fio tried."
+    depth = "a queue depth" if entry.latency_depth is None else f"a queue depth of {entry.latency_depth}"
+    return (
+        f"The job {section.name} met its latency_target with {depth}, so fio ended it after {_longest(entry):g} of {section.asked_runtime:g} seconds: "
+        "its figures are of the last latency_window, at that depth."
+    )
 
 
 def _did_io(entry: fio_output.Job, direction: str) -> bool:
@@ -279,8 +301,13 @@ def _shortfall(section: Section, entry: fio_output.Job) -> str | None:
     asked = section.asked_runtime
     if asked is None:
         return None
-    longest = max((one.runtime_ms or 0 for one in entry.directions.values()), default=0) / 1000
+    longest = _longest(entry)
     return f"The job {section.name} ran {longest:g} of {asked:g} seconds." if longest < _ENOUGH * asked else None
+
+
+def _longest(entry: fio_output.Job) -> float:
+    """Seconds that a job measured."""
+    return max((one.runtime_ms or 0 for one in entry.directions.values()), default=0) / 1000
 
 
 def _lines(run: Run, output: Output) -> list[str]:

@@ -68,8 +68,9 @@ class HostRun:
         self.barriers = Barriers(spool.home, host.clock, waiter, self.order.pace.barrier_timeout)
         self.outcomes = Outcomes(spool, self.order.sha256)
         self.passed = Passed()
-        self.written: dict[str, float] = {}
-        self.rates: dict[str, float] = {}
+        #: Since the last pause, and what cells have shown of garbage collection; both by target and block size.
+        self.written: dict[str, dict[int | None, float]] = {}
+        self.rates: dict[str, dict[int | None, float]] = {}
         self.failed = False
 
     @contextlib.contextmanager
@@ -146,6 +147,7 @@ class HostRun:
         meta = self._stored(asked, hashes[key])
         if meta is not None:
             self._learn(meta)
+            self.measuring.note_written(asked, meta)
             self._note(key, "ok", kept=True, where="spool")
         elif asked.done_as == hashes[key] and not self.order.pace.replace:
             self._note(key, "ok", kept=True, where="controller")
@@ -188,7 +190,7 @@ class HostRun:
     def _pause(self, step: Step) -> list[str]:
         """Wait as the step wants before it begins; what is to be said about it."""
         pause = step.pause
-        if pause is None or (pause.kind != pauses.CLEAN and not any(self.written.values())):
+        if pause is None or (pause.kind != pauses.CLEAN and not any(sum(by_block.values()) for by_block in self.written.values())):
             return []
         seconds, note = pauses.length_of(pause, self.written, self.rates)
         self.written = {}
@@ -228,18 +230,19 @@ class HostRun:
     def _measure(self, due: t.Sequence[Asked], hashes: t.Mapping[CellKey, str], moment: Moment, *, last: bool = False) -> Metas:
         self.status.say(state="waiting" if moment.start else "measuring", until=moment.start)
         metas = self.measuring.together(due, hashes, moment, last=last)
+        blocks = {asked.cell.key: asked.cell.job.block_size for asked in due}
         for key, meta in metas.items():
-            path = meta["target"]["path"]
-            self.written[path] = self.written.get(path, 0.0) + (meta.get("bytes_written") or 0)
+            by_block = self.written.setdefault(meta["target"]["path"], {})
+            by_block[blocks[key]] = by_block.get(blocks[key], 0.0) + (meta.get("bytes_written") or 0)
             self._learn(meta)
             self._note(key, meta["state"], reason=meta["reason"])
         return metas
 
     def _learn(self, meta: t.Mapping[str, t.Any]) -> None:
-        """How fast the target collects its garbage, if a cell has measured that."""
-        rate = meta.get("garbage_collection_rate")
-        if rate:
-            self.rates[meta["target"]["path"]] = rate
+        """How fast the target collects its garbage, if a cell has shown that."""
+        shown = meta.get("garbage_collection") or {}
+        if shown.get("rate"):
+            self.rates.setdefault(meta["target"]["path"], {})[shown.get("block_size")] = shown["rate"]
 
     def _one(self, asked: Asked, moment: Moment) -> dict[str, t.Any] | None:
         """A probe or a round: the result that is there, or a new one; ``None`` if told to stop."""

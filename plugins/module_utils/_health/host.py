@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import survey
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import describe_suspended, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.health import Address, drives_of, read_drives
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import Reserve, read_reserves
 from ansible_collections.cachefleet.storage.plugins.module_utils._health import redundancy
@@ -135,6 +135,7 @@ def read_health(
     diagnoses = {key_of(cache): diagnose(cache, happened[key_of(cache)], sharing[cache.type]) for cache in surveyed.caches}
     findings = [*drive_findings(told.drives, questions.limits, previous), *reserve_findings(reserves)]
     findings += [*redundancy.array_findings(devices, root), *groups, *redundancy.controller_findings(controllers)]
+    findings += [Finding("critical", device.stable_path or device.path, "suspended", describe_suspended(device)) for device in devices if device.suspended]
     for cache in surveyed.caches:
         key = key_of(cache)
         findings += cache_findings(cache, happened[key], diagnoses[key], _average(readings, key), questions.limits)

@@ -138,7 +138,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsWish]):
         sockets = self._sockets() if exports else {}
         present = [wish for wish in targets if wish.present]
         devices = read_devices(self.runner, self.root) if present else None
-        swallowed = self.swallowed([wish for wish in present if not wish.allow_swallowed_flushes and not wish.read_only])
+        swallowed = self.swallowed([wish for wish in present if not wish.allow_ignored_flushes and not wish.read_only])
         states = {}
         for wish in targets:
             unit = units.get(unit_of(instances[wish.item]), {})
@@ -354,7 +354,7 @@ def _check(state: TargetState, wish: AoeTargetWish, running: bool) -> None:
     if state.swallowed and not running:
         raise Refused(
             f"{wish.item}: a power cut would lose what its initiators have synced, because vblade passes no flush down and {' and '.join(state.swallowed)}."
-            " Set sync: true for it, turn that cache off (drive_write_cache), or set allow_swallowed_flushes: true for this target.",
+            " Set sync: true for it, turn that cache off (drive_write_cache), or set allow_ignored_flushes: true for this target.",
             item=wish.item,
         )
 

@@ -27,7 +27,7 @@ AOE_TARGET_OPTIONS: dict[str, t.Any] = {
     "macs": {"type": "list", "elements": "str", "default": []},
     "buffers": {"type": "int", "default": DEFAULT_BUFFERS},
     "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
-    "allow_swallowed_flushes": {"type": "bool", "default": False},
+    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
 }
 #: The highest of each means "all" on the wire (``AoE`` specification, "Shelf", "Slot").
 _SHELVES, _SLOTS = 65535, 255
@@ -52,7 +52,7 @@ class AoeTargetWish:
     macs: tuple[str, ...] = ()
     buffers: int = DEFAULT_BUFFERS
     present: bool = True
-    allow_swallowed_flushes: bool = False
+    allow_ignored_flushes: bool = False
 
     @property
     def address(self) -> str:
@@ -98,7 +98,9 @@ def read_wanted(entries: t.Sequence[t.Mapping[str, t.Any]] | None, receive_buffe
 
 
 def _read_entry(entry: t.Mapping[str, t.Any]) -> AoeTargetWish:
-    words = {name: value for name, value in entry.items() if value is not None and name not in ("state", "macs")}
+    # A former name of an option stays in the parameters beside the one it stands for.
+    known = {name: entry.get(name) for name in AOE_TARGET_OPTIONS if name not in ("state", "macs")}
+    words = {name: value for name, value in known.items() if value is not None}
     macs = tuple(mac.lower() for mac in entry.get("macs") or ())
     wish = AoeTargetWish(**words, macs=macs, present=entry.get("state", "present") == "present")
     if not 0 <= wish.shelf < _SHELVES or not 0 <= wish.slot < _SLOTS:

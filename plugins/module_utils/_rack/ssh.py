@@ -72,11 +72,14 @@ def ssh_options(known_hosts: pathlib.Path) -> list[str]:
     return ["-o", f"UserKnownHostsFile={known_hosts}", "-o", "StrictHostKeyChecking=yes", "-o", "IdentitiesOnly=yes"]
 
 
-def ssh_arguments(port: int, key: pathlib.Path, known_hosts: pathlib.Path, command: t.Sequence[str]) -> list[str]:
-    """A command on a machine, as root."""
+def ssh_arguments(port: int, key: pathlib.Path, known_hosts: pathlib.Path, command: t.Sequence[str], patience: float = 10.0) -> list[str]:
+    """A command on a machine, as root.
+
+    :param patience: seconds for the server's answer to a connection.
+    """
     return [
         "ssh", "-F", "none", *ssh_options(known_hosts),
-        "-o", "BatchMode=yes", "-o", "ControlPath=none", "-o", "ConnectTimeout=10", "-o", "LogLevel=ERROR",
+        "-o", "BatchMode=yes", "-o", "ControlPath=none", "-o", f"ConnectTimeout={patience:.0f}", "-o", "LogLevel=ERROR",
         "-i", str(key), "-p", str(port), f"root@{HOST}", *command,
     ]  # fmt: skip
 
@@ -95,16 +98,22 @@ def greets(port: int, patience: float = 1.0) -> bool:
 def logs_in(runner: Runner, port: int, key: pathlib.Path, known_hosts: pathlib.Path, patience: float = 15.0) -> bool:
     """Whether a command can be run on the machine."""
     try:
-        runner.run(ssh_arguments(port, key, known_hosts, ["true"]), timeout=patience)
+        runner.run(ssh_arguments(port, key, known_hosts, ["true"], patience), timeout=patience)
     except (CommandFailed, TimedOut):
         return False
     return True
 
 
 def wait_for_login(runner: Runner, port: int, key: pathlib.Path, known_hosts: pathlib.Path, deadline: float, alive: t.Callable[[], bool]) -> bool:
-    """Wait until a command can be run on the machine, it ends, or the time (:func:`time.monotonic`) is over."""
+    """Wait until a command can be run on the machine, it ends, or the time (:func:`time.monotonic`) is over.
+
+    The longer it takes, the longer one attempt may take: on a busy host the server needs seconds for a connection, and one that is
+    given up leaves it with a process, so that impatience alone can keep it from ever answering.
+    """
+    began = time.monotonic()
     while alive() and time.monotonic() < deadline:
-        if greets(port) and logs_in(runner, port, key, known_hosts):
+        waited = time.monotonic() - began
+        if greets(port, max(1.0, waited / 5)) and logs_in(runner, port, key, known_hosts, max(15.0, waited / 2)):
             return True
         time.sleep(0.1)
     return False

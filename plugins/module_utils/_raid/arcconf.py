@@ -304,8 +304,8 @@ def _drive_policy_objection(controller: Controller, attribute: str, value: str) 
     name = attribute.partition(".")[2]
     if name not in controller.drive_cache:
         if name == "all":
-            return f"it has no policy for all drives: set {_instead(controller)}"
-        return f"it has no policy for this class of drives: set {_instead(controller)}"
+            return f"the controller prints no policy for all drives (Global Physical Device Write Cache Policy): set {_instead(controller)}"
+        return f"the controller prints no policy for this class of drives: set {_instead(controller)}"
     if name == "all" and value == DEFAULT:
         return "the policy for all drives is enabled, disabled or per_drive"
     return None

@@ -46,6 +46,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
 
 PROVIDER = "arcconf"
 
+#: What arcconf 1.x prints among the first lines about a controller, arcconf 2.x and 3.x print below these headings.
+_IN_CACHE_PROPERTIES = ("", "cache")
+_IN_RAID_PROPERTIES = ("", "raid")
+
 
 class Config:
     """GETCONFIG, the whole of it or any of its parts, of one controller."""
@@ -146,9 +150,7 @@ class Config:
 
     def _count_volumes(self) -> None:
         """Whether as many volumes are told of as the controller says that it has."""
-        line = self.main.find("logical devices/failed/degraded", "logical drives/offline/critical") or self.main.find(
-            "logical devices/failed/degraded", part="raid"
-        )
+        line = self.main.find("logical devices/failed/degraded", "logical drives/offline/critical", part=_IN_RAID_PROPERTIES)
         said = number_in(line.value) if line is not None else None
         if line is not None and said is not None and ("volume" in self.sections or self.volumes) and len(self.volumes) < said:
             self.values.lose(f"{problem(line.number, line.text)}: volumes, and {len(self.volumes)} are told of")
@@ -226,13 +228,14 @@ class Config:
         return unit
 
     def _green(self) -> Protection | None:
-        line = self.main.find("backup power status", part="green") or self.main.find("overall backup unit status", part="green")
+        line = self.main.find("backup power status", "overall backup unit status", part="green")
         kind = "battery" if "batter" in (self.main.value("power type", part="green") or "").lower() else "capacitor"
-        return self._unit(line, kind, words.GREEN_BACKUP, self.main.value("relative charge", "charge level", part="green"))
+        return self._unit(line, kind, {**words.BACKUP_UNIT, **words.GREEN_BACKUP}, self.main.value("relative charge", "charge level", part="green"))
 
     def _drive_policies(self) -> dict[str, str]:
         policies = {}
-        line = self.main.find("global physical device write cache policy", "global physical devices write cache policy")
+        labels = ("global physical device write cache policy", "global physical devices write cache policy")
+        line = self.main.find(*labels, part=_IN_CACHE_PROPERTIES)
         if line is not None and line.value.lower() not in words.NO_VALUE:
             policies["all"] = self.values.word(line, words.GLOBAL_POLICY)
         for label, name in words.CLASS_LABELS.items():

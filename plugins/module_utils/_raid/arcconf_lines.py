@@ -117,13 +117,13 @@ class Block:
     _first: str | None = None
     _by_label: dict[tuple[str, str], Line] = field(default_factory=dict)
 
-    def find(self, *labels: str, part: str = "") -> Line | None:
-        """The first line with one of these labels, in the order of the labels."""
-        for label in labels:
-            line = self._by_label.get((part, label))
-            if line is not None:
-                return line
-        return None
+    def find(self, *labels: str, part: str | tuple[str, ...] = "") -> Line | None:
+        """The first line with one of these labels, in the order of the labels.
+
+        :param part: where it is; several in their order for a line that builds print in one place or in another.
+        """
+        parts = (part,) if isinstance(part, str) else part
+        return next((line for label in labels for one in parts for line in [self._by_label.get((one, label))] if line is not None), None)
 
     @property
     def first_label(self) -> str | None:
@@ -137,7 +137,7 @@ class Block:
         self._by_label.setdefault((line.part, line.label), line)
         self.lines.append(line)
 
-    def value(self, *labels: str, part: str = "") -> str | None:
+    def value(self, *labels: str, part: str | tuple[str, ...] = "") -> str | None:
         """The value of :meth:`find`; ``None`` if there is no such line or it is empty."""
         line = self.find(*labels, part=part)
         return line.value if line is not None and line.value else None

@@ -32,7 +32,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
 
 #: Ends of the labels.
 _LABEL = re.compile(r"(?:maxcache|maxiq) (.*)")
-_OF_CONTROLLER = ("", "raid")
+#: What stands in place of the cache volumes if there is none, as the texts inside the builds have it.
+_NONE = re.compile(r"no (?:maxcache|maxiq)\b.* (?:found|created)")
+#: Where they are among the lines about a controller: builds moved them below the headings of its RAID and its cache.
+_OF_CONTROLLER = ("", "raid", "cache")
 
 
 class SsdCache:
@@ -123,16 +126,22 @@ class SsdCache:
         if generation is None:
             return None
         number = self.values.number
+        count = 0 if assigned is None and not cache_volumes and self._says_none() else number(assigned)
         return MaxCache(
             generation=generation,
             volumes=tuple(cache_volumes),
             pool=tuple(drive.address for drive in drives if drive.usage == "cache") if generation == "pool" else (),
-            assigned=number(assigned),
+            assigned=count,
             limit=number(limit),
             flush_and_fetch_rate=number(lines.get("flush and fetch rate", lines.get("fetch rate", lines.get("cache fetch rate")))),
             dirty_page_threshold=number(lines.get("dirty page threshold")),
             read_write_balance=self.values.pair(lines.get("read, write balance factor", lines.get("cache read, write balance factor"))),
         )
+
+    def _says_none(self) -> bool:
+        """Whether the section about the container says that there is none (``No maxCache 3.0 found``)."""
+        free = (text for block in self.blocks if block.kind in ("maxcache", "maxcache3") for unused, text in block.free)
+        return any(_NONE.match(text) for text in free)
 
     def _generation(self, lines: t.Mapping[str, Line], cache_volumes: t.Sequence[CacheVolume], limit: Line | None) -> str | None:
         version = lines.get("version")

@@ -144,7 +144,8 @@ class MaxCache:
     """The SSD cache of a controller.
 
     :param generation: ``pool`` (maxCache 1 and 2), ``container`` (maxCache 3.0), ``smart`` (maxCache 4) or ``unknown``.
-    :param pool: addresses of the SSDs assigned to the pool; ``assigned`` and ``limit`` are counts the tool prints.
+    :param pool: addresses of the SSDs assigned to the pool; ``assigned`` and ``limit`` are counts the tool prints, ``assigned`` is
+        0 also where it says that there is no cache volume.
     :param flush_and_fetch_rate: 0 to 1000, the priority of filling and flushing; no unit.
     :param dirty_page_threshold: percent.
     :param read_write_balance: two weights, ``(read, write)``.

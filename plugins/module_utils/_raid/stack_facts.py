@@ -33,6 +33,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     WRITETHROUGH,
     CacheVolume,
     Controller,
+    Drive,
     Volume,
     writes_back,
 )
@@ -230,7 +231,7 @@ def device_loss(controller: Controller, volume: Volume) -> tuple[str, str]:
 
 def _ssd_loss(controller: Controller, volume: Volume) -> tuple[str, str] | None:
     """What the failure of one SSD does to writes that are only in the controller's SSD cache; ``None`` if none are, or all survive."""
-    holds = _ssd_holds_writes(volume)
+    holds = _ssd_holds_writes(controller, volume)
     if holds is False:
         return None
     container = _container(controller, volume.maxcache.cache_volume) if volume.maxcache is not None else None
@@ -242,11 +243,19 @@ def _ssd_loss(controller: Controller, volume: Volume) -> tuple[str, str] | None:
     return LOSES, f"whose newest data is only in its SSD cache (cache volume {container.id}, RAID {container.raid_level}), which {weak}"
 
 
-def _ssd_holds_writes(volume: Volume) -> bool | None:
+def _has_no_ssds(controller: Controller) -> bool:
+    """Whether the controller says that no SSD is in its cache: then it caches nothing, whatever its volumes are set to."""
+    ssds = controller.maxcache
+    return ssds is not None and ssds.assigned == 0 and not ssds.pool and not ssds.volumes
+
+
+def _ssd_holds_writes(controller: Controller, volume: Volume) -> bool | None:
     """Whether an SSD cache inside the controller holds writes that the volume lacks; ``None`` if that is not told."""
     cache = volume.maxcache
     if cache is None:
         return None if volume.acceleration == "maxcache" else False
+    if _has_no_ssds(controller) and cache.dirty != DIRTY:
+        return False
     on = cache.write.effective if cache.write.effective != UNKNOWN else cache.write.configured
     if (on == DISABLED or cache.write_policy == WRITETHROUGH) and cache.dirty != DIRTY:
         return False
@@ -295,10 +304,10 @@ def _condition(controller: Controller) -> str:
 def drive_caches(controller: Controller, volume: Volume) -> str:
     """The caches of the drives below a volume: ``enabled`` if one is, ``disabled`` if all are known to be, else ``default`` or ``unknown``.
 
-    What a drive says counts more than a policy, and a policy counts only where drives say nothing.
+    What a drive says counts more than a policy, and a policy counts only where drives say nothing. A spare holds no data until a drive
+    fails, and is a member in name only until then.
     """
-    by_address = {drive.address: drive.write_cache for drive in controller.drives}
-    told = [by_address.get(address, UNKNOWN) for address in volume.members]
+    told = [UNKNOWN if drive is None else drive.write_cache for drive in _holding(controller, volume)]
     if ENABLED in told:
         return ENABLED
     if told and not volume.members_untold and all(word == DISABLED for word in told):
@@ -309,10 +318,16 @@ def drive_caches(controller: Controller, volume: Volume) -> str:
     return UNKNOWN if policy == PER_DRIVE else policy
 
 
+def _holding(controller: Controller, volume: Volume) -> list[Drive | None]:
+    """The drives that hold the data of a volume; ``None`` for one of which nothing is told."""
+    drives = {drive.address: drive for drive in controller.drives}
+    members = [drives.get(address) for address in volume.members]
+    return [drive for drive in members if drive is None or drive.usage != "spare"]
+
+
 def _all_protected(controller: Controller, volume: Volume, protected: t.Container[str]) -> bool:
     """Whether every drive of a volume is declared to keep its cache."""
-    drives = {drive.address: drive for drive in controller.drives}
-    known = [drives.get(address) for address in volume.members]
+    known = _holding(controller, volume)
     return (
         bool(known)
         and not volume.members_untold
@@ -337,7 +352,7 @@ def _drives_verdict(drives: str, protected: bool) -> tuple[bool | None, str]:
 
 def _ssd_verdicts(controller: Controller, volume: Volume) -> t.Iterator[tuple[bool | None, str]]:
     """What an SSD cache inside the controller means in a power cut; nothing where it holds no writes."""
-    holds = _ssd_holds_writes(volume)
+    holds = _ssd_holds_writes(controller, volume)
     if holds is False:
         return
     cache = volume.maxcache

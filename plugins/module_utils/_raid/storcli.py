@@ -8,7 +8,8 @@
 """storcli and perccli 7.x (MegaRAID and PERC controllers of SAS2 and SAS3, tri-mode 94xx and 95xx, HBAs): reading and setting.
 
 A read takes three commands for the whole host, whatever the number of controllers, volumes and drives, and up to four more
-in cases that are known after the first: drives without enclosure, a drive cache policy for JBODs, a unit that is not well.
+in cases that are known after the first: drives without enclosure, a drive cache policy for JBODs, a unit that is not well or
+of which the summary does not tell enough.
 The exit status means nothing with these tools; the command status and the row of each property count.
 """
 
@@ -34,6 +35,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     WRITETHROUGH,
     Controller,
     Drive,
+    Protection,
     Reading,
     Volume,
 )
@@ -41,7 +43,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_facts import interpret, parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_join import join
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_output import Output, read_output, word
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_words import ADAPTER_FLAGS, NOTHING_THERE, VOLUME_FLAGS
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_words import ADAPTER_FLAGS, NOTHING_THERE, OTHER_PLACE, VOLUME_FLAGS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
@@ -60,6 +62,9 @@ Settings = t.Mapping[str, t.Tuple[str, t.Mapping[str, str]]]
 
 #: ``nolog`` keeps the tool from leaving a storcli.log where it runs; ``J`` has to be the last word.
 LAST_WORDS = ("nolog", "J")
+
+#: Where each kind of unit is shown. A battery is asked for first where the kind is not known: the card names the other word.
+_PLACES = {"battery": "bbu", "capacitor": "cv", UNKNOWN: "bbu"}
 
 
 class StorCli(Provider):
@@ -100,6 +105,7 @@ class StorCli(Provider):
             readings.append(self._show("/call/vall", "show", "all")[0])
             readings.append(self._show("/call/eall/sall", "show", "all")[0])
             readings.extend(self._show(*words, needed=False)[0] for words in self._further(join(readings)))
+            readings.extend(self._units(join(readings).controllers))
         elif output.complete and not any(answer.refused for answer in output.answers):
             # An answer about no controller at all is settled by the overview.
             readings.append(self._show("show")[0])
@@ -112,20 +118,23 @@ class StorCli(Provider):
             yield ("/call/sall", "show", "all")
         if self.jbod_property and any(controller.drive_cache.get("jbod") == UNKNOWN for controller in controllers):
             yield ("/call", "show", self.jbod_property)
-        if not self.asks_for_units:
-            return
-        ill = {controller.protection.kind for controller in controllers if controller.protection.health not in (HEALTHY, MISSING)}
-        if "capacitor" in ill:
-            yield ("/call/cv", "show", "all")
-        if "battery" in ill:
-            yield ("/call/bbu", "show", "all")
+
+    def _units(self, controllers: t.Sequence[Controller]) -> t.Iterator[Reading]:
+        """What units tell that are not well, or of which the summary does not tell enough; each place is asked once."""
+        asked = {one.id: _PLACES[one.protection.kind] for one in controllers if self.asks_for_units and _is_worth_asking(one.protection)}
+        done: set[str] = set()
+        while set(asked.values()) - done:
+            place = min(set(asked.values()) - done)
+            done.add(place)
+            words = (f"/call/{place}", "show", "all")
+            output = self._ask(*words)
+            numbers = [number for number, other in asked.items() if other == place]
+            asked.update(_other_places(output, numbers))
+            yield _unit_reading(self.interpret(output), output, words, numbers, self.name)
 
     def _show(self, *words: str, needed: bool = True) -> tuple[Reading, Output]:
         """One answer and what it tells; ``needed``: whether the reading is worth nothing if the tool refuses it as a whole."""
-        completed = self.runner.run([self.tool, *words, *LAST_WORDS], ok=None, timeout=self.timeout)
-        if not completed.stdout.strip() and completed.rc != 0:
-            raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", completed=completed)
-        output = read_output(completed.stdout)
+        output = self._ask(*words)
         reading = self.interpret(output)
         failures = list(_failures(output))
         problems = [f"{' '.join(words)}: {problem}" for problem in (*reading.not_understood, *(reason for _number, reason in failures))]
@@ -134,6 +143,16 @@ class StorCli(Provider):
         lost = [f"{' '.join(words)}: {clause}" for clause in (*reading.lost, *silent)]
         complete = reading.complete and not (needed and any(not number for number, _reason in failures))
         return Reading(reading.controllers, tuple(dict.fromkeys(problems)), complete, tuple(dict.fromkeys(lost))), output
+
+    def _ask(self, *words: str) -> Output:
+        """One answer.
+
+        :raises CommandFailed: if there is none.
+        """
+        completed = self.runner.run([self.tool, *words, *LAST_WORDS], ok=None, timeout=self.timeout)
+        if not completed.stdout.strip() and completed.rc != 0:
+            raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", completed=completed)
+        return read_output(completed.stdout)
 
     # What cannot be done
 
@@ -255,10 +274,47 @@ def _on_ssd(controller: Controller, volume: Volume) -> bool:
     return any(media.get(address) == "ssd" for address in volume.members)
 
 
+def _is_worth_asking(unit: Protection) -> bool:
+    """Whether a unit can tell more than the summary does: it is there, and not known to be well."""
+    return unit.kind in _PLACES and unit.health not in (HEALTHY, MISSING) and (unit.kind != UNKNOWN or bool(unit.said))
+
+
+def _other_places(output: Output, numbers: t.Sequence[str]) -> dict[str, str]:
+    """Where controllers say that their unit is shown instead."""
+    found = ((number, OTHER_PLACE.search(reason)) for number, reason in _refusals_of(output, numbers))
+    return {number: other.group(1).lower() for number, other in found if other}
+
+
+def _unit_reading(told: Reading, output: Output, words: t.Sequence[str], numbers: t.Sequence[str], provider: str) -> Reading:
+    """What the controllers that were meant tell of their units.
+
+    The others answer too, since one command is for all of them, and that a card has no such unit is no news. A refusal of one that
+    was meant is in its own words where the state of its unit would be.
+    """
+    meant = [one for one in told.controllers if one.id in (*numbers, UNKNOWN)]
+    known = {one.id for one in meant if one.protection != Protection()}
+    refusals = [(number, reason) for number, reason in _refusals_of(output, numbers) if number not in known]
+    silent = {number: Controller(provider, id=number, protection=Protection(said=reason)) for number, reason in reversed(refusals)}
+    problems = [*told.not_understood, *(f"controller {number}: {reason}" for number, reason in refusals)]
+    return Reading((*meant, *silent.values()), tuple(dict.fromkeys(f"{' '.join(words)}: {problem}" for problem in problems)), told.complete)
+
+
+def _refusals_of(output: Output, numbers: t.Sequence[str]) -> list[tuple[str, str]]:
+    """What some controllers refused; what names no controller is refused for each of them."""
+    found = []
+    for number, reason in _refusals(output):
+        found += [(number, reason)] if number in numbers else [(one, reason) for one in numbers if number in ("", UNKNOWN)]
+    return found
+
+
 def _failures(output: Output) -> t.Iterator[tuple[str, str]]:
-    """What failed, unless it only means that there is nothing of the kind: the controller (empty if the tool itself refuses) and its reason."""
+    """What failed, unless it only means that there is nothing of the kind: see :func:`_refusals`."""
+    return ((number, reason) for number, reason in _refusals(output) if not NOTHING_THERE.search(reason))
+
+
+def _refusals(output: Output) -> t.Iterator[tuple[str, str]]:
+    """What failed: the controller (empty if the tool itself refuses) and its reason."""
     for answer in output.answers:
         if answer.refused and not answer.data:
             for reason in answer.reasons or ["the command failed without a reason"]:
-                if not NOTHING_THERE.search(reason):
-                    yield word(answer.status.get("Controller")) or ("unknown" if "Controller" in answer.status else ""), reason
+                yield word(answer.status.get("Controller")) or ("unknown" if "Controller" in answer.status else ""), reason

@@ -48,6 +48,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_w
     flag,
     flags,
     identifier,
+    is_spare,
     learn_cycle_of,
     pci_address,
     squeezed,
@@ -58,8 +59,6 @@ __all__ = ["PercCli2", "StorCli2", "join", "parse"]
 
 READ_COLUMN = {"nr": NONE, "nora": NONE, "r": READ_AHEAD, "ra": READ_AHEAD, "adra": ADAPTIVE}
 WRITE_COLUMN = {"wt": WRITETHROUGH, "wb": WRITEBACK, "awb": WRITEBACK_ALWAYS, "fwb": WRITEBACK_ALWAYS}
-#: ``Status`` of a drive whose ``State`` is ``UConf``, where it is no free drive.
-SPARES = ("ghs", "dhs", "hsp", "spare", "hotspare", "globalhotspare", "dedicatedhotspare")
 KINDS = {"supercap": "capacitor", "capacitor": "capacitor", "battery": "battery", "bbu": "battery"}
 
 VOLUME_FLAGS = {
@@ -126,7 +125,7 @@ class _Generation8:
             id=word(self.answer.status.get("Controller")) or UNKNOWN,
             model=first(self.basics.get("Product Name"), self.data.get("Product Name")) or None,
             serial=first(self.basics.get("Serial Number"), self.data.get("Serial Number")) or None,
-            firmware=first(self.version.get("Package Version"), self.data.get("Package Version"), self.version.get("Firmware Version")) or None,
+            firmware=self._firmware(),
             driver=first(self.version.get("Driver Name"), self.data.get("Driver Name")) or None,
             pci_address=pci_address(first(host.get("PCI Address"), self.data.get("PCI Address"))),
             mode=self.reader.known(PERSONALITIES, "Controller Personality", personality),
@@ -136,6 +135,12 @@ class _Generation8:
             volumes=self._volumes(),
             drives=self._drives(),
             traits=self._traits(),
+        )
+
+    def _firmware(self) -> str | None:
+        """The package, or the firmware alone; both are in a section of ``show all`` and at the top of ``show``."""
+        return next(
+            (found for label in ("Package Version", "Firmware Version") for found in [first(self.version.get(label), self.data.get(label))] if found), None
         )
 
     # Volumes
@@ -206,7 +211,7 @@ class _Generation8:
 
     def _drive(self, row: Data, details: Data) -> Drive | None:
         status = word(row.get("Status"))
-        drive = self.reader.drive(row, lambda state: self._usage(state, status))
+        drive = self.reader.drive(row, lambda state: "spare" if is_spare(row) else self.reader.known(USAGES, "State", state))
         if drive is None:
             return None
         cache = section(details.get("LU/NS Properties"))
@@ -220,11 +225,6 @@ class _Generation8:
             firmware=word(details.get("Firmware Revision Level")) or None,
             wwn=identifier(details.get("WWN")),
         )
-
-    def _usage(self, state: str, status: str) -> str:
-        if squeezed(status) in SPARES:
-            return "spare"
-        return self.reader.known(USAGES, "State", state)
 
     # Protection and what can be set
 

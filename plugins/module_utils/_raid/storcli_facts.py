@@ -62,6 +62,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_w
     INTERFACES,
     IO_COLUMN,
     MEDIA,
+    OTHER_PLACE,
     PERSONALITIES,
     POWERS,
     READ_COLUMN,
@@ -78,6 +79,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_w
     flag,
     flags,
     identifier,
+    is_spare,
     learn_cycle_of,
     pci_address,
     percent,
@@ -221,7 +223,7 @@ class Reader:
         )
 
     def topology(self, data: Data, span: str) -> tuple[dict[str, str], dict[str, Members]]:
-        """The drive cache policy of each drive group, and its drives.
+        """The drive cache policy of each drive group, and its drives without those that only wait for one of them to fail.
 
         :param span: the label of the column that is empty in the line of the whole group.
         """
@@ -230,6 +232,8 @@ class Reader:
         for row in rows(data.get("TOPOLOGY")):
             group = word(row.get("DG"))
             address = address_of(row.get("EID:Slot"))
+            if is_spare(row):
+                continue
             if word(row.get("Type")) == "DRIVE" or address is not None:
                 told, untold = members.get(group, ((), 0))
                 members[group] = (told, untold + 1) if address is None else ((*told, address), untold)
@@ -335,7 +339,7 @@ class _Generation7:
             firmware=(package if package.strip("0.") else first(self.version.get("Firmware Version"), self.data.get("FW Version"), package)) or None,
             driver=driver,
             pci_address=pci_address(first(self.basics.get("PCI Address"), self.data.get("PCI Address"))),
-            mode=self._mode(driver, data_volumes, drives),
+            mode=self._mode(driver),
             status=CONTROLLER_STATES.get(squeezed(status), status.lower()) or UNKNOWN,
             cache=CacheModule(status="absent" if memory == 0 else UNKNOWN, memory=memory),
             protection=self._protection(),
@@ -346,19 +350,11 @@ class _Generation7:
             traits=self._traits(),
         )
 
-    def _mode(self, driver: t.Optional[str], volumes: t.Sequence[Volume], drives: t.Sequence[Drive]) -> str:
+    def _mode(self, driver: t.Optional[str]) -> str:
         told = first(self.state.get("Current Personality"), self.data.get("Current Personality"))
         if told:
             return self.reader.known(PERSONALITIES, "Current Personality", told)
-        if driver in ("mpt3sas", "mpt2sas"):
-            return "hba"
-        if driver is None:
-            return UNKNOWN
-        # Older firmware does not name its personality; the lists of the summary show what it does.
-        exposed = any(drive.usage == "jbod" for drive in drives)
-        if volumes:
-            return "mixed" if exposed else "raid"
-        return "jbod" if exposed else UNKNOWN
+        return "hba" if driver in ("mpt3sas", "mpt2sas") else UNKNOWN
 
     # Volumes
 
@@ -507,7 +503,7 @@ class _Generation7:
             said = f"{label}: Absent"
             return Protection(kind=NONE, said=said) if supported is False else Protection(health=MISSING, said=said)
         if bits is None:
-            return Protection()
+            return Protection(said=f"{label}: Present") if present == "present" else Protection()
         health = next((state for mask, state in BBU_BITS if bits & mask), HEALTHY if present == "present" else UNKNOWN)
         learn = "active" if bits & BBU_LEARN_ACTIVE else "requested" if bits & BBU_LEARN_REQUESTED else UNKNOWN
         return Protection(health=health, learn_cycle=learn, said=f"{label} Status: {bits}")
@@ -519,10 +515,9 @@ class _Generation7:
                 return Protection(kind="battery", health=MISSING, said=reason)
             if "cachevault" in said.replace(" ", "") and "absent" in said:
                 return Protection(kind="capacitor", health=MISSING, said=reason)
-            if "use /cx/cv" in said:
-                return Protection(kind="capacitor", said=reason)
-            if "use /cx/bbu" in said:
-                return Protection(kind="battery", said=reason)
+            other = OTHER_PLACE.search(reason)
+            if other:
+                return Protection(kind={"cv": "capacitor", "bbu": "battery"}[other.group(1).lower()], said=reason)
         return None
 
     # Settings of the controller

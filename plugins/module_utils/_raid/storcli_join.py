@@ -14,13 +14,15 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
     HEALTHY,
+    NONE,
     UNKNOWN,
     Controller,
     Policy,
+    Protection,
     Reading,
     Volume,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_words import address_of, whole
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_words import address_of, is_spare, whole
 
 #: Addresses of the drives of a volume, and how many more it has.
 Members = t.Tuple[t.Tuple[str, ...], int]
@@ -45,14 +47,9 @@ def join(readings: t.Sequence[Reading]) -> Reading:
 
 def merged(one: Controller, other: Controller) -> Controller:
     """One controller from two outputs; nothing known is overwritten."""
-    protection = one.protection if one.protection.health != UNKNOWN or one.protection.kind != UNKNOWN else other.protection
-    if protection is one.protection and other.protection.health not in (UNKNOWN, HEALTHY):
-        # The show all of the unit itself knows a learn cycle or a charge that the row in the summary does not.
-        protection = filled(other.protection, one.protection) if one.protection.health != HEALTHY else protection
-    protection = filled(protection, other.protection)
     return dataclasses.replace(
         filled(one, other),
-        protection=protection,
+        protection=_merged_protection(one.protection, other.protection),
         cache=filled(one.cache, other.cache),
         drive_cache={**other.drive_cache, **{name: value for name, value in one.drive_cache.items() if value != UNKNOWN or name not in other.drive_cache}},
         traits={**other.traits, **one.traits},
@@ -61,9 +58,21 @@ def merged(one: Controller, other: Controller) -> Controller:
     )
 
 
+def _merged_protection(summary: Protection, own: Protection) -> Protection:
+    """What the summary of a controller tells of a unit, and what the unit's own answer does."""
+    if summary.kind == NONE:
+        return summary
+    if summary.health == UNKNOWN or (summary.health != HEALTHY and own.health not in (UNKNOWN, HEALTHY)):
+        # Its own answer knows a learn cycle, a charge or a refusal that the summary does not.
+        return filled(own, summary)
+    merged = filled(summary, own)
+    # What it is, is known where it is shown: a battery is named in the summary of cards that have a CacheVault.
+    return dataclasses.replace(merged, kind=own.kind) if own.kind not in (UNKNOWN, NONE) else merged
+
+
 def members_of_rows(drives: t.Sequence[t.Mapping[str, t.Any]]) -> Members:
-    """What a list of the drives of a volume tells; a missing drive has no address."""
-    addresses = [address_of(drive.get("EID:Slt")) for drive in drives]
+    """What a list of the drives of a volume tells; a missing drive has no address, a spare that is dedicated to it holds nothing of it."""
+    addresses = [address_of(drive.get("EID:Slt")) for drive in drives if not is_spare(drive)]
     return tuple(address for address in addresses if address is not None), addresses.count(None)
 
 
@@ -80,12 +89,22 @@ def _with_members_of(volume: Volume, others: t.Sequence[Volume]) -> Volume:
 
 
 def finished(controller: Controller) -> Controller:
-    """With what only the whole tells: SCSI addresses need the driver, drives of an SSD cache its volume."""
+    """With what only the whole tells: SCSI addresses need the driver, the mode of old firmware the volumes and the drives."""
     volumes = tuple(
         dataclasses.replace(volume, scsi=scsi_address(volume.id)) if controller.driver == "megaraid_sas" and volume.scsi is None else volume
         for volume in controller.volumes
     )
-    return dataclasses.replace(controller, volumes=volumes)
+    return dataclasses.replace(controller, volumes=volumes, mode=controller.mode if controller.mode != UNKNOWN else _shown_mode(controller))
+
+
+def _shown_mode(controller: Controller) -> str:
+    """Older firmware does not name its personality; the volumes and the drives show what it does."""
+    if controller.driver != "megaraid_sas":
+        return UNKNOWN
+    exposed = any(drive.usage == "jbod" for drive in controller.drives)
+    if controller.volumes:
+        return "mixed" if exposed else "raid"
+    return "jbod" if exposed else UNKNOWN
 
 
 def scsi_address(number: str) -> t.Optional[tuple[int, int, int]]:

@@ -29,6 +29,8 @@ _LINE_OF_OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
 _HELP = re.compile(r"^[ \t]*(?:Storage Command Line Tool\b|(?:stor|perc)cli\S*\s+(?:/c|show|help|-h|-v))", re.MULTILINE | re.IGNORECASE)
 #: Some builds print it without a command status, and the help after it.
 _SYNTAX_ERROR = re.compile(r"^[ \t]*syntax error\b.*$", re.MULTILINE | re.IGNORECASE)
+#: A refusal, also beside a status that says ``Success``, and as a line without any status.
+_UNSUPPORTED = re.compile(r"\b(?:not supported|un-?supported)\b", re.IGNORECASE)
 #: Printed before or after the answer proper.
 _NOTICE = re.compile(r"^(?:Generating detailed summary of the adapter|Expander may|WARNING\b|NOTE\b)", re.IGNORECASE)
 _PROMPT = re.compile(r"^\S.*[>#$]\s*\S*(?:stor|perc)cli", re.IGNORECASE)
@@ -71,15 +73,15 @@ class Answer:
     @property
     def reasons(self) -> t.Sequence[str]:
         """Why the command failed, most telling first, without repetition."""
-        found = [word(row.get("ErrMsg")) or word(row.get("Description")) for row in self.details if not _is_success(row.get("Status"))]
-        if not self.succeeded:
+        found = [_message(row) for row in self.details if _has_failed(row)]
+        if not self.succeeded or _UNSUPPORTED.search(self.description):
             found.append(self.description)
         return list(dict.fromkeys(reason for reason in found if reason and reason not in ("-", "None")))
 
     @property
     def refused(self) -> bool:
         """Whether any part of the command failed: the status as a whole is sometimes ``Success`` all the same."""
-        return not self.succeeded or any(not _is_success(row.get("Status")) for row in self.details)
+        return not self.succeeded or bool(_UNSUPPORTED.search(self.description)) or any(_has_failed(row) for row in self.details)
 
 
 @dataclass(frozen=True)
@@ -148,8 +150,13 @@ def at_line(text: str, position: int) -> str:
     return f"line {number}: {line!r}"
 
 
-def _is_success(value: t.Any) -> bool:
-    return word(value).lower() in ("success", "")
+def _has_failed(row: Data) -> bool:
+    """Whether a row of the detailed status is of something that was refused, by its status or by its message."""
+    return word(row.get("Status")).lower() not in ("success", "") or bool(_UNSUPPORTED.search(_message(row)))
+
+
+def _message(row: Data) -> str:
+    return word(row.get("ErrMsg")) or word(row.get("Description"))
 
 
 # JSON
@@ -377,6 +384,9 @@ def _read_text(text: str) -> Output:
             return Output(text, (Answer({"Status": "Failure", "Description": refusal.group().strip()}),))
         if _HELP.search(text):
             return Output(text)
+        sentence = next((line.strip() for line in lines if _UNSUPPORTED.search(line)), None)
+        if sentence is not None and not blocks:
+            return Output(text, (Answer({"Status": "Failure", "Description": sentence}),))
         first = len(text) - len(text.lstrip())
         return Output(text, (), (*problems, at_line(text, first)), False)
     return Output(text, answers, tuple(problems), complete)

@@ -136,6 +136,8 @@ USAGES = {
     "systempd": "jbod",
     "syspd": "jbod",
 }
+#: States of a drive that waits for another one to fail and holds no data of any volume until then: ``State``, and ``Status`` of storcli2.
+SPARES = frozenset({"ghs", "dhs", "hsp", "hspshld", "spare", "hotspare", "globalhotspare", "dedicatedhotspare"})
 MEDIA = {"hdd": "hdd", "ssd": "ssd"}
 INTERFACES = {"sata": "sata", "sas": "sas", "scsi": "scsi", "nvme": "nvme", "nvme-of": "nvme"}
 #: Answers that mean: there is none of it.
@@ -143,6 +145,8 @@ NOTHING_THERE = re.compile(
     r"No Controller|Controller \S+ not found|un-?supported command|No VD|No (?:PD|drive)|No Enclosure|(?:Drive|Enclosure) not found",
     re.IGNORECASE,
 )
+#: The answer of a card that has the other kind of unit: ``use /cx/cv``.
+OTHER_PLACE = re.compile(r"\buse /c(?:x|[0-9]+)/(bbu|cv)\b", re.IGNORECASE)
 
 #: Bits of ``BBU Status`` (MFI firmware), used only where the unit has no row of its own.
 BBU_BITS: t.Sequence[tuple[int, str]] = (
@@ -185,6 +189,11 @@ def address_of(value: t.Any) -> t.Optional[str]:
     if not colon or not WHOLE.match(slot) or (enclosure and not WHOLE.match(enclosure)):
         return None
     return f"{enclosure}:{slot}"
+
+
+def is_spare(row: Data) -> bool:
+    """Whether a row of a list of drives, or of the topology, is of a hot spare, be it dedicated to a drive group or global."""
+    return any(squeezed(word(row.get(label))) in SPARES for label in ("State", "Status"))
 
 
 def identifier(value: t.Any) -> t.Optional[str]:

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import describe_suspended
 from ansible_collections.cachefleet.storage.plugins.module_utils._stacking import flush_proof, flush_target
 from ansible_collections.cachefleet.storage.plugins.module_utils._stacking.flush_proof import Arrival, Counters
-from ansible_collections.cachefleet.storage.plugins.module_utils._stacking.model import AT_RISK
+from ansible_collections.cachefleet.storage.plugins.module_utils._stacking.model import AT_RISK, UNKNOWN
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
@@ -29,6 +30,7 @@ PROVED = "proved"
 DISPROVED = "disproved"
 UNPROVEN = "unproven"
 NOT_NEEDED = "not_needed"
+OUT_OF_SIGHT = "unknown"
 MOST_FLUSHES = 1000
 FLUSHES, SETTLE = 8, 0.5
 
@@ -95,13 +97,28 @@ def _check_device(stack: Stack, device: BlockDevice, flushes: int, settle: float
     together = {means.counters.of(path) for path in stack.paths(device)}
     rounds: list[flush_proof.Round] = []
     error = ""
-    # A pool is no node that could be opened.
-    if device.kind != "zfs":
+    suspended = [one for one in (device, *stack.devices.parents(device)) if one.suspended]
+    if suspended:
+        # A flush would wait as long as it is suspended.
+        error = describe_suspended(suspended[0])
+    elif device.kind != "zfs":
+        # A pool is no node that could be opened.
         try:
             rounds = flush_proof.count(device, together, flushes, counters=means.counters, send=means.send, settle=settle, clock=means.clock, sleep=means.sleep)
         except CommandFailed as failed:
             error = failed.message
     return Check(device, tuple(flush_proof.arrivals(stack, device, flushes, rounds, means.counters)), error)
+
+
+def agreed(state: str, verdict: str) -> str:
+    """The state of a check that does not contradict the verdict on the stack.
+
+    That every flush reached what the kernel sees is no proof where a controller answers for drives behind it that nobody can see, and
+    none where one of those is known to lose what it was given.
+    """
+    if state not in (PROVED, NOT_NEEDED):
+        return state
+    return {AT_RISK: DISPROVED, UNKNOWN: OUT_OF_SIGHT}.get(verdict, state)
 
 
 def _result(stack: Stack, proved: Stack, target: Target, device: BlockDevice, found: Check, flushes: int) -> dict[str, t.Any]:
@@ -110,6 +127,7 @@ def _result(stack: Stack, proved: Stack, target: Target, device: BlockDevice, fo
     if not target.barriers and found.state != NOT_NEEDED:
         state, verdict = DISPROVED, AT_RISK
         reason = f"The file system on {target.mount} is mounted without barriers, so that it sends no flush at all."
+    state = agreed(state, verdict)
     return {
         "path": target.path,
         "device": device.path,

@@ -145,6 +145,10 @@ def _notes(plan: Plan, wears: t.Sequence[Wear]) -> list[str]:
     if discarding:
         notes.append(f"{', '.join(discarding[:3])} discards its target, and a host whose device takes no discards is refused before anything runs;")
         notes.append("leave the cell out there with fio_benchmark_only. Every repeat keeps the order of the cells.")
+    unfilled = _unfilled(plan)
+    if unfilled:
+        notes.append(f"No cell fills the target before {', '.join(unfilled[:3])}: the pauses that wait for garbage collection know its rate")
+        notes.append("only if the rate of writing falls there and stays low, and take the most that they may if it does not.")
     if any(run.runs > 1 for run in plan.runs):
         notes.append("A search or rounds are shown with the most that they can take.")
     return notes
@@ -168,3 +172,19 @@ def _table(rows: t.Sequence[t.Sequence[str]]) -> list[str]:
         "  ".join(text.ljust(width) if column in _LEFT else text.rjust(width) for column, (text, width) in enumerate(zip(row, widths, strict=True))).rstrip()
         for row in rows
     ]
+
+
+def _unfilled(plan: Plan) -> list[str]:
+    """Cells whose rate pauses wait by, without a fill since the beginning or since the last discard."""
+    if not any(step.pause and step.pause.get("garbage_collection") == "measured" for step in plan.steps):
+        return []
+    found: dict[str, None] = {}
+    filled: set[str] = set()
+    for run in plan.runs:
+        if run.cell.discards:
+            filled.discard(run.target.path)
+        elif run.cell.fill:
+            filled.add(run.target.path)
+        elif run.cell.measures_garbage_collection and run.target.path not in filled:
+            found[run.name] = None
+    return list(found)

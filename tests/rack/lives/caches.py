@@ -60,11 +60,18 @@ class Cache(abc.ABC):
     #: Steps in which nothing may have the device open.
     not_live: t.Collection[str] = ()
 
-    def __init__(self, kind: str, mirror: bool, origin: str, disks: t.Sequence[str]) -> None:
+    #: Of the volume that is cached, where there are volumes.
+    volume_size = "256m"
+
+    def __init__(self, kind: str, mirror: bool, origin: str, disks: t.Sequence[str], name: str = NAME) -> None:
+        """:param name: of everything that is made; caches of several names live side by side."""
         self.kind = kind
         self.mirror = mirror
         self.origin = origin
         self.disks = list(disks)
+        self.name = name
+        #: Options of the module beside those of the type.
+        self.options: dict[str, t.Any] = {}
 
     @property
     def title(self) -> str:
@@ -97,11 +104,11 @@ class Cache(abc.ABC):
 
     def wanted(self, devices: t.Sequence[str], mode: str, **more: t.Any) -> dict[str, t.Any]:
         """One item of the module."""
-        item = {"name": NAME, "origin": self.wanted_origin, "cache_devices": list(devices), "mirror": self.mirror, "mode": mode}
+        item = {"name": self.name, "origin": self.wanted_origin, "cache_devices": list(devices), "mirror": self.mirror, "mode": mode}
         item.update({"kind": self.kind} if self.kind else {})
         if mode == "writeback" and not self.mirror:
             item["allow_unmirrored_writeback"] = True
-        return {**item, **self.own_options(), **more}
+        return {**item, **self.own_options(), **self.options, **more}
 
     # -- what each type does in its own way
 
@@ -149,7 +156,7 @@ class LvmCache(Cache):
 
     @property
     def wanted_origin(self) -> str:
-        return f"{NAME}/data"
+        return f"{self.name}/data"
 
     def own_options(self) -> dict[str, t.Any]:
         return {"size": "128M"} if self.kind == "writecache" else super().own_options()
@@ -158,25 +165,25 @@ class LvmCache(Cache):
         return [*self.disks[2:3], *self.disks[:1]]
 
     def prepare(self) -> None:
-        tool("vgcreate", "--yes", NAME, self.origin)
-        tool("lvcreate", "--yes", "--name", "data", "--size", "256m", NAME)
+        tool("vgcreate", "--yes", self.name, self.origin)
+        tool("lvcreate", "--yes", "--name", "data", "--size", self.volume_size, self.name)
 
     def device(self) -> str | None:
-        return usable(f"/dev/{NAME}/data")
+        return usable(f"/dev/{self.name}/data")
 
     def bottom(self) -> str:
-        below = [f"/dev/mapper/{NAME}-data_{suffix}" for suffix in ("corig", "wcorig")]
-        return next((path for path in below if os.path.exists(path)), f"/dev/{NAME}/data")
+        below = [f"/dev/mapper/{self.name}-data_{suffix}" for suffix in ("corig", "wcorig")]
+        return next((path for path in below if os.path.exists(path)), f"/dev/{self.name}/data")
 
     def dirty(self) -> int | None:
-        return mapping_dirty(f"{NAME}-data")
+        return mapping_dirty(f"{self.name}-data")
 
     def clean_up(self) -> None:
         for line in tool("dmsetup", "info", "-c", "--noheadings", "-o", "name,suspended", check=False).splitlines():
-            if line.startswith(f"{NAME}-") and line.endswith(":Suspended"):
+            if line.startswith(f"{self.name}-") and line.endswith(":Suspended"):
                 tool("dmsetup", "resume", line.split(":")[0], check=False)
-        tool("vgremove", "--force", "--force", "--yes", NAME, check=False)
-        remove_mappings(f"{NAME}-")
+        tool("vgremove", "--force", "--force", "--yes", self.name, check=False)
+        remove_mappings(f"{self.name}-")
         for disk in [*self.disks, self.origin]:
             tool("pvremove", "--force", "--force", "--yes", disk, check=False)
         super().clean_up()
@@ -199,16 +206,16 @@ class DmCache(Cache):
         return {} if self.kind == "writecache" else {"chunk_size": "64K"}
 
     def device(self) -> str | None:
-        mapped = f"/dev/mapper/{NAME}"
+        mapped = f"/dev/mapper/{self.name}"
         # Without the mapping the origin may be stale, and an application must not have it.
         return usable(mapped) if os.path.exists(mapped) else None
 
     def dirty(self) -> int | None:
-        return mapping_dirty(NAME)
+        return mapping_dirty(self.name)
 
     def clean_up(self) -> None:
-        forget_units()
-        remove_mappings(NAME)
+        forget_units(self.name)
+        remove_mappings(self.name)
         stop_arrays(self.disks)
         super().clean_up()
 
@@ -243,7 +250,7 @@ class Bcache(Cache):
         return 0 if state != "dirty" and not amount else max(int(amount), 1)
 
     def clean_up(self) -> None:
-        forget_units()
+        forget_units(self.name)
         names = {os.path.basename(os.path.realpath(disk)) for disk in self.disks}
         arrays = {array.name for array in Path("/sys/block").glob("md*") if {part.name for part in array.glob("slaves/*")} <= names}
         # The backing device first: a set that is stopped while something is attached only detaches it.
@@ -323,10 +330,10 @@ def stop_arrays(disks: t.Sequence[str]) -> None:
         tool("mdadm", "--zero-superblock", disk, check=False)
 
 
-def forget_units() -> None:
+def forget_units(name: str = NAME) -> None:
     """Units that a life that went wrong left behind, and halves of files."""
     folder = Path("/etc/systemd/system")
-    for unit in folder.glob(f"cachefleet-*-{NAME}.service"):
+    for unit in folder.glob(f"cachefleet-*-{name}.service"):
         tool("systemctl", "disable", "--now", unit.name, check=False)
         with contextlib.suppress(OSError):
             unit.unlink()

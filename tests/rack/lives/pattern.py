@@ -24,10 +24,12 @@ _PIECE = 16
 class Ledger:
     """What has been written to a device: the number of the last writing of each block.
 
-    :param blocks: how many blocks of :data:`BLOCK` bytes, from the beginning of the device.
+    :param blocks: how many blocks of :data:`BLOCK` bytes.
+    :param first: the first of them on the device.
     """
 
-    def __init__(self, blocks: int, seed: int) -> None:
+    def __init__(self, blocks: int, seed: int, first: int = 0) -> None:
+        self.first = first
         # Shared with the application: one number for each block, and behind them which block is being written (from 1).
         self._shared = memoryview(mmap.mmap(-1, 4 * (blocks + 1))).cast("I")
         self.versions = self._shared[:blocks]
@@ -52,7 +54,7 @@ class Ledger:
             for block in blocks:
                 self._shared[-1] = block + 1
                 self._write[:] = self._content(block, self.versions[block] + 1)
-                done = os.pwritev(handle, [self._write], block * BLOCK)
+                done = os.pwritev(handle, [self._write], (self.first + block) * BLOCK)
                 if done != BLOCK:
                     raise OSError(f"{device}: {done} of {BLOCK} bytes were written at block {block}")
                 self.versions[block] += 1
@@ -71,7 +73,7 @@ class Ledger:
             for first in range(0, len(self.versions), _PIECE):
                 count = min(_PIECE, len(self.versions) - first)
                 with memoryview(self._read)[: count * BLOCK] as view:
-                    if os.preadv(handle, [view], offset + first * BLOCK) != count * BLOCK:
+                    if os.preadv(handle, [view], offset + (self.first + first) * BLOCK) != count * BLOCK:
                         return [f"{device} ends before block {first + count}"]
                     wanted = b"".join(self._content(block) for block in range(first, first + count))
                     if view != wanted:

@@ -133,8 +133,9 @@ def test_write_cliff_discards_everything_before_its_second_half_in_every_pass(nu
 
 
 def test_array_matrix_is_group_2_of_case_e():
-    measured, *cells = plan("array_matrix").runs
+    fill, measured, *cells = plan("array_matrix").runs
     assert measured.cell.measures_garbage_collection
+    assert fill.cell.fill and has(fill.job, rw="write", bs="1m") and not fill.job["time_based"], "what was never filled collects no garbage"
     found = {(run.job["rw"], run.job["bs"], run.job["ioengine"], run.job["numjobs"], run.job["iodepth"]) for run in cells}
     blocks, counts = ("1k", "8k", "16k", "32k", "64k", "1m"), (1, 2, 4, 8, 16, 32, 64, 128)
     assert found == {
@@ -152,7 +153,8 @@ def test_array_matrix_is_group_2_of_case_e():
 
 def test_array_matrix_waits_for_garbage_collection_after_every_cell_that_wrote():
     steps = plan("array_matrix").steps
-    for last, step in zip(steps, steps[1:], strict=False):
+    assert steps[1].pause is None, "nothing has shown a rate yet"
+    for last, step in zip(steps[1:], steps[2:], strict=False):
         wrote = last.runs[0].job["rw"] != "randread"
         assert step.pause == ({"garbage_collection": "measured", "most": 3600.0} if wrote else None)
 
@@ -184,8 +186,8 @@ def test_the_suites_of_the_documentation_are_suites():
     plans = {name: make_plan(name, {**SUITES, **mine}, [DISK]) for name in mine}
     assert set(plans) == {"database", "matrix_of_small_blocks", "three_disks_at_once"}
     assert len(plans["database"].runs) == 1 + 5 * (1 + 2 * 9 - 3)
-    assert {run.job["bs"] for run in plans["matrix_of_small_blocks"].runs} == {"1k", "8k", "4k"}
-    assert len(plans["matrix_of_small_blocks"].runs) == 1 + 432 // 3
+    assert {run.job["bs"] for run in plans["matrix_of_small_blocks"].runs} == {"1m", "1k", "8k", "4k"}
+    assert len(plans["matrix_of_small_blocks"].runs) == 2 + 432 // 3
     assert plans["three_disks_at_once"].suite.together
 
 

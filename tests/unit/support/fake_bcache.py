@@ -152,6 +152,8 @@ class FakeBcache:
         self.stuck = False
         self.calls: list[str] = []
         self.made = 0
+        #: Devices and UUIDs of all sets that were ever made.
+        self.used: set[tuple[str, str]] = set()
         self.shown = _Tree(root)
         self.places: dict[str, str] = {}
         #: Effects until the process is killed; before or after the effect.
@@ -187,7 +189,16 @@ class FakeBcache:
         files = {path: path.read_text() for folder in ("etc", "var", "run") for path in (self.root / folder).rglob("*") if path.is_file()}
         assert self.array is None or "md127" in self.sizes
         return copy.deepcopy(
-            {"array": self.array, "contents": self.contents, "backings": self.backings, "sets": self.sets, "now": self.now, "made": self.made, "files": files}
+            {
+                "array": self.array,
+                "contents": self.contents,
+                "backings": self.backings,
+                "sets": self.sets,
+                "now": self.now,
+                "made": self.made,
+                "used": self.used,
+                "files": files,
+            }
         )
 
     def restore(self, snapshot: t.Mapping[str, t.Any]) -> None:
@@ -241,6 +252,12 @@ class FakeBcache:
                 del self.sets[cset]
         self.render()
 
+    def cut_before_the_journal(self, name: str, count: int) -> None:
+        """A power cut after the superblock was marked clean and before the journal says so of the last blocks."""
+        self.make_dirty(name, count)
+        self.contents[name].state, self.contents[name].mode = "clean", "writethrough"
+        self.reboot()
+
     def _write_back(self, name: str, backing: Backing, seconds: float) -> None:
         content = self.contents[name]
         if backing.set is None:
@@ -251,7 +268,7 @@ class FakeBcache:
             content.state = "dirty"
         haste = backing.settings["writeback_percent"] == "0" or backing.detaching is not None
         backing.pause = max(backing.pause - seconds, 0.0) if backing.detaching is None else 0.0
-        if haste and not self.stuck and not backing.pause:
+        if haste and not self.stuck and not backing.pause and (content.state == "dirty" or backing.detaching is not None):
             cache.dirty[content.uuid] = max(cache.dirty.get(content.uuid, 0) - int(20 * MIB * seconds), 0)
             if not cache.dirty[content.uuid]:
                 content.state = "clean"
@@ -296,6 +313,9 @@ class FakeBcache:
 
     def _kernel_name(self, path: str) -> str:
         return os.path.basename(os.path.realpath(self.root / path.lstrip("/")))
+
+    def _sync(self, words: list[str]) -> tuple[int, str, str]:
+        return 0, "", ""
 
     def _udevadm(self, words: list[str]) -> tuple[int, str, str]:
         if words[0] in ("settle", "trigger"):
@@ -354,6 +374,9 @@ class FakeBcache:
             self.contents[name] = Content("backing", self._new_uuid(), block=block)
         else:
             bucket = int(option["--bucket"])
+            # The kernel would replay the journal of the earlier set, which make-bcache does not erase.
+            assert (name, option["--cset-uuid"]) not in self.used, "the UUID of an earlier set on this device"
+            self.used.add((name, option["--cset-uuid"]))
             self.contents[name] = Content("cache", self._new_uuid(), set=option["--cset-uuid"], block=block, bucket=bucket)
         if self.udev_registers:
             self._register(name)
@@ -490,8 +513,10 @@ class FakeBcache:
         if content.block < cache.block or (content.state == "dirty" and content.set != cset):
             return False
         backing.set, backing.running, backing.detaching = cset, True, None
+        if content.set != cset or content.state not in ("dirty", "clean"):
+            cache.dirty.pop(content.uuid, None)
+            content.state = "clean"
         content.set = cset
-        content.state = "dirty" if cache.dirty.get(content.uuid) else "clean"
         return True
 
     # -- what can be seen

@@ -348,6 +348,9 @@ class FakeDm:
         name = self._disk_at(words[-1])
         return f"DEVNAME={words[-1]}\nTYPE={self.signatures[name]}\nBLOCK_SIZE={self.content_block}\n"
 
+    def _sync(self, words: list[str]) -> None:
+        assert not self.mapped[words[0].rsplit("/", 1)[-1]].suspended, "nothing comes back from a device that is suspended"
+
     def _udevadm(self, words: list[str]) -> None:
         pass
 
@@ -392,6 +395,13 @@ class FakeDm:
             self._drop(name)
             raise OSError(f"reload ioctl failed: {error}") from None
         self.mapped[name].live = table
+        try:
+            self._preresume(self.mapped[name])
+        except OSError:
+            # dmsetup takes away what it made and cannot resume (libdm-iface.c, _create_and_load_v4): nobody waits for it.
+            self.stood_still -= 1
+            self._drop(name)
+            raise
         node = self._node(f"/dev/mapper/{name}")
         node.parent.mkdir(exist_ok=True)
         if table[0] == "linear" and table[2] == "0" and uuid.split("-")[1] != "TOP":

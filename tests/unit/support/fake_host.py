@@ -25,6 +25,15 @@ _PLACES = {
 _DRIVERS = {"sata": "ahci", "nvme": "nvme", "virtio": "virtio_blk", "sas": "mpt3sas", "raid": "megaraid_sas", "usb": "usb-storage"}
 
 
+def in_etc(root: Path) -> dict[str, bytes]:
+    """Every file below /etc with its content; of a link where it leads."""
+    found = {}
+    for path in (root / "etc").rglob("*"):
+        if path.is_symlink() or not path.is_dir():
+            found[str(path.relative_to(root))] = os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
+    return found
+
+
 class FakeHost:
     """Builds one device after another; ``udev_reply`` answers ``udevadm info`` for all of them."""
 

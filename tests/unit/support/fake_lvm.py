@@ -28,7 +28,7 @@ SSD_PATH = "/dev/disk/by-id/ata-SSD0"
 SSD1_PATH = "/dev/disk/by-id/ata-SSD1"
 PV_SIZES = {"/dev/sda": 2044 * MIB, "/dev/sdb": 512 * MIB, "/dev/sdc": 512 * MIB}
 #: What no report can change.
-READING = ("lvm", "lvs", "pvs", "dmsetup", "wipefs", "blkid", "udevadm")
+READING = ("sync", "lvm", "lvs", "pvs", "dmsetup", "wipefs", "blkid", "udevadm")
 
 
 class Killed(BaseException):
@@ -324,6 +324,14 @@ class FakeLvm:
             return self.sector
         found = self.signatures.get(words[-1])
         return f"DEVNAME={words[-1]}\nTYPE={found}\n" if found else ""
+
+    def _sync(self, words: list[str]) -> str:
+        assert not self.suspended, "nothing comes back from a device that is suspended"
+        return ""
+
+    def _udevadm(self, words: list[str]) -> str:
+        assert words[0] == "trigger"
+        return ""
 
     def _dmsetup(self, words: list[str]) -> str:
         cache = self.cache

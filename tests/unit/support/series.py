@@ -7,17 +7,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
+from scipy.signal import lfilter
 
 
 def autoregressive(generator, count, *, sigma, rho=0.0):
     """Noise of which each value takes the share rho of its neighbour along."""
-    steps = generator.standard_normal(count + 200) * sigma * np.sqrt(1 - rho * rho)
-    noise = np.empty(steps.size)
-    noise[0] = steps[0]
-    for index in range(1, steps.size):
-        noise[index] = rho * noise[index - 1] + steps[index]
-    return noise[200:]
+    return lfilter([1], [1, -rho], generator.standard_normal(count + 200) * sigma * np.sqrt(1 - rho * rho))[200:]
 
 
 def noisy(generator, levels, *, variation, rho=0.0):
@@ -37,6 +35,27 @@ def swinging(count, high_for, high, low_for, low):
     return np.resize(np.concatenate((np.full(high_for, float(high)), np.full(low_for, float(low)))), count)
 
 
+def square_wave(count, period, high, low, *, duty=0.7, phase=0.0):
+    """High and low in turn, with any period: what a counter that is read every second makes of it."""
+    edges = (np.arange(count + 1) + phase) / period
+    # High seconds until each edge: whole periods, and what of the last one is high.
+    done = (np.floor(edges) * duty + np.minimum(edges % 1, duty)) * period
+    return low + (high - low) * np.diff(done)
+
+
+def decaying(count, start, level, time_constant):
+    """Nearer and nearer to a level."""
+    return level + (start - level) * np.exp(-np.arange(count) / time_constant)
+
+
+def stalled(series, stalls):
+    """The series with nothing for some seconds: how many, by the first of them."""
+    series = series.copy()
+    for first, length in stalls.items():
+        series[first : first + length] = 0
+    return series
+
+
 #: What was published of devices: name, series of 1 s without noise, and the kind it is.
 CASES = {
     "intel_545s": (swinging(300, 25, 2600, 8, 800), "oscillating"),
@@ -49,5 +68,70 @@ CASES = {
     "drift_of_20_percent": (np.linspace(11_000, 9_000, 300), "drifting"),
     "waves_of_20_s": (10_000 * (1 + 0.2 * np.sin(np.arange(300) * 2 * np.pi / 20)), "oscillating"),
     "stall_every_30_s": (swinging(300, 29, 10_000, 1, 0), "oscillating"),
+    "intel_545s_3600s": (swinging(3600, 25, 2600, 8, 800), "oscillating"),
+    "fresh_drive": (decaying(1200, 60_000, 20_000, 400), "decaying"),
+    "stall_of_5_s": (stalled(np.full(600, 20_000.0), {100: 5}), "steady"),
+    "stall_of_30_s": (stalled(np.full(600, 20_000.0), {100: 30}), "steady"),
     "two_seconds_each": (swinging(300, 2, 12_000, 2, 8_000), "oscillating"),
 }
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A series of 1 s with a known kind in it.
+
+    :param high: the level that a step, a cliff or a decay begins with; of an oscillation the higher one. ``low``: the other one.
+    :param certainty: what is to be found (the change, or 5 % of a level), in standard errors of the means that show it.
+    :param place: seconds: the first of the new level, the period, or the time constant.
+    :param stalls: lengths by their first second.
+    """
+
+    kind: str
+    values: np.ndarray
+    variation: float
+    rho: float
+    high: float
+    low: float
+    certainty: float
+    place: float = 0.0
+    stalls: dict = field(default_factory=dict)
+
+
+PLANTED = ("steady", "step", "steady", "oscillating", "cliff", "decaying", "steady", "step", "stalled", "oscillating")
+
+#: Seconds of the shortest and of the longest: three days.
+_SHORTEST, _LONGEST = 60, 259_200
+
+
+def planted(number, seed=20261123):
+    """The series of that number, the same every time: lengths of a minute to three days, noise of 1 to 10 % with a memory of 0 to 0.95."""
+    generator = np.random.default_rng([seed, number])
+    count = round(np.exp(generator.uniform(np.log(_SHORTEST), np.log(_LONGEST))))
+    variation, rho = generator.uniform(0.01, 0.1), generator.uniform(0, 0.95)
+    of_a_mean = variation * np.sqrt((1 + rho) / (1 - rho) / count)
+    kind = PLANTED[number % len(PLANTED)]
+    high = low = 10_000.0
+    levels, certainty, place, stalls = np.full(count, high), 0.05 / of_a_mean, 0.0, {}
+    if kind in ("step", "cliff"):
+        before = generator.uniform(0.25, 0.75)
+        low = high * (0.85 if kind == "step" else generator.uniform(0.3, 0.7))
+        place = round(count * before)
+        levels = fall(count, place, high, low)
+        if kind == "step" and generator.integers(2):
+            levels, high, low = levels[::-1], low, high
+            place = count - place
+        certainty = abs(1 - min(high, low) / max(high, low)) / (of_a_mean * np.sqrt(1 / before + 1 / (1 - before)))
+    elif kind == "oscillating":
+        place = np.exp(generator.uniform(np.log(12), np.log(count / 5)))
+        duty, low = generator.uniform(0.35, 0.65), high * generator.uniform(0.3, 0.7)
+        levels = square_wave(count, place, high, low, duty=duty, phase=generator.uniform(0, place))
+        certainty *= np.sqrt(min(duty, 1 - duty))
+    elif kind == "decaying":
+        place, high = count * generator.uniform(0.05, 0.25), low * generator.uniform(2, 4)
+        levels = decaying(count, high, low, place)
+    values = noisy(generator, levels, variation=variation, rho=rho)
+    if kind == "stalled":
+        kind, firsts = "steady", (np.array([0.2, 0.5, 0.8])[: generator.integers(1, 4)] * count).astype(int)
+        stalls = {int(first): int(generator.integers(1, max(count // 50, 1) + 1)) for first in firsts}
+        values = stalled(values, stalls)
+    return Planted(kind, values, variation, rho, high, low, certainty, place, stalls)

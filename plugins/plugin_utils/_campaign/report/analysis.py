@@ -29,6 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.sums import Sums, notes_of_sums, rows_of_sums
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.untrusted import parse_json
 
 #: Marks a percentile that too few I/Os were measured for.
@@ -118,6 +119,25 @@ class SearchResult:
 
 
 @dataclass(frozen=True)
+class CollectionLine:
+    """How fast drives of one model make room for writes of one block size. Rates in bytes per second.
+
+    :param rate: median over hosts and repeats.
+    :param shown_by: ``fall``, ``fill``, or both (``_fio/garbage_collection.py``).
+    """
+
+    cell: str
+    block: str
+    variant: str
+    model: str
+    hosts: int
+    rate: float | None
+    low: float
+    high: float
+    shown_by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Analysis:
     """One campaign. ``points`` is all of it; the rest says what is in it."""
 
@@ -137,6 +157,8 @@ class Analysis:
     series: tuple[NamedSeries, ...]
     series_looked_at: int
     series_total: int
+    stalled: int
+    collection: tuple[CollectionLine, ...]
     kinds: tuple[tuple[str, int], ...]
     outliers: tuple[OutlierHost, ...]
     stacks: tuple[setup.Stack, ...]
@@ -194,6 +216,8 @@ def analyse(
         series=tuple(_to_draw(named)),
         series_looked_at=len(named),
         series_total=total,
+        collection=tuple(_collection(rows)),
+        stalled=sum(bool(one.finding.stalls) for one in named),
         kinds=tuple(Counter(one.finding.kind for one in named).most_common()),
         outliers=out,
         stacks=tuple(setup.stacks_of(rows)),
@@ -323,12 +347,24 @@ def _number(value: t.Any) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
+def _collection(rows: Rows) -> t.Iterator[CollectionLine]:
+    """Where cells have shown garbage collection; those that were to measure it and did not say so in their notes."""
+    groups: dict[tuple[str, str, str, str], list[t.Any]] = {}
+    for one in _once(rows):
+        if one.measured and one.collection_rate:
+            groups.setdefault((one.cell, one.bs or "", one.variant, one.model or "unknown model"), []).append(one)
+    for (cell, block, variant, model), found in sorted(groups.items(), key=lambda item: (_natural(item[0][0]), item[0][1:])):
+        rates = [one.collection_rate for one in found]
+        shown_by = tuple(sorted({one.collection_shown_by or "" for one in found}))
+        yield CollectionLine(cell, block, variant, model, len({one.host for one in found}), median(rates), min(rates), max(rates), shown_by)
+
+
 def _to_draw(named: t.Sequence[problems.NamedSeries]) -> t.Iterator[problems.NamedSeries]:
-    """Those to look at first: cliffs, swings, drifts, steps, and then steady ones, a few of each cell."""
-    order = ("cliff", "oscillating", "drifting", "step", "steady")
+    """Those to look at first: cliffs, swings, decays, drifts, steps, and then steady ones, a few of each cell; with stalls before those without."""
     drawn: Counter[tuple[str, ...]] = Counter()
-    for kind in order:
-        for one in named:
+    stalled_first = sorted(named, key=lambda one: not one.finding.stalls)
+    for kind in WORST_FIRST:
+        for one in stalled_first:
             key = (kind, one.series.cell, one.series.direction, one.series.variant)
             most = 0 if kind == "steady" and sum(drawn.values()) >= 12 else _MOST_ALIKE if kind != "steady" else 1
             if one.finding.kind == kind and drawn[key] < most and sum(drawn.values()) < _MOST_DRAWN:

@@ -25,9 +25,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Point, Rows
 
-#: Series of these kinds decide nothing: their mean depends on how long was measured.
-DOUBTFUL_KINDS = ("cliff", "oscillating", "drifting")
-
 
 @dataclass(frozen=True)
 class Variant:

@@ -31,6 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import FEWEST_ALIKE
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
@@ -135,7 +136,7 @@ _SECTIONS = (
 
 
 def _is_there(name: str, a: Analysis) -> bool:
-    parts = {"together": a.sums, "curves": a.curves, "heat": a.heat_maps, "series": a.bands or a.series, "costs": a.costs, "wear": a.wear}
+    parts = {"together": a.sums, "curves": a.curves, "heat": a.heat_maps, "series": a.bands or a.series or a.collection, "costs": a.costs, "wear": a.wear}
     return bool(parts.get(name, True))
 
 
@@ -156,7 +157,8 @@ def titles_of(a: Analysis) -> dict[str, str]:
     """The finding of each section."""
     safe = [one.name for one in a.answer.variants if one.is_safe]
     kinds = dict(a.kinds)
-    strange = ", ".join(f"{kinds[kind]} {kind}" for kind in ("cliff", "oscillating", "drifting", "step") if kinds.get(kind))
+    strange = ", ".join(f"{kinds[kind]} {kind}" for kind in WORST_FIRST if kind != "steady" and kinds.get(kind))
+    strange += f"{', ' if strange else ''}{a.stalled} with stalls" if a.stalled else ""
     changed = sum(bool(one.changed) or one.verdict_before != one.verdict_after for one in a.stacks)
     written = sum(one.written for one in a.wear if one.written) if any(one.written is not None for one in a.wear) else None
     return {
@@ -165,7 +167,11 @@ def titles_of(a: Analysis) -> dict[str, str]:
         "together": _title_of_sums(a),
         "curves": _title_of_curves(a),
         "heat": _title_of_heat_maps(a),
-        "series": f"Along the run: {strange}" if strange else "Along the run nothing fell, swung or drifted" if a.series_looked_at else "Along the run",
+        "series": f"Along the run: {strange}"
+        if strange
+        else "Along the run nothing fell, swung, drifted or stalled"
+        if a.series_looked_at
+        else "Along the run",
         "hosts": f"{text.counted(len(a.outliers), 'host')} unlike the others: {text.listed([one.host for one in a.outliers])}"
         if a.outliers
         else _no_outlier(a),

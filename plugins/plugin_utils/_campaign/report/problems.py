@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What is wrong or strange in a campaign: hosts unlike the others, series that fall or swing, verdicts that changed, cells that are not ok."""
+"""What is wrong or strange in a campaign: hosts unlike the others, series that fall, swing, decay or stall, verdicts that changed, cells that are not ok."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import typing as t
 from collections import Counter
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import DOUBTFUL_KINDS, is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, figure, listed, size, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import HostValue, OutlierHost, outliers
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import SeriesFinding, classify
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import UNSETTLED, Approach, SeriesFinding, classify
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Point, Rows, Series
@@ -67,13 +67,13 @@ def named_series(series: t.Iterable[Series]) -> list[NamedSeries]:
 
 
 def doubtful_cells(series: t.Iterable[NamedSeries]) -> set[tuple[str, str]]:
-    """Cells and directions in which more than a tenth of the series (and at least one) fall, swing or drift."""
+    """Cells and directions in which more than a tenth of the series (and at least one) have a mean that depends on how long was measured."""
     all_of: Counter[tuple[str, str]] = Counter()
     doubtful: Counter[tuple[str, str]] = Counter()
     for one in series:
         key = (one.series.cell, one.series.direction)
         all_of[key] += 1
-        doubtful[key] += one.finding.kind in DOUBTFUL_KINDS
+        doubtful[key] += one.finding.kind in UNSETTLED
     return {key for key, count in doubtful.items() if count > all_of[key] / 10}
 
 
@@ -149,9 +149,9 @@ def _states(rows: Rows) -> t.Iterator[Problem]:
 def _series(series: t.Sequence[NamedSeries]) -> t.Iterator[Problem]:
     shared: dict[tuple[str, str, str, str], list[NamedSeries]] = {}
     for one in series:
-        if one.finding.kind in (*DOUBTFUL_KINDS, "step"):
+        if one.finding.kind in (*UNSETTLED, "step") or one.finding.stalls:
             shared.setdefault((one.finding.kind, one.series.cell, one.series.direction, one.series.variant), []).append(one)
-    for (_kind, cell, direction, variant), members in sorted(shared.items(), key=lambda item: (item[0][0] == "step", -len(item[1]), item[0])):
+    for (_kind, cell, direction, variant), members in sorted(shared.items(), key=lambda item: (item[0][0] not in UNSETTLED, -len(item[1]), item[0])):
         hosts = sorted({one.series.host for one in members})
         typical = members[len(members) // 2]
         yield Problem("series", cell, f"{series_sentence(typical.finding)}: {direction} in {variant} on {listed(hosts, 3)}.")
@@ -159,6 +159,10 @@ def _series(series: t.Sequence[NamedSeries]) -> t.Iterator[Problem]:
 
 def series_sentence(finding: SeriesFinding) -> str:
     """What happened, with numbers."""
+    return _kind_sentence(finding) + _stalls_sentence(finding)
+
+
+def _kind_sentence(finding: SeriesFinding) -> str:
     change, swing = finding.change, finding.swing
     if finding.kind in ("cliff", "step") and change is not None:
         moved = "falls" if change.after < change.before else "rises"
@@ -170,11 +174,33 @@ def series_sentence(finding: SeriesFinding) -> str:
         return (
             f"oscillating: {figure(swing.high)} and {figure(swing.low)} IOPS, over and over every {swing.period:.0f} s, high for {swing.duty:.0%} of the time"
         )
+    if finding.kind == "decaying" and finding.approach is not None:
+        return _approach_sentence(finding.approach, finding.seconds)
     if finding.kind == "drifting":
         return f"drifting: {finding.drift:+.0%} over the run, at no particular place"
     if finding.kind == "steady":
         return f"steady at {figure(finding.mean)} IOPS"
     return f"{finding.kind}: {finding.reason}"
+
+
+def _approach_sentence(approach: Approach, seconds: float) -> str:
+    """Where a decay goes to, and how long it must be measured, or left out, until its mean says so."""
+    moved = "falls" if approach.level < approach.start else "rises"
+    said = f"decaying: {moved} from {figure(approach.start)} towards {figure(approach.level)} IOPS with a time constant of {approach.time_constant:.0f} s"
+    if approach.bandwidth is not None:
+        said += f", {size(approach.bandwidth)}/s"
+    if approach.settled > seconds:
+        return f"{said}; run it {approach.settled - seconds:.0f} s longer until it has settled within 5 %, and leave out what is before (ramp_time)"
+    return f"{said}; settled within 5 % after {approach.settled:.0f} s: leave these out (ramp_time)"
+
+
+def _stalls_sentence(finding: SeriesFinding) -> str:
+    longest = finding.longest_stall
+    if longest is None:
+        return ""
+    if len(finding.stalls) == 1:
+        return f", with a stall of {longest.length:.0f} s at {longest.at:.0f} s"
+    return f", with {len(finding.stalls)} stalls of {finding.stalled:.0f} s together, the longest of {longest.length:.0f} s at {longest.at:.0f} s"
 
 
 def _outliers(out: t.Sequence[OutlierHost]) -> t.Iterator[Problem]:

@@ -30,6 +30,7 @@ _COLUMNS = (
     "rw", "bs", "bs_bytes", "ioengine", "iodepth", "numjobs", "rwmixread", "fdatasync", "fsync", "direct", "target", "target_size", "model", "firmware",
     "fio_version", "behaviour_class", "kernel", "started", "verdict_before", "verdict_after", "stack_before", "stack_after", "stack_sha256", "bytes_written",
     "bytes_read", "cpu_bound", "host_busy", "synchronised", "notes", "search", "rounds", "path",
+    "collection_rate", "collection_shown_by",
 )  # fmt: skip
 
 
@@ -83,6 +84,8 @@ class Measurement:
     search: str | None = None
     rounds: str | None = None
     path: str | None = None
+    collection_rate: float | None = None
+    collection_shown_by: str | None = None
 
     @property
     def measured(self) -> bool:

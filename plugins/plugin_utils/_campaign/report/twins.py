@@ -55,6 +55,9 @@ def markdown(a: Analysis) -> str:
         parts += ["## Load", "", *(f"- {escaped(one.title)}{' ' + escaped(one.note) if one.note else ''}" for one in a.curves), ""]
     if a.heat_maps:
         parts += ["## Block sizes", "", *(f"- {escaped(one.title)}" for one in a.heat_maps), ""]
+    if a.collection:
+        rows = ([one.cell, one.block, one.variant, one.model, str(one.hosts), f"{size(one.rate)}/s", ", ".join(one.shown_by)] for one in a.collection)
+        parts += ["## Garbage collection", "", *_table(["cell", "block size", "variant", "model", "hosts", "rate", "shown by"], rows), ""]
     parts += ["## Problems", "", *([f"- {escaped(one.where)}: {escaped(one.text)}" for one in a.problems[:_MOST_LINES]] or ["None was found."])]
     if len(a.problems) > _MOST_LINES:
         parts.append(f"- and {len(a.problems) - _MOST_LINES} more")

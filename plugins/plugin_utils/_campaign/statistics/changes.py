@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.noise import block_means
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.segments import Segment, change_penalty, levels_along
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.segments import SHORTEST, Segment, change_penalty, levels_along
 
 if t.TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +31,9 @@ EDGE = 0.1
 
 #: A ramp replaces a step if it explains so many squares of the noise more: three standard deviations.
 _CLEARLY = 9.0
+
+#: A ramp between two levels may go beyond them by this share of the change: each of them is a mean over a part of the ramp too.
+_BEYOND = 0.25
 
 #: Places and lengths of ramps that are tried, in each of two rounds.
 _TRIED = 24
@@ -66,11 +69,35 @@ def greatest_change(series: NDArray[t.Any], segments: t.Sequence[Segment], noise
     ramp, misfit, stairs = _fitted(series, run, noise)
     if len(run) > 2 and stairs + change_penalty(series.size) * (len(run) - 3) < misfit:
         # Several changes with rest between them: the greatest of them.
-        run = max((run[at : at + 2] for at in range(len(run) - 1)), key=lambda pair: abs(pair[1].level - pair[0].level))
+        run = max(_pairs(run), key=lambda pair: abs(pair[1].level - pair[0].level))
+        if run[1].first > run[0].end:
+            return _step(series, run)
         ramp, misfit, stairs = _fitted(series, run, noise)
-    if len(run) == 2 and stairs - misfit < _CLEARLY:
+    if len(run) == 2 and (stairs - misfit < _CLEARLY or not _within(ramp, run)):
         return Ramp(run[1].first, run[1].first, run[0].level, run[1].level)
     return ramp
+
+
+def _pairs(run: t.Sequence[Segment]) -> list[tuple[Segment, Segment]]:
+    """Neighbours in a run of levels. One that is as short as a level can be is no rest: a change within an average makes one."""
+    rests = [segment for number, segment in enumerate(run) if segment.length > SHORTEST or number in (0, len(run) - 1)]
+    return list(zip(rests, rests[1:]))
+
+
+def _step(series: NDArray[t.Any], pair: tuple[Segment, Segment]) -> Ramp:
+    """The one step between two levels that lie apart which leaves the least squares."""
+    one, other = pair
+    between = series[one.end : other.first]
+    gain = np.cumsum((between - other.level) ** 2 - (between - one.level) ** 2)
+    at = one.end + (int(np.argmax(gain)) + 1 if gain.max() > 0 else 0)
+    return Ramp(at, at, one.level, other.level)
+
+
+def _within(ramp: Ramp, run: t.Sequence[Segment]) -> bool:
+    """Whether a ramp goes no further than its levels: one that ends with the stretch may have any end."""
+    low, high = sorted((run[0].level, run[-1].level))
+    beyond = _BEYOND * (high - low)
+    return low - beyond <= min(ramp.before, ramp.after) and max(ramp.before, ramp.after) <= high + beyond
 
 
 def _monotone_runs(segments: t.Sequence[Segment]) -> list[t.Sequence[Segment]]:

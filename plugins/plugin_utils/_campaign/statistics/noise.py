@@ -10,6 +10,11 @@
 The mean of n values of independent noise is uncertain by sigma / sqrt(n); where each value takes the share rho of its
 neighbour along (an autoregressive series of first order), by sqrt((1 + rho) / (1 - rho)) times that. Both are measured on
 differences between neighbours, of which a step in the series touches one only, and that one is left out as an outlier.
+
+Averages of such a series are no autoregressive series of first order: their correlation says nothing of its memory. So a long
+series is not measured on averages of one length. Half the mean square of the difference of neighbouring averages (the variance
+of Allan 1966) is taken for lengths of 1, 2, 4... values, and white noise plus one autoregressive process is fitted to all of
+them: what the process must be follows from the exact variance of its averages, at whatever length they are used afterwards.
 """
 
 from __future__ import annotations
@@ -38,6 +43,18 @@ _LONGEST_MEMORY_OF_BLOCKS = 0.7
 #: Noise is looked at once more in averages of so many values, if at least so many averages come of it; and their memory, if that many.
 _BLOCK, _FEWEST_BLOCKS, _BLOCKS = 5, 10, 20
 
+#: From so many values on the model is fitted to averages of all lengths: below, too few of them are long enough.
+_MODELLED = 1200
+
+#: Fewest averages of one length for that, and how many time constants are tried.
+_FEWEST_AVERAGES, _TIME_CONSTANTS = 30, 48
+
+#: A memory must explain so much more of the scatter than white noise does: the squares of a relative error are about 3 for each length.
+_REMEMBERS = 9.0
+
+#: Two parts are one if the angle between them is less than this (its squared sine).
+_ALIKE = 1e-9
+
 
 @dataclass(frozen=True)
 class Noise:
@@ -45,12 +62,22 @@ class Noise:
 
     :param sigma: standard deviation of one value, in the unit of the series.
     :param rho: correlation of neighbours, 0 to 0.95.
-    :param long_run: standard deviation of a mean times sqrt(n): what a change must exceed.
+    :param long_run: standard deviation of a mean of n values times sqrt(n), for large n: what a change must exceed.
     """
 
     sigma: float
     rho: float
     long_run: float
+
+    def of_means(self, size: int, floor: float) -> Noise:
+        """The noise of averages of ``size`` values each, which cover more than the memory of the noise.
+
+        :param floor: the least standard deviation believed, in the unit of the series.
+        """
+        if size == 1:
+            return self
+        long_run = max(self.long_run / math.sqrt(size), floor)
+        return Noise(min(self.sigma, long_run), 0.0, long_run)
 
 
 def noise_of(series: NDArray[t.Any], floor: float) -> Noise:
@@ -60,6 +87,8 @@ def noise_of(series: NDArray[t.Any], floor: float) -> Noise:
     :param floor: the least standard deviation believed, in the unit of the series: quantised series look noiseless.
     """
     sigma, rho = _of_differences(series, _LONGEST_MEMORY)
+    if series.size >= _MODELLED:
+        return Noise(max(sigma, floor), rho, max(_fitted_long_run(series), floor))
     long_run = max(sigma, floor) * inflation(rho)
     blocks = series.size // _BLOCK
     if blocks >= _FEWEST_BLOCKS:
@@ -78,6 +107,65 @@ def block_means(series: NDArray[t.Any], size: int) -> NDArray[t.Any]:
     """Averages of ``size`` values each, shape (n // size,); a rest that does not fill one is left out."""
     blocks = series.size // size
     return series[: blocks * size].reshape(blocks, size).mean(axis=1)
+
+
+def _fitted_long_run(series: NDArray[t.Any]) -> float:
+    """The long-run standard deviation of white noise plus one autoregressive process whose averages scatter as those of the series do;
+    0 where no average scatters."""
+    sizes, found = [], []
+    size = 1
+    while series.size // size >= _FEWEST_AVERAGES:
+        scatter = _half_square(block_means(series, size))
+        if scatter > 0:
+            sizes.append(size)
+            found.append(scatter)
+        size *= 2
+    if not sizes:
+        return 0.0
+    lengths, observed = np.array(sizes, dtype=float), np.array(found)
+    rho = np.exp(-1 / np.geomspace(0.3, max(lengths[-1], 1.0), _TIME_CONSTANTS))
+    # Relative errors, weighted as many averages as there are of a length.
+    weight = np.sqrt(series.size / lengths) / observed
+    target = weight * observed
+    white, red = weight / lengths, weight * _half_squares_of(rho, lengths)
+    parts = _two_parts(white, red, target)
+    residual = ((target - parts[:, :1] * white - parts[:, 1:] * red) ** 2).sum(axis=1)
+    best = int(np.argmin(residual))
+    only_white = white @ target / (white @ white)
+    if float(((target - only_white * white) ** 2).sum()) - residual[best] < _REMEMBERS:
+        return math.sqrt(only_white)
+    return math.sqrt(parts[best, 0] + parts[best, 1] * (1 + rho[best]) / (1 - rho[best]))
+
+
+def _two_parts(white: NDArray[t.Any], red: NDArray[t.Any], target: NDArray[t.Any]) -> NDArray[t.Any]:
+    """The least squares of two parts that are not negative, for each row of ``red``; shape (rows, 2)."""
+    own, cross, squares = white @ white, red @ white, (red * red).sum(axis=1)
+    of_white, of_red = white @ target, red @ target
+    determinant = own * squares - cross**2
+    # A memory shorter than the averages is white noise once more: nothing tells the two apart.
+    apart = determinant > _ALIKE * own * squares
+    parts = np.stack([squares * of_white - cross * of_red, own * of_red - cross * of_white], axis=1) / np.where(apart, determinant, 1.0)[:, None]
+    only_white = np.array([of_white / own, 0.0])
+    parts = np.where(apart[:, None], parts, only_white)
+    only_red = np.stack([np.zeros_like(of_red), of_red / squares], axis=1)
+    return np.where(parts[:, 1:] < 0, only_white, np.where(parts[:, :1] < 0, only_red, parts))
+
+
+def _half_squares_of(rho: NDArray[t.Any], lengths: NDArray[t.Any]) -> NDArray[t.Any]:
+    """Half the mean square of the difference of neighbouring averages of an autoregressive process of variance 1; shape (rho, lengths)."""
+    rho = rho[:, None]
+    kept = rho**lengths
+    scale = (lengths * (1 - rho)) ** 2
+    variance = (lengths * (1 - rho**2) - 2 * rho * (1 - kept)) / scale
+    return variance - rho * (1 - kept) ** 2 / scale
+
+
+def _half_square(series: NDArray[t.Any]) -> float:
+    """Half the mean square of the differences of neighbours, without those that are changes of the level; 0 where most are none."""
+    differences = np.diff(series)
+    differences = differences - np.median(differences)
+    scale = MAD_TO_SIGMA * float(np.median(np.abs(differences)))
+    return float(np.mean(differences[np.abs(differences) <= _JUMP * scale] ** 2)) / 2 if scale > 0 else 0.0
 
 
 def _of_differences(series: NDArray[t.Any], longest: float) -> tuple[float, float]:

@@ -12,10 +12,12 @@ steady         one level
 step           a change of at least 5 % between two levels, up or down
 cliff          a fall of at least 20 % within a quarter of the run that stays: a fast region is full
 oscillating    up and down at least three times, with a period
+decaying       nearer and nearer to a level, fast at first: a fresh drive, a cache that fills
 drifting       ever more or ever less, without a place at which it happens
 unknown        too short, or nothing was transferred
 =============  =====================================================================================================
 
+Stalls (intervals with nearly no I/O, after which it goes on as before) are kept beside the kind and change it as little as spikes do.
 It is what an engineer reads in the plot, said the same way every time; the segments are kept so that the plot can show them.
 """
 
@@ -28,6 +30,7 @@ from dataclasses import dataclass, replace
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.changes import Ramp, greatest_change
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.decay import Decay, decay_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.noise import Noise, block_means, noise_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import finite
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.oscillation import Oscillation, oscillation_of
@@ -39,14 +42,18 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
     segments_of,
     without_spikes,
 )
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.stalls import IDLE, stalls_of, without_stalls
 
 if t.TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-KINDS = ("steady", "step", "cliff", "oscillating", "drifting", "unknown")
+KINDS = ("steady", "step", "cliff", "oscillating", "decaying", "drifting", "unknown")
 
 #: Kinds whose mean says little of what the device does in the long run: they decide no comparison unless asked.
-UNSETTLED = frozenset({"cliff", "oscillating", "drifting"})
+UNSETTLED = frozenset({"cliff", "oscillating", "decaying", "drifting"})
+
+#: The order in which kinds are shown; ``unknown`` is not.
+WORST_FIRST = ("cliff", "oscillating", "decaying", "drifting", "step", "steady")
 
 #: Fewest values of a series that are looked at.
 FEWEST = 10
@@ -60,11 +67,15 @@ _NARROW = 0.25
 #: Least noise believed, as a share of the median.
 _QUIETEST = 0.005
 
-#: More values than this are averaged before changes are looked for: 18 hours become points of 36 s.
+#: More values than this are averaged before changes (but not before periods and stalls) are looked for: 18 hours become points of 36 s.
 _MOST = 1800
 
 #: The worst window is this share of a run, and at least so many values.
 _WINDOW, _SHORTEST_WINDOW = 0.1, 5
+
+
+#: Fewer stalls than this are no oscillation, however evenly they come.
+_REPEATED = 5
 
 
 @dataclass(frozen=True)
@@ -112,6 +123,31 @@ class Swing:
 
 
 @dataclass(frozen=True)
+class Approach:
+    """A decay, or a rise that slows down in the same way.
+
+    :param time_constant: seconds after which 37 % of the distance are left.
+    :param start: where it begins, ``level``: where it goes to, both in the unit of the series.
+    :param settled: seconds from the start until it is within 5 % of the level; it may lie after the end of the series.
+    :param bandwidth: bytes per second at that level; ``None`` without a bandwidth.
+    """
+
+    time_constant: float
+    start: float
+    level: float
+    settled: float
+    bandwidth: float | None = None
+
+
+@dataclass(frozen=True)
+class Stall:
+    """Intervals with at most 5 % of the I/O around them: seconds from the start of the series, and how many."""
+
+    at: float
+    length: float
+
+
+@dataclass(frozen=True)
 class SeriesFinding:
     """What a series did.
 
@@ -121,9 +157,11 @@ class SeriesFinding:
     :param worst_window: the lowest mean of any window of a tenth of the run.
     :param variation: standard deviation of the noise around the levels by the mean.
     :param memory: correlation of neighbours in that noise, 0 to 0.95.
-    :param spikes: single values far from those around them.
+    :param spikes: single values far from those around them, stalls of one interval among them.
     :param drift: what a straight line gains or loses over the run, by the mean.
-    :param levels: without gaps, in order.
+    :param levels: without gaps, in order; those of a long oscillation are of averages.
+    :param seconds: the length of the series.
+    :param stalls: in order; none where they are the low side of an oscillation, or more than a tenth of the run.
     """
 
     kind: str
@@ -139,6 +177,19 @@ class SeriesFinding:
     levels: tuple[Level, ...]
     change: Change | None = None
     swing: Swing | None = None
+    approach: Approach | None = None
+    stalls: tuple[Stall, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def stalled(self) -> float:
+        """Seconds of all stalls together."""
+        return sum(stall.length for stall in self.stalls)
+
+    @property
+    def longest_stall(self) -> Stall | None:
+        """The first of the longest ones."""
+        return max(self.stalls, key=lambda stall: stall.length, default=None)
 
 
 def classify(values: ArrayLike, *, interval: float = 1.0, bandwidth: ArrayLike | None = None) -> SeriesFinding:
@@ -159,13 +210,8 @@ def classify(values: ArrayLike, *, interval: float = 1.0, bandwidth: ArrayLike |
         return _unknown(series, f"{series.size} intervals are too few to tell: {FEWEST} are needed")
     if not series.any():
         return _unknown(series, "no I/O in any interval")
-    coarse, step = series, interval
-    size = -(-series.size // _MOST)
-    if size > 1:
-        coarse, step = block_means(series, size), interval * size
-    finding = _named(coarse, step)
-    finding = replace(finding, count=series.size, mean=float(series.mean()), median=float(np.median(series)), worst_window=_worst_window(series))
-    return finding if rate is None or finding.change is None else replace(finding, change=_with_bytes(finding.change, rate, interval))
+    finding = replace(_named(series, interval), seconds=series.size * interval)
+    return finding if rate is None else _with_bandwidth(finding, series, rate, interval)
 
 
 def _unknown(series: NDArray[t.Any], reason: str) -> SeriesFinding:
@@ -173,41 +219,74 @@ def _unknown(series: NDArray[t.Any], reason: str) -> SeriesFinding:
     return SeriesFinding("unknown", reason, series.size, mean, median, mean, 0.0, 0.0, 0, 0.0, ())
 
 
+@dataclass(frozen=True)
+class _Shape:
+    """What a series is called, in the values in which changes are looked for."""
+
+    kind: str
+    segments: tuple[Segment, ...]
+    ramp: Ramp | None = None
+    decay: Decay | None = None
+
+
 def _named(series: NDArray[t.Any], interval: float) -> SeriesFinding:
-    mean = float(series.mean())
-    noise = noise_of(series, _QUIETEST * float(np.median(series) or mean))
-    smooth, spikes = without_spikes(series, noise)
-    segments = segments_of(smooth, noise)
-    line = _line(smooth)
-    drift = float(line[-1] - line[0]) / mean
-    change = greatest_change(smooth, segments, noise)
-    kind, swing = "steady", oscillation_of(series, smooth, noise)
-    if swing is not None:
-        kind, change, segments = "oscillating", None, swing.segments
-    elif _is_drift(smooth, segments, line, drift, noise):
-        kind, change = "drifting", None
-    elif change is not None:
-        kind = _kind_of_change(segments, change, series.size)
-        change = None if kind == "drifting" else change
+    mean, median = float(series.mean()), float(np.median(series))
+    floor = _QUIETEST * (median or mean)
+    stalls = stalls_of(series)
+    calm = without_stalls(series, stalls)
+    noise = noise_of(calm, floor)
+    smooth, spikes = without_spikes(calm, noise)
+    size = -(-series.size // _MOST)
+    points = block_means(smooth, size)
+    swing = oscillation_of(series, floor)
+    if swing is not None and stalls and len(stalls) < _REPEATED and swing.low <= IDLE * swing.high:
+        swing = None
+    shape = _shape(points, noise.of_means(size, floor), swing, floor)
+    if swing is not None and swing.low <= IDLE * swing.high:
+        stalls = ()
+    line, step = _line(points), interval * size
     return SeriesFinding(
-        kind=kind,
+        kind=shape.kind,
         reason="",
         count=series.size,
         mean=mean,
-        median=float(np.median(series)),
-        worst_window=mean,
+        median=median,
+        worst_window=_worst_window(series),
         variation=noise.sigma / mean,
         memory=noise.rho,
-        spikes=spikes,
-        drift=drift,
-        levels=tuple(Level(segment.first * interval, segment.end * interval, segment.level) for segment in segments),
-        change=None if change is None else _in_seconds(change, interval),
-        swing=None if swing is None else _swing(swing, interval),
+        spikes=without_spikes(series, noise)[1] if stalls else spikes,
+        drift=float(line[-1] - line[0]) / mean,
+        levels=tuple(Level(segment.first * step, segment.end * step, segment.level) for segment in shape.segments),
+        change=None if shape.ramp is None else _in_seconds(shape.ramp, step),
+        swing=None if swing is None else Swing(swing.period * interval, swing.high, swing.low, swing.duty),
+        approach=None if shape.decay is None else _approach(shape.decay, step),
+        stalls=tuple(Stall(first * interval, (end - first) * interval) for first, end in stalls),
     )
 
 
-def _swing(found: Oscillation, interval: float) -> Swing:
-    return Swing(found.period * interval, found.high, found.low, found.duty)
+def _shape(points: NDArray[t.Any], noise: Noise, swing: Oscillation | None, floor: float) -> _Shape:
+    """What is left to name once it is known whether the series oscillates.
+
+    :param points: shape (n,), without spikes and stalls.
+    """
+    if swing is not None and swing.segments:
+        return _Shape("oscillating", swing.segments)
+    segments = segments_of(points, noise)
+    if swing is not None:
+        return _Shape("oscillating", segments)
+    line = _line(points)
+    decay = decay_of(points, segments, line, noise, floor)
+    if decay is not None:
+        return _Shape("decaying", segments, decay=decay)
+    ramp = greatest_change(points, segments, noise)
+    if _is_drift(points, segments, line, noise):
+        return _Shape("drifting", segments)
+    kind = "steady" if ramp is None else _kind_of_change(segments, ramp, points.size)
+    return _Shape(kind, segments, None if kind == "drifting" else ramp)
+
+
+def _approach(found: Decay, interval: float) -> Approach:
+    return Approach(found.time_constant * interval, found.start, found.level, found.settled * interval)
 
 
 def _line(series: NDArray[t.Any]) -> NDArray[t.Any]:
@@ -215,9 +294,14 @@ def _line(series: NDArray[t.Any]) -> NDArray[t.Any]:
     return series.mean() + position * (position @ series) / (position @ position)
 
 
-def _is_drift(series: NDArray[t.Any], segments: t.Sequence[Segment], line: NDArray[t.Any], drift: float, noise: Noise) -> bool:
+def _is_drift(series: NDArray[t.Any], segments: t.Sequence[Segment], line: NDArray[t.Any], noise: Noise) -> bool:
     """Whether a straight line describes the series better than its levels do; it costs as much as one change."""
-    return abs(drift) >= SAME_LEVEL and misfit(series, line, noise, 1) < misfit(series, levels_along(segments), noise, len(segments) - 1)
+    drift = abs(float(line[-1] - line[0]))
+    return (
+        drift > 0
+        and drift >= SAME_LEVEL * float(series.mean())
+        and misfit(series, line, noise, 1) < misfit(series, levels_along(segments), noise, len(segments) - 1)
+    )
 
 
 def _kind_of_change(segments: t.Sequence[Segment], ramp: Ramp, count: int) -> str:
@@ -232,9 +316,14 @@ def _in_seconds(ramp: Ramp, interval: float) -> Change:
     return Change(ramp.begin * interval, (ramp.end - ramp.begin) * interval, max(ramp.before, 0.0), max(ramp.after, 0.0))
 
 
-def _with_bytes(change: Change, bandwidth: NDArray[t.Any], interval: float) -> Change:
-    begin, end = round(change.at / interval), round((change.at + change.width) / interval)
-    return replace(change, bytes_before=float(bandwidth[:begin].sum() * interval), bandwidth_after=float(bandwidth[end:].mean()))
+def _with_bandwidth(finding: SeriesFinding, series: NDArray[t.Any], bandwidth: NDArray[t.Any], interval: float) -> SeriesFinding:
+    change, approach = finding.change, finding.approach
+    if change is not None:
+        begin, end = round(change.at / interval), round((change.at + change.width) / interval)
+        change = replace(change, bytes_before=float(bandwidth[:begin].sum() * interval), bandwidth_after=float(bandwidth[end:].mean()))
+    if approach is not None:
+        approach = replace(approach, bandwidth=approach.level * float(bandwidth.sum()) / float(series.sum()))
+    return replace(finding, change=change, approach=approach)
 
 
 def _worst_window(series: NDArray[t.Any]) -> float:

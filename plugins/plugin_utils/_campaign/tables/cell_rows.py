@@ -128,6 +128,7 @@ def cell_rows(record: CellRecord, key: Row, common: Row, histograms: Histograms)
 def _told(record: CellRecord) -> Row:
     meta = record.meta
     target, clock, cpu = mapping(meta.get("target")), mapping(meta.get("clock")), mapping(meta.get("cpu"))
+    collection = mapping(meta.get("garbage_collection"))
     used = target.get("used_size") if target.get("used_size") is not None else target.get("size")
     notes = meta.get("notes")
     offset = clock.get("offset")
@@ -140,6 +141,8 @@ def _told(record: CellRecord) -> Row:
         "verdict_before": record.verdicts[0],
         "verdict_after": record.verdicts[1],
         "clock_offset": float(offset) if isinstance(offset, (int, float)) and abs(offset) < 1e11 else None,
+        "collection_rate": number(collection.get("rate")),
+        "collection_shown_by": optional_text(collection.get("shown_by")) or None,
         "cpu_usr": number(cpu.get("fio_usr")),
         "cpu_sys": number(cpu.get("fio_sys")),
         "host_busy": number(cpu.get("host_busy")),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 #: The version of the tables. A host whose tables have another one is written anew; the files of results are the truth.
-TABLES_SCHEMA = 2
+TABLES_SCHEMA = 3
 
 #: Where the tables of a campaign lie in its folder, unless another folder is given.
 TABLES_FOLDER = "tables"
@@ -119,6 +119,8 @@ CELLS = Table(
         ("measurement_sha256", "VARCHAR", "of job, target, version of fio and stack"),
         ("bytes_written", "BIGINT", "bytes that the device counted"),
         ("bytes_read", "BIGINT", "likewise"),
+        ("collection_rate", "DOUBLE", "bytes per second at which garbage was collected at `bs`; NULL if the cell was not to measure it, or did not show it"),
+        ("collection_shown_by", "VARCHAR", "`fall` if the rate of writing fell and stayed low, `fill` if as much as the device holds had been written before"),
         ("cpu_usr", "DOUBLE", "% of one CPU, of fio"),
         ("cpu_sys", "DOUBLE", "likewise"),
         ("host_busy", "DOUBLE", "% of all CPUs of the host"),

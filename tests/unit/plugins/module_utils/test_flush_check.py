@@ -18,13 +18,23 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack import read_stack
 from ansible_collections.cachefleet.storage.plugins.module_utils._stacking import block_caches, flush_proof
-from ansible_collections.cachefleet.storage.plugins.module_utils._stacking.flush_check import Means, check
+from ansible_collections.cachefleet.storage.plugins.module_utils._stacking.flush_check import Means, agreed, check
 from ansible_collections.cachefleet.storage.plugins.module_utils._stacking.flush_proof import Counters, send_flushes
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 _STAT = " 51 0 2112 28 0 0 0 0 0 8 28 0 0 0 0 {} 3\n"
 _OLD_STAT = " 51 0 2112 28 0 0 0 0 0 8 28 0 0 0 0\n"
+
+
+class AllBut:
+    """Every tool but some."""
+
+    def __init__(self, *there: str) -> None:
+        self.there = there
+
+    def __contains__(self, name: object) -> bool:
+        return name not in self.there
 
 
 class Host:
@@ -99,10 +109,26 @@ class Host:
             ("dmsetup", "status"): Reply(),
             ("hdparm",): hdparm,
         }
-        stack = read_stack(ScriptedRunner(replies, missing={"zpool", "nvme"}), self.root, **options)
+        stack = read_stack(ScriptedRunner(replies, missing=AllBut("udevadm", "dmsetup", "hdparm")), self.root, **options)
         means = Means(Counters(self.root), self.send, lambda: self.now, self.sleep)
         self.stack, results = check(stack, list(paths), flushes, settle, self.root, means)
+        for result in results:
+            require_no_contradiction(result)
         return results
+
+
+def require_no_contradiction(result: dict[str, t.Any]) -> None:
+    """What a flush does and what a flushed write is worth are one answer."""
+    assert (
+        result["verdict"]
+        in {
+            "proved": ("durable",),
+            "not_needed": ("durable",),
+            "unknown": ("unknown",),
+            "disproved": ("at_risk",),
+            "unproven": ("durable", "unknown", "at_risk"),
+        }[result["state"]]
+    )
 
 
 @pytest.fixture
@@ -139,6 +165,33 @@ def test_a_disk_that_got_no_flush_is_at_risk_whatever_the_queues_say(host):
     assert "although every queue on the way says write back" in result["disks"][1]["reason"]
     # What lies on it suffers the same.
     assert host.stack.verdict(host.stack.devices.get("md0")).verdict == "at_risk"
+
+
+@pytest.mark.parametrize("asked", ["/dev/dm-0", "/dev/dm-1"])
+def test_no_flush_is_sent_to_what_is_suspended_or_lies_on_it(host, asked):
+    host.disk("sda")
+    host.volume("dm-0", ["sda"])
+    host.volume("dm-1", ["dm-0"])
+    host.files.write("sys/class/block/dm-0/dm/suspended", "1\n")
+    (result,) = host.check(asked)
+    assert host.sent == []
+    assert result["state"] == "unproven"
+    assert "is suspended, so that everything that is written to it or read from it waits" in result["error"]
+
+
+def test_behind_a_controller_that_nobody_can_ask_nothing_is_proved(host):
+    host.disk("sda", transport="raid")
+    host.volume("dm-0", ["sda"])
+    host.reaches = {"dm-0": {"sda": 1}}
+    (result,) = host.check("/dev/dm-0")
+    assert (result["state"], result["verdict"]) == ("unknown", "unknown")
+
+
+@pytest.mark.parametrize("state", ["proved", "not_needed", "disproved", "unproven"])
+@pytest.mark.parametrize("verdict", ["durable", "unknown", "at_risk"])
+def test_a_check_never_says_more_than_the_verdict(state, verdict):
+    expected = {"durable": state, "unknown": "unknown", "at_risk": "disproved"}[verdict] if state in ("proved", "not_needed") else state
+    assert agreed(state, verdict) == expected
 
 
 def test_half_of_the_flushes_is_not_enough(host):

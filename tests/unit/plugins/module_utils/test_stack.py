@@ -160,6 +160,14 @@ def test_a_mirror_is_at_risk_if_one_half_is(rack):
     assert _ruling(rack.stack(), "md0")[0] == "at_risk"
 
 
+def test_a_device_that_is_suspended_is_said_once(rack):
+    rack.sata("sda", cache="off")
+    rack.volume("dm-0", "vg-data", ["sda"])
+    rack.host.write("sys/class/block/dm-0/dm/suspended", "1\n")
+    (said,) = rack.stack().problems
+    assert "/dev/vg/data is suspended" in said
+
+
 def test_a_cache_that_could_not_be_read_is_unknown_and_the_others_are_told(rack):
     rack.sata("sda", cache="off")
     rack.volume("dm-0", "vg-data", ["sda"], target="cache")

@@ -5,18 +5,20 @@
 from __future__ import annotations
 
 import itertools
-import os
+import uuid
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import bcache_journal, bcache_rules, flush
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import bcache_journal, bcache_rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import BcacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_facts import read_caches
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_target import is_own, new_set_uuid
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_wanted import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step, converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotEffective, Refused, TimedOut, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_bcache import HDD, HDD2, MIB, SSD, SSD2, Content, FakeBcache, FakeSysfs, Killed
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 ITEM = {"name": "images", "origin": HDD, "cache_devices": [SSD]}
@@ -102,6 +104,17 @@ def test_every_setting_is_set_and_kept_over_a_reboot(host):
     assert host.backings["sda"].settings["writeback_percent"] == "20"
 
 
+def test_nothing_of_a_life_is_left_in_etc(host):
+    before = in_etc(host.root)
+    run(host, {**ITEM, **WRITEBACK, "settings": {"sequential_cutoff": 5000000, "congested_read_threshold_us": 0}})
+    assert len(in_etc(host.root)) > len(before)
+    run(host, {**ITEM, **WRITEBACK, "settings": {"sequential_cutoff": 5000000}, "state": "flushed"})
+    run(host, {**ITEM, "state": "absent", "release_devices": True})
+    # The backing device stays one, with its settings: what was never asked to be the default again is still asked for.
+    run(host, {**ITEM, "settings": {"sequential_cutoff": "default"}, "state": "absent"})
+    assert in_etc(host.root) == before
+
+
 def test_leaving_writeback_flushes_and_puts_the_settings_back(host):
     run(host, {**ITEM, **WRITEBACK, "settings": {"writeback_percent": 30}})
     host.make_dirty("sda", 300 * MIB)
@@ -115,18 +128,72 @@ def test_leaving_writeback_flushes_and_puts_the_settings_back(host):
     settled(host, ITEM)
 
 
+def test_dirty_blocks_in_the_state_clean_are_written_back(host):
+    run(host, {**ITEM, **WRITEBACK})
+    host.cut_before_the_journal("sda", 30 * MIB)
+    host.pass_time(3600)
+    cset = host.backings["sda"].set
+    assert host.contents["sdb"].dirty[host.contents["sda"].uuid] == 30 * MIB
+    assert actions(run(host, ITEM)) == ["flush"]
+    assert not any(host.contents["sdb"].dirty.values())
+    assert host.backings["sda"].set == cset
+    settled(host, ITEM)
+
+
+def test_dirty_blocks_in_the_state_clean_are_written_back_for_flushed(host):
+    flushed = {"name": "images", "origin": HDD, "state": "flushed"}
+    run(host, {**ITEM, **WRITEBACK})
+    host.cut_before_the_journal("sda", 30 * MIB)
+    assert actions(run(host, flushed)) == ["flush"]
+    assert host.backings["sda"].set is not None
+    settled(host, flushed)
+
+
+def test_dirty_blocks_in_the_state_clean_are_written_back_before_the_cache_goes(host):
+    run(host, {**ITEM, **WRITEBACK})
+    host.cut_before_the_journal("sda", 30 * MIB)
+    run(host, ABSENT)
+    assert not any("/attach = " in call for call in host.calls[host.calls.index(next(call for call in host.calls if "/detach = " in call)) :])
+    assert "sdb" not in host.contents
+
+
+def test_dirty_blocks_in_the_state_clean_that_cannot_be_written_back(host):
+    run(host, {**ITEM, **WRITEBACK})
+    host.cut_before_the_journal("sda", 30 * MIB)
+    host.stuck = True
+    with pytest.raises(NotEffective, match="has not come below"):
+        run(host, ITEM)
+    assert any(host.contents["sdb"].dirty.values())
+    host.stuck = False
+    host.pass_time(60)
+    # What the kernel was asked for goes on: it detaches once the disk can write again.
+    assert actions(run(host, ITEM)) == ["attach"]
+
+
+def test_trap_a_new_set_never_has_the_uuid_of_an_earlier_one_on_the_device(host):
+    run(host, ITEM)
+    first = host.contents["sdb"].set
+    run(host, ABSENT)
+    run(host, ITEM)
+    assert host.contents["sdb"].set[:18] != first[:18]
+
+
+def test_sets_made_here_are_recognized_also_those_of_version_0_4():
+    namespace = uuid.UUID("0d2b0f0a-53e5-4a55-8f3c-3a1f6f6a7c11")
+    for found in (new_set_uuid("machine", "device", "0123456789abcdef"), str(uuid.uuid5(namespace, "machine\ndevice"))):
+        assert uuid.UUID(found).variant == uuid.RFC_4122
+        assert is_own(found, "machine", "device")
+        assert not is_own(found, "machine", "another device")
+        assert not is_own(found, "another machine", "device")
+    assert not is_own(None, "machine", "device")
+
+
 def test_trap_the_disk_writes_out_what_it_was_given_before_the_copy_goes(host, monkeypatch):
     run(host, {**ITEM, **WRITEBACK})
     written = []
-    real = flush.os.fsync
-
-    def note(handle):
-        written.append((os.readlink(f"/proc/self/fd/{handle}"), (host.root / "sys/class/block/sda/bcache/cache").exists()))
-        real(handle)
-
-    monkeypatch.setattr(flush.os, "fsync", note)
+    monkeypatch.setattr(host, "_sync", lambda words: (written.append((words, (host.root / "sys/class/block/sda/bcache/cache").exists())), (0, "", ""))[1])
     run(host, ABSENT)
-    assert any(path.endswith("/dev/sda") and attached for path, attached in written)
+    assert ([HDD], True) in written
 
 
 def test_flushed_leaves_it_attached_with_nothing_dirty(host):
@@ -451,19 +518,26 @@ LIVES = {
 
 
 def picture(bcache, items, *, power_cut=False):
-    """Everything that matters afterwards; the kernel forgets settings that nobody asked for in a power cut."""
+    """Everything that matters afterwards; a set by its device, as its UUID is new each time.
+
+    The kernel forgets settings that nobody asked for in a power cut.
+    """
+    place = {found.set: name for name, found in bcache.contents.items() if found.kind == "cache"}
     asked = {key for item in items for key in item.get("settings", {})}
     backings = {
-        name: (known.set, known.running, {key: value for key, value in known.settings.items() if not power_cut or key in asked})
+        name: (place.get(known.set), known.running, {key: value for key, value in known.settings.items() if not power_cut or key in asked})
         for name, known in bcache.backings.items()
     }
-    contents = {name: (found.kind, found.set, found.state, found.mode, found.label, found.bucket) for name, found in bcache.contents.items()}
-    sets = {name: (known.device, {key: known.settings[key] for key in known.settings if not power_cut or key in asked}) for name, known in bcache.sets.items()}
+    contents = {name: (found.kind, place.get(found.set), found.state, found.mode, found.label, found.bucket) for name, found in bcache.contents.items()}
+    sets = {
+        place[name]: (known.device, {key: known.settings[key] for key in known.settings if not power_cut or key in asked})
+        for name, known in bcache.sets.items()
+    }
     journal = bcache_journal.read_journal(bcache.root)
     # An entry says nothing of a set that is nowhere any more, or that is attached and not about to be detached.
     attached = {(bcache.contents[name].uuid, known.set) for name, known in bcache.backings.items()}
     between = {
-        uuid: noted
+        uuid: (place[noted.set], noted.detaching)
         for uuid, noted in journal.between.items()
         if any(found.set == noted.set for found in bcache.contents.values()) and (noted.detaching or (uuid, noted.set) not in attached)
     }

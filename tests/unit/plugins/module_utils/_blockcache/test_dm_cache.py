@@ -13,12 +13,13 @@ import os
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm_cache as layer_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm_cache_record, flush, mirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm_cache_record, mirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import DmCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache_wanted import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, NotEffective, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_dm import HDD, SSD, SSD1, FakeDm, Killed
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
 
 ITEM = {"name": "images", "origin": HDD, "cache_devices": [SSD]}
 WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
@@ -165,6 +166,27 @@ def test_passthrough_in_use_after_a_crash_is_refused_and_nothing_is_left_suspend
     assert mode(host) == "passthrough"
 
 
+@pytest.mark.parametrize(("fields", "state"), [({"mode": "passthrough"}, "present"), ({}, "present"), (WRITEBACK, "present"), ({}, "absent")])
+def test_passthrough_does_not_start_after_a_crash_and_the_cache_is_recreated(tmp_path, fields, state):
+    """The unit must not map the origin without the cache: writes would bypass cached blocks that a later start serves again."""
+    host = made(tmp_path)
+    host.work()
+    run(host, mode="passthrough")
+    host.work()
+    host.cut_power()
+    host.boot()
+    assert "images" not in host.mapped
+    host.origin[3] = host.expected[3] = 12345
+    assert run(host, state=state, **fields).changed
+    assert not run(host, state=state, **fields).changed
+    if state == "present":
+        host.mounted.add("images")
+        for _turn in range(20):
+            host.work()
+        run(host, state="flushed")
+    host.check_origin()
+
+
 @pytest.mark.parametrize("fields", [{}, WRITEBACK])
 @pytest.mark.parametrize("state", ["flushed", "absent"])
 def test_trap_after_a_crash_it_is_proven_clean_by_the_cleaner(tmp_path, fields, state):
@@ -196,6 +218,25 @@ def test_after_a_crash_what_counts_as_dirty_is_said_where_the_cache_writes_throu
     assert "blocks of the cache as dirty all the same" in said
     assert "systemctl stop cachefleet-dm_cache-images.service" in said
     assert not run(host).changed
+
+
+def test_nothing_of_a_life_is_left_in_etc(tmp_path):
+    host = FakeDm(tmp_path)
+    before = in_etc(host.root)
+    run(host, **WRITEBACK)
+    assert len(in_etc(host.root)) > len(before)
+    run(host, state="absent")
+    assert in_etc(host.root) == before
+
+
+def test_the_rule_stays_while_another_cache_needs_it(tmp_path):
+    host = made(tmp_path, mounted=False)
+    unit(host)
+    other = host.root / "etc/systemd/system/cachefleet-dm_cache-other.service"
+    other.write_text(unit(host).replace("images", "other"))
+    (host.root / "etc/systemd/system/sysinit.target.wants" / other.name).symlink_to(other)
+    run(host, state="absent")
+    assert (host.root / "etc/udev/rules.d/09-cachefleet-dm-cache.rules").exists()
 
 
 def test_settings_are_set_left_alone_and_taken_away(tmp_path):
@@ -237,9 +278,9 @@ def test_trap_the_disk_writes_out_what_it_was_given_before_the_copy_goes(tmp_pat
     host = made(tmp_path, **WRITEBACK, kind=kind)
     host.work()
     written = []
-    monkeypatch.setattr(flush.os, "fsync", lambda handle: written.append((os.readlink(f"/proc/self/fd/{handle}"), host.mapped["images"].live[0])))
+    monkeypatch.setattr(host, "_sync", lambda words: written.append((words, host.mapped["images"].live[0])))
     run(host, state="absent")
-    assert (str(tmp_path / "dev/mapper/.images"), kind) in written
+    assert (["/dev/mapper/images"], kind) in written
 
 
 @pytest.mark.parametrize("asked", [{"state": "absent"}, {"state": "absent", "release_devices": True}, {"state": "present"}])

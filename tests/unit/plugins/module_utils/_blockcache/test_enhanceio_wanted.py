@@ -23,7 +23,7 @@ def read(**fields):
 def test_what_is_not_said():
     wanted = read()
     assert (wanted.mode, wanted.policy, wanted.chunk_size, wanted.state, wanted.settings) == ("writethrough", None, None, "present", {})
-    assert not wanted.allow_swallowed_flushes
+    assert not wanted.allow_ignored_flushes
     assert not wanted.allow_unmirrored_writeback
 
 
@@ -33,13 +33,13 @@ def test_everything():
         policy="fifo",
         chunk_size="8k",
         settings={"dirty_high_threshold": "60", "mem_limit_pct": 0, "cache_wronly": "default"},
-        allow_swallowed_flushes=True,
+        allow_ignored_flushes=True,
         flush_timeout=60,
         size="100%",
     )
     assert (wanted.mode, wanted.policy, wanted.chunk_size, wanted.flush_timeout) == ("writeback", "fifo", 8192, 60)
     assert wanted.settings == {"dirty_high_threshold": 60, "mem_limit_pct": 0, "cache_wronly": None}
-    assert wanted.allow_swallowed_flushes
+    assert wanted.allow_ignored_flushes
 
 
 @pytest.mark.parametrize(

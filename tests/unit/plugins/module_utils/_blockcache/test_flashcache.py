@@ -22,6 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 )
 from ansible_collections.cachefleet.storage.tests.simulators import __main__ as simulators
 from ansible_collections.cachefleet.storage.tests.simulators import flashcache, flashcache_kernel, simulator
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
 from ansible_collections.cachefleet.storage.tests.unit.support.simulated_flashcache import (
     BACK,
     DISK,
@@ -157,6 +158,15 @@ def test_removed_with_proof_and_the_ssd_is_empty(host):
     assert host.unit == ""
     assert not host.run_layer(state="absent").changed
     host.run_layer(mode="writearound")
+
+
+def test_nothing_of_a_life_is_left_in_etc(host):
+    before = in_etc(host.root)
+    host.run_layer(**BACK)
+    assert len(in_etc(host.root)) > len(before)
+    host.run_layer(**BACK, state="flushed")
+    host.run_layer(state="absent")
+    assert in_etc(host.root) == before
 
 
 def test_removed_without_naming_the_ssd(host):
@@ -367,10 +377,10 @@ def test_drives_with_a_volatile_cache_are_refused_in_every_mode_unless_allowed(h
     host.volatile = {DISK: ["/dev/sda has its volatile write cache on"]}
     for fields in ({}, BACK, {"mode": "writearound"}):
         with pytest.raises(
-            Refused, match=r"passes no flush down and /dev/sda has its volatile write cache on: turn that cache off .*allow_swallowed_flushes: true"
+            Refused, match=r"passes no flush down and /dev/sda has its volatile write cache on: turn that cache off .*allow_ignored_flushes: true"
         ):
             host.run_layer(**fields)
-    host.run_layer(allow_swallowed_flushes=True)
+    host.run_layer(allow_ignored_flushes=True)
 
 
 def test_a_cache_whose_drive_was_turned_volatile_is_told_and_can_still_be_flushed(host):

@@ -12,12 +12,12 @@ import re
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import flush
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import lvm as layer_module
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import LvmCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused, TimedOut, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Signature
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD1, SSD_PATH, FakeLvm, NamedDevices, make_dev
 
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
@@ -106,10 +106,10 @@ def test_detaching_flushes_first_and_removes_the_volume(run):
 def test_trap_the_disks_write_out_what_they_were_given_before_the_copy_goes(run, monkeypatch):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     written = []
-    monkeypatch.setattr(flush.os, "fsync", lambda handle: written.append((os.readlink(f"/proc/self/fd/{handle}"), len(lvm.changes), lvm.cache["dirty"])))
+    monkeypatch.setattr(lvm, "_sync", lambda words: written.append((words, len(lvm.changes), lvm.cache["dirty"])))
     run(lvm, state="absent")
-    path, changes, dirty = written[-1]
-    assert path.endswith("/dev/vg/data")
+    words, changes, dirty = written[-1]
+    assert words == ["/dev/vg/data"]
     assert lvm.changes[changes:] == ["lvconvert --yes --uncache vg/data"]
     assert dirty == 0
 
@@ -122,9 +122,9 @@ def test_trap_flushed_is_not_said_of_a_kernel_that_still_writes_back_under_the_c
     assert lvm.cache is not None
 
 
-def test_trap_a_disk_that_cannot_write_out_keeps_its_cache(run, tmp_path):
+def test_trap_a_disk_that_cannot_write_out_keeps_its_cache(run):
     lvm = FakeLvm(fast="cachepool")
-    (tmp_path / "dev/vg/data").unlink()
+    lvm.lies["sync /dev/vg/data"] = (1, False)
     with pytest.raises(CommandFailed, match=r"images: /dev/vg/data could not be told to write out what it keeps in memory .*; its cache stays"):
         run(lvm, state="absent")
     assert lvm.changes == []
@@ -323,6 +323,21 @@ def test_trap_a_signature_that_udev_has_missed_is_found_on_the_device_itself(run
     with pytest.raises(Refused, match=r"carries a signature \(ext4\)"):
         run(lvm, check_mode=check_mode)
     assert lvm.changes == []
+
+
+def test_trap_udev_remembers_what_is_no_longer_there(run, monkeypatch):
+    """A change event that was missed: the device itself is empty."""
+    stale = dataclasses.replace(SSD, signature=Signature("raid", "LVM2_member"))
+    monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: NamedDevices([HDD, stale, SSD1]))
+    lvm = FakeLvm()
+    assert run(lvm).changed
+    assert lvm.cache is not None
+
+
+def test_udev_looks_again_at_a_device_that_was_given_back(run):
+    lvm = FakeLvm(fast="cachepool")
+    run(lvm, state="absent", release_devices=True)
+    assert ("udevadm", "trigger", "--action=change", "--settle", SSD_PATH) in lvm.calls
 
 
 def flashcache(lvm, root):

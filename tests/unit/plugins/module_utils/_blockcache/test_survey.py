@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
 import os
 
 import pytest
@@ -62,22 +63,30 @@ def test_what_one_reader_cannot_read_does_not_hide_what_the_others_do(readers, t
         return (cache(),)
 
     readers.update(lvm_cache=reader, enhanceio=broken)
-    found = survey.read_caches("devices", "runner", tmp_path)
+    devices = Devices(())
+    found = survey.read_caches(devices, "runner", tmp_path)
     assert found.caches == (cache(),)
     assert found.problems == ("The caches of type enhanceio could not be read: line 3 of /proc/enhanceio is not understood.",)
-    assert given == [("devices", "runner", tmp_path)]
+    assert given == [(devices, "runner", tmp_path)]
+
+
+def test_a_device_that_is_suspended_is_a_problem_whatever_its_cache(readers, tmp_path):
+    suspended = BlockDevice(name="dm-0", path="/dev/dm-0", number="253:0", kind="lvm", dm_name="vg-data", dm_uuid="LVM-abc", suspended=True)
+    (said,) = survey.read_caches(Devices((suspended, dataclasses.replace(suspended, name="dm-1", suspended=False))), "runner", tmp_path).problems
+    assert said.startswith("/dev/vg/data is suspended, so that everything that is written to it or read from it waits")
+    assert "dmsetup resume vg-data" in said
 
 
 def test_only_the_types_asked_for_are_read(readers):
     readers.update(lvm_cache=broken, bcache=lambda *arguments: (cache(kind="bcache"),))
-    assert survey.read_caches(None, None, types=["bcache"]) == Survey((cache(kind="bcache"),))
+    assert survey.read_caches(Devices(()), None, types=["bcache"]) == Survey((cache(kind="bcache"),))
 
 
 def test_order_is_that_of_devices_as_people_count_and_those_without_one_come_last(readers):
     names = ["dm-10", None, "dm-2", "bcache1", "sda", "bcache0"]
     readers["dm_cache"] = lambda *arguments: tuple(cache(str(name), "dm_cache", device_name=name) for name in names)
     readers["bcache"] = lambda *arguments: (cache("dm-2", "bcache", device_name="dm-2"),)
-    found = survey.read_caches(None, None)
+    found = survey.read_caches(Devices(()), None)
     assert [(one.device_name, one.type) for one in found.caches] == [
         ("bcache0", "dm_cache"),
         ("bcache1", "dm_cache"),

@@ -11,7 +11,14 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name, node_of, parse_dm_table, read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import (
+    is_stable,
+    kernel_name,
+    node_of,
+    parse_dm_table,
+    read_devices,
+    suspended_below,
+)
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
@@ -285,3 +292,23 @@ def test_a_slash_in_a_node_is_an_exclamation_mark_in_sysfs(tmp_path):
     assert node_of("etherd!e7.1") == "/dev/etherd/e7.1"
     assert kernel_name("/dev/etherd/e7.1", tmp_path) == kernel_name("/dev/disk/images", tmp_path) == "etherd!e7.1"
     assert kernel_name("/dev/sdb1", tmp_path) == "sdb1"
+
+
+def test_what_is_suspended_below_a_device_is_found_through_partitions_and_mappings(tmp_path):
+    folder = tmp_path / "sys/class/block"
+    devices = tmp_path / "sys/devices/virtual/block"
+    for name in ("dm-0", "dm-1", "dm-0/dm-0p1"):
+        (devices / name / "dm").mkdir(parents=True)
+        (devices / name / "slaves").mkdir()
+        (devices / name / "dm/suspended").write_text("0\n")
+    (devices / "dm-0/dm-0p1/partition").write_text("1\n")
+    (devices / "dm-1/slaves/dm-0p1").mkdir()
+    folder.mkdir(parents=True)
+    for name in ("dm-0", "dm-1", "dm-0/dm-0p1"):
+        (folder / name.rsplit("/", 1)[-1]).symlink_to(devices / name)
+    assert suspended_below("dm-1", tmp_path) is None
+    assert suspended_below("sdz", tmp_path) is None
+    (devices / "dm-0/dm/suspended").write_text("1\n")
+    assert suspended_below("dm-1", tmp_path) == "dm-0"
+    (devices / "dm-1/dm/suspended").write_text("1\n")
+    assert suspended_below("dm-1", tmp_path) == "dm-1"

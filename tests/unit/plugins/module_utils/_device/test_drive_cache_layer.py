@@ -52,6 +52,10 @@ class Drive:
     overridden: bool = False  # somebody wrote "temporary …" into cache_type
 
 
+def _read(path: pathlib.Path) -> str:
+    return path.read_text().strip() if path.exists() else ""
+
+
 class Machine:
     """Drives, the kernel's view of them, and the tools; every write to sysfs is remembered."""
 
@@ -61,6 +65,8 @@ class Machine:
         self.drives: dict[str, Drive] = {}
         self.writes: list[tuple[str, str, str]] = []
         self.dm_tables: list[str] = []
+        self.loaded_again: list[str] = []
+        self.refused_tables: set[str] = set()
         self.missing = missing
         monkeypatch.setattr(drive_cache, "write_sysfs", self._write)
 
@@ -134,6 +140,23 @@ class Machine:
         drive.on = "--value=1" in words  # the kernel's view of an NVMe drive does not follow
         return Reply()
 
+    def _dmsetup(self, words: tuple[str, ...]) -> Reply:
+        """A table takes what the devices below say of flushes at the moment in which it is loaded."""
+        if words[1] == "table":
+            rows = [row for row in self.dm_tables if len(words) < 3 or row.startswith(f"{words[2]}: ")]
+            return Reply("".join(row if len(words) < 3 else row.partition(": ")[2] for row in rows))
+        if words[1] == "info":
+            return Reply("Active\n")
+        if words[1] == "resume":
+            name = words[-1]
+            if name in self.refused_tables:
+                return Reply(rc=1, stderr="device-mapper: resume ioctl failed: Invalid argument")
+            place = next(path for path in (self.root / "sys/class/block").iterdir() if _read(path / "dm/name") == name)
+            below = {_read(self._place(slave.name) / "queue/write_cache") for slave in (place / "slaves").iterdir()}
+            (place / "queue/write_cache").write_text("write back\n" if "write back" in below else "write through\n")
+            self.loaded_again.append(name)
+        return Reply()
+
     def _tell(self, node: str, on: bool) -> None:
         name = node.rsplit("/", 1)[-1]
         drive = self.drives[name]
@@ -148,7 +171,7 @@ class Machine:
             {
                 ("udevadm", "info"): self.host.udev_reply,
                 ("udevadm", "control"): Reply(),
-                ("dmsetup", "table"): Reply("".join(self.dm_tables)),
+                ("dmsetup",): self._dmsetup,
                 ("hdparm",): self._hdparm,
                 ("sdparm",): self._sdparm,
                 ("nvme",): self._nvme,
@@ -505,20 +528,90 @@ def below_flashcache(machine: Machine) -> None:
 
 def test_no_write_cache_below_flashcache(rack: Machine) -> None:
     below_flashcache(rack)
-    refuse(rack, Refused, "flashcache cached passes no flushes.*allow_swallowed_flushes", DriveWish(HDD, "enabled"))
+    refuse(rack, Refused, "flashcache cached passes no flushes.*allow_ignored_flushes", DriveWish(HDD, "enabled"))
     assert attributes(rack.converge(DriveWish(HDD, "disabled"))) == ["write_cache", "boot_rule"]
 
 
 def test_no_write_cache_below_a_mapping_that_nobody_can_ask_about(rack: Machine) -> None:
     below_flashcache(rack)
     (rack.host.root / "dev/mapper/control").unlink()
-    refuse(rack, Refused, "mapping cached, whose target dmsetup does not tell, perhaps passes no flushes.*allow_swallowed_flushes", DriveWish(HDD, "enabled"))
+    refuse(rack, Refused, "mapping cached, whose target dmsetup does not tell, perhaps passes no flushes.*allow_ignored_flushes", DriveWish(HDD, "enabled"))
     assert attributes(rack.converge(DriveWish(HDD, "disabled"))) == ["write_cache", "boot_rule"]
 
 
 def test_a_write_cache_below_flashcache_when_allowed_for_that_drive(rack: Machine) -> None:
     below_flashcache(rack)
-    assert rack.converge(DriveWish(HDD, "enabled", allow_swallowed_flushes=True)).changed
+    assert rack.converge(DriveWish(HDD, "enabled", allow_ignored_flushes=True)).changed
+
+
+# A write cache below what device-mapper made while it was off.
+
+
+def mapped(machine: Machine, name: str, table: str, slaves: tuple[str, ...] = ("sda",), uuid: str = "LVM-abc") -> None:
+    number = sum(path.name.startswith("dm-") for path in (machine.root / "sys/class/block").iterdir())
+    machine.host.disk(f"dm-{number}", "virtual", write_cache="write through", dm_name=name, dm_uuid=uuid, slaves=slaves)
+    machine.dm_tables.append(f"{name}: {table}\n")
+
+
+def test_what_was_made_while_the_cache_was_off_is_loaded_again_from_below(rack: Machine) -> None:
+    rack.converge(DriveWish(HDD, "disabled"))
+    mapped(rack, "vg-data_corig", "0 2048 linear 8:0 2048", uuid="LVM-abc-real")
+    mapped(rack, "vg-data", "0 2048 cache 253:1 253:2 253:0 128 2 metadata2 writeback smq 0", ("dm-0",))
+    predicted = rack.converge(DriveWish(HDD, "enabled"), check_mode=True)
+    outcome = rack.converge(DriveWish(HDD, "enabled"))
+    assert predicted.as_result() == outcome.as_result()
+    assert attributes(outcome) == ["write_cache", "boot_rule", "flushes./dev/mapper/vg-data_corig", "flushes./dev/vg/data"]
+    assert outcome.steps[-1].action == f"Load the table of /dev/vg/data again, so that it passes flushes on to {HDD} (sda)"
+    assert rack.loaded_again == ["vg-data_corig", "vg-data"]
+    assert not rack.converge(DriveWish(HDD, "enabled")).changed
+
+
+def test_one_that_an_earlier_run_or_a_person_left_so_is_found_too(rack: Machine) -> None:
+    rack.converge(DriveWish(HDD, "enabled"))
+    mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
+    assert attributes(rack.converge(DriveWish(HDD, "enabled"))) == ["flushes./dev/vg/data"]
+    assert attributes(rack.converge(DriveWish(HDD, "disabled", persistent=False), check_mode=True)) == ["write_cache", "boot_rule"]
+
+
+def test_one_over_two_drives_is_loaded_once(rack: Machine) -> None:
+    rack.converge(DriveWish(HDD, "disabled"), DriveWish(SSD, "disabled"))
+    mapped(rack, "vg-data", "0 2048 striped 2 128 8:0 0 8:16 0", ("sda", "sdb"))
+    rack.converge(DriveWish(HDD, "enabled"), DriveWish(SSD, "enabled"))
+    assert rack.loaded_again == ["vg-data"]
+
+
+@pytest.mark.parametrize(
+    ("table", "uuid", "path"),
+    [
+        ("0 2048 crypt aes-xts-plain64 0000 0 8:0 4096", "CRYPT-LUKS2-abc-secret", "/dev/mapper/secret"),
+        ("0 2048 raid raid1 3 0 region_size 1024 2 - 8:0 - 8:16", "LVM-abc", "/dev/mapper/secret"),
+        ("0 2048 cache 253:1 253:2 8:0 128 2 metadata2 passthrough smq 0", "", "/dev/mapper/secret"),
+    ],
+)
+def test_trap_what_cannot_be_loaded_again_as_it_is_read_is_not_touched(rack: Machine, table: str, uuid: str, path: str) -> None:
+    """``dmsetup table`` shows no key of dm-crypt: a volume that was loaded with what it prints would be garbage."""
+    rack.converge(DriveWish(HDD, "disabled", persistent=False))
+    mapped(rack, "secret", table, uuid=uuid)
+    refuse(rack, Refused, f"{path} was made while it was off and ends flushes.*allow_ignored_flushes: true", DriveWish(HDD, "enabled"))
+    outcome = rack.converge(DriveWish(HDD, "enabled", allow_ignored_flushes=True))
+    assert attributes(outcome) == ["write_cache", "boot_rule"]
+    assert rack.loaded_again == []
+    assert not rack.converge(DriveWish(HDD, "enabled", allow_ignored_flushes=True)).changed
+
+
+def test_above_flashcache_nothing_is_loaded_again(rack: Machine) -> None:
+    below_flashcache(rack)
+    mapped(rack, "vg-data", "0 2048 linear 253:0 0", ("dm-0",))
+    rack.converge(DriveWish(HDD, "enabled", allow_ignored_flushes=True))
+    assert rack.loaded_again == []
+
+
+def test_a_table_that_is_refused_is_a_failure_that_names_it(rack: Machine) -> None:
+    rack.converge(DriveWish(HDD, "disabled"))
+    mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
+    rack.refused_tables.add("vg-data")
+    with pytest.raises(StorageError, match=r"/dev/vg/data goes on as before; the kernel says why in dmesg"):
+        rack.converge(DriveWish(HDD, "enabled"))
 
 
 @pytest.mark.parametrize("words", [("/usr/sbin/vblade", "-d", "0", "1", "eth1", "{}"), ("/usr/bin/python3", "/usr/sbin/vblade", "0", "1", "eth1", "{}")])

@@ -630,6 +630,7 @@ def test_a_suspended_device_is_neither_read_nor_written(tmp_path):
     suspended = tmp_path / "sys/class/block/dm-1/dm/suspended"
     suspended.parent.mkdir(parents=True)
     suspended.write_text("1\n")
+    (tmp_path / "sys/class/block/dm-0/slaves/dm-1").mkdir(parents=True)
     assert texts(host.judge("/dev/dm-0")) == "/dev/dm-1 is suspended: whoever reads it waits until it is resumed (dmsetup resume)"
     assert not any(call[0] == "wipefs" for call in host.runner.calls)
 

@@ -102,6 +102,18 @@ def cell(**values):
     return {"name": "w", "repeat": 1, "target": {"device": "/dev/sdb"}, "job": WRITE, **values}
 
 
+def test_a_latency_target_that_was_met_is_ok_and_noted_in_the_cell(rig):
+    latency = {"max": 900_000, "min": 1, "mean": 5.0, "stddev": 1.0, "N": 10}
+    rig.jobs = [{**GOOD, "latency_depth": 4, "write": {**GOOD["write"], "runtime": 501, "lat_ns": latency}}]
+    asked = {**WRITE, "latency_target": "1ms", "latency_window": "500ms", "latency_percentile": 99}
+    (row,) = rig.measure(cell(job=asked))["cells"]
+    assert (row["state"], row["reason"], row["summary"]["write"]["runtime_ms"]) == ("ok", "", 501)
+    assert any("met its latency_target with a queue depth of 4" in note for note in rig.load("meta.json")["notes"])
+    # The same report without the option is of a run that something ended.
+    (row,) = rig.measure(cell(repeat=2))["cells"]
+    assert (row["state"], row["summary"]) == ("interrupted", None)
+
+
 def test_one_cell(rig):
     result = rig.measure(cell())
     assert (result["changed"], result["fio_version"]) == (True, "fio-3.33")

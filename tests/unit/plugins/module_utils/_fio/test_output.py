@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version, parse
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Latency, Version, parse
 
 #: The shape of a report of 3.33, with figures of our own.
 REPORT = {
@@ -153,6 +153,78 @@ def test_without_n_the_bins_say_how_many():
     lat = {"min": 5, "max": 9, "mean": 7.0, "stddev": 2.0, "bins": {"5": 1, "9": 3}}
     changed = report(**{"fio version": "fio-3.16", "global options": {}, "jobs__0__sync": {"total_ios": 0, "lat_ns": lat}})
     assert parse(text(changed)).jobs[0].sync.n == 4
+
+
+NOTHING = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("version", "key", "values", "n"),
+    [
+        # Engines that submit and complete in one call have no time of submission.
+        ("fio-2.1.4", "slat", NOTHING, None),
+        ("fio-3.1", "slat_ns", NOTHING, None),
+        ("fio-3.16", "slat_ns", NOTHING, None),
+        ("fio-3.16", "slat_ns", {**NOTHING, "percentile": {"50.000000": 0, "0.00": 0}}, None),
+        ("fio-3.33", "slat_ns", {**NOTHING, "N": 0}, 0),
+        ("fio-3.16", "slat_ns", None, None),
+        ("fio-3.33", "slat_ns", None, None),
+    ],
+)
+def test_a_latency_that_was_not_measured_is_missing_and_not_0(version, key, values, n):
+    report = copy.deepcopy(REPORT)
+    report["fio version"] = version
+    write = report["jobs"][0]["write"]
+    del write["slat_ns"]
+    write[key] = values
+    (job,) = parse(json.dumps(report)).jobs
+    assert job.directions["write"].slat == Latency(n=n)
+
+
+def test_a_latency_without_n_is_kept_if_anything_was_measured():
+    report = copy.deepcopy(REPORT)
+    report["fio version"] = "fio-3.16"
+    write = report["jobs"][0]["write"]
+    write["slat_ns"] = {"min": 0, "max": 900, "mean": 4.5, "stddev": 1.0}
+    write["clat_ns"] = {**NOTHING, "percentile": {"50.000000": 0, "99.990000": 112}}
+    directions = parse(json.dumps(report)).jobs[0].directions
+    assert (directions["write"].slat.n, directions["write"].slat.max, directions["write"].clat.percentiles[99.99]) == (2, 900, 112)
+
+
+@pytest.mark.parametrize("version", ["fio-2.2.10", "fio-3.1", "fio-3.16", "fio-3.33"])
+@pytest.mark.parametrize("name", ["slat", "clat", "lat"])
+def test_null_in_place_of_a_latency_is_missing(version, name):
+    report = copy.deepcopy(REPORT)
+    report["fio version"] = version
+    report["jobs"][0]["write"][f"{name}_ns"] = None
+    found = parse(json.dumps(report))
+    assert getattr(found.jobs[0].directions["write"], name) == Latency()
+    assert (found.jobs[0].directions["write"].total_ios, found.jobs[0].directions["write"].runtime_ms) == (2, 2000)
+    if name != "slat":
+        kind = output.summarize(found)["write"][name]
+        assert (kind["n"], kind["mean_ns"], kind["min_ns"], kind["max_ns"], kind["percentiles_ns"]) == (None, None, None, None, {})
+
+
+@pytest.mark.parametrize("key", ["percentile", "bins", "min", "N"])
+def test_null_inside_a_latency_is_missing(key):
+    report = copy.deepcopy(REPORT)
+    report["jobs"][0]["write"]["clat_ns"][key] = None
+    clat = parse(json.dumps(report)).jobs[0].directions["write"].clat
+    assert (clat.max, clat.n) == (200, 2)
+
+
+def test_null_in_place_of_the_latency_of_syncs_is_missing():
+    report = copy.deepcopy(REPORT)
+    report["jobs"][0]["sync"]["lat_ns"] = None
+    assert parse(json.dumps(report)).jobs[0].sync is None
+
+
+def test_slat_of_a_synchronous_engine_is_missing_in_the_samples(sample):
+    for version in ("v2.1.4", "v3.16"):
+        (job,) = sample(f"{version}/07-fsync1-psync.json").jobs
+        assert job.directions["write"].slat == Latency()
+    (job,) = sample("v3.33/07-fsync1-psync.json").jobs
+    assert job.directions["write"].slat == Latency(n=0)
 
 
 def test_microseconds_and_kib_of_2x():

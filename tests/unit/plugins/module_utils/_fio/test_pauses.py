@@ -9,13 +9,12 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import pauses
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sampler import COLUMNS
 
 GIB = 1024**3
 
 
 def length(row, written=0, rate=None):
-    return pauses.length_of(pauses.read_pause(row, 0), {"sdb": written}, {"sdb": rate} if rate else {})
+    return pauses.length_of(pauses.read_pause(row, 0), {"sdb": {4096: written}}, {"sdb": {4096: rate}} if rate else {})
 
 
 def test_a_fixed_one():
@@ -31,16 +30,28 @@ def test_as_long_as_the_drive_needs():
 
 def test_several_targets_make_room_side_by_side():
     measured, given = pauses.read_pause({"garbage_collection": "measured"}, 0), pauses.read_pause({"garbage_collection": 30}, 0)
-    assert pauses.length_of(measured, {"sdb": 100, "sdc": 300}, {"sdb": 10, "sdc": 100})[0] == 10
-    assert pauses.length_of(measured, {"sdb": 100, "sdd": 300}, {"sdb": 10, "sdc": 100})[0] == 30, "one that nobody measured may be slow"
-    assert pauses.length_of(given, {"sdb": 100, "sdc": 200}, {"sdb": 1})[0] == 10
+    rates = {"sdb": {4096: 10}, "sdc": {4096: 100}}
+    assert pauses.length_of(measured, {"sdb": {4096: 100}, "sdc": {4096: 300}}, rates) == (10, "")
+    seconds, note = pauses.length_of(measured, {"sdb": {4096: 100}, "sdd": {4096: 300}}, rates)
+    assert seconds == 30 and "the lowest one of another target" in note, "one that nobody measured may be slow"
+    assert pauses.length_of(given, {"sdb": {4096: 100}, "sdc": {4096: 200}}, {"sdb": {4096: 1}})[0] == 10
+
+
+def test_every_block_size_has_its_own_rate_and_one_without_says_what_it_was_computed_from():
+    measured = pauses.read_pause({"garbage_collection": "measured"}, 0)
+    rates = {"sdb": {4096: 640e6, 65536: 1200e6}}
+    assert pauses.length_of(measured, {"sdb": {4096: 64e9, 65536: 120e9}}, rates) == (200, "")
+    seconds, note = pauses.length_of(measured, {"sdb": {4096: 64e9, 1048576: 64e9, None: 64e9}}, rates)
+    assert seconds == 300
+    assert "for blocks of 1024 KiB: the pause was computed from the lowest one, 640 MB/s for blocks of 4 KiB." in note
+    assert "for blocks of mixed sizes: " in note
 
 
 def test_nothing_waits_for_ever():
     seconds, note = length({"garbage_collection": 1, "most": 100}, GIB)
     assert seconds == 100 and "would have needed 1073741824 seconds" in note
     seconds, note = length({"garbage_collection": "measured", "most": 100}, GIB)
-    assert seconds == 100 and "No cell has measured" in note
+    assert seconds == 100 and "No cell has shown" in note
     assert length({"until": "clean"}) == (7200, "")
 
 
@@ -51,15 +62,3 @@ def test_nothing_waits_for_ever():
 def test_pauses_that_cannot_be_meant(row):
     with pytest.raises(BadInput, match="Step 4"):
         pauses.read_pause(row, 4)
-
-
-def series(*rows):
-    return "\n".join([COLUMNS, *(f"{epoch},{device},0,0,0,{kib},0,0,0,0,0,0,0,0,0" for epoch, device, kib in rows)])
-
-
-def test_the_rate_at_the_end_of_a_cell():
-    rows = series((150, "sdb", 9000), (191, "sdb", 1000), (191, "sdc", 5), (200, "sdb", 500))
-    assert pauses.rate_at_the_end(rows, "sdb", 100, 200) == 750 * 1024
-    assert pauses.rate_at_the_end(series((150, "sdb", 9000)), "sdb", 100, 200) == 9000 * 1024, "the last one there is"
-    assert pauses.rate_at_the_end(series((195, "sdb", 700), (201, "sdb", 1)), "sdb", 100, 200) == 700 * 1024, "what comes after the end is no measurement"
-    assert pauses.rate_at_the_end(rows, "sdd", 100, 200) is None

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -84,6 +85,108 @@ def test_what_became_of_captured_runs(of_sample, version, name, job, state, word
     found = of_sample(name, job, version)
     assert found.state == state, found
     assert words in found.reason
+
+
+TARGET = {"rw": "randread", "iodepth": 32, "latency_target": "5ms", "latency_window": "500ms", "latency_percentile": 99, "time_based": True, "runtime": 6}
+
+
+@pytest.mark.parametrize("version", ["v3.33", "v3.42"])
+def test_a_met_latency_target_ends_a_captured_run_before_its_time_and_is_ok(of_sample, version):
+    found = of_sample("10-latency-target", named("lt", TARGET), version)
+    assert (found.state, found.reason) == ("ok", "")
+    (note,) = found.notes
+    assert "met its latency_target with a queue depth of 32" in note
+    assert "after 0.501 of 6 seconds" in note
+
+
+@pytest.mark.parametrize("version", ["v3.33", "v3.42"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        # Nothing in the job ends it early.
+        {"latency_target": None, "latency_window": None, "latency_percentile": None},
+        {"latency_run": 1},
+        # The report does not show what was asked for: too slow, or not a whole window.
+        {"latency_target": "300us"},
+        {"latency_window": "2s"},
+        {"latency_target": "1us"},
+    ],
+)
+def test_an_early_end_that_no_met_target_explains_is_an_interruption(of_sample, version, changes):
+    job = {name: value for name, value in {**TARGET, **changes}.items() if value is not None}
+    found = of_sample("10-latency-target", named("lt", job), version)
+    assert found.state == "interrupted"
+    assert "ran 0.501 of 6 seconds" in found.reason
+
+
+@pytest.mark.parametrize("version", ["v3.16", "v3.33", "v3.42"])
+def test_a_missed_latency_target_is_ok_and_said(of_sample, version):
+    found = of_sample("10b-latency-target-miss", named("lt", {**TARGET, "latency_target": "1us", "runtime": 4}), version)
+    assert (found.state, found.reason) == ("ok", "")
+    assert "without a queue depth that meets its latency_target" in found.notes[0]
+    # 3.16 never left depth 1, although every I/O was fast enough.
+    assert of_sample("10-latency-target", named("lt", TARGET), "v3.16").notes
+
+
+def ended_early(latency, *, window="500ms", runtime=501, percentile=99, **options):
+    """A job that was to run 6 seconds and ended after one window, with these latencies of 1,000 I/Os."""
+    job = {**TARGET, "latency_window": window, "latency_percentile": percentile, **options}
+    entry = {"jobname": "lt", "error": 0, "elapsed": 4, "latency_depth": 8, "read": {"io_bytes": 4096000, "total_ios": 1000, "runtime": runtime, **latency}}
+    return decide(named("lt", job), a_run(json.dumps({"fio version": "fio-3.33", "jobs": [entry]})))
+
+
+def bins(**counts):
+    return {"max": 9_000_000, "min": 1, "mean": 5.0, "stddev": 1.0, "N": 1000, "bins": {name[1:]: count for name, count in counts.items()}}
+
+
+@pytest.mark.parametrize(
+    ("latency", "options", "state"),
+    [
+        ({"clat_ns": bins(n300000=990, n9000000=10)}, {}, "ok"),
+        ({"clat_ns": bins(n300000=989, n9000000=11)}, {}, "interrupted"),
+        ({"clat_ns": bins(n300000=989, n9000000=11)}, {"percentile": "95.5"}, "ok"),
+        # What the application waits counts where fio gives its distribution.
+        ({"lat_ns": bins(n300000=900, n9000000=100), "clat_ns": bins(n300000=1000)}, {}, "interrupted"),
+        # Without bins: percentiles, or the longest of all.
+        ({"clat_ns": {**bins(), "percentile": {"50.000000": 1, "99.000000": 4_900_000, "99.900000": 9_000_000}}}, {}, "ok"),
+        ({"clat_ns": {**bins(), "percentile": {"50.000000": 1, "99.000000": 5_900_000}}}, {}, "interrupted"),
+        ({"clat_ns": {**bins(), "percentile": {"50.000000": 1}}}, {}, "interrupted"),
+        ({"lat_ns": {**bins(), "max": 4_999_999}}, {"percentile": 100}, "ok"),
+        ({"lat_ns": {**bins(), "max": 5_000_001}, "clat_ns": {**bins(), "max": 4_999_999}}, {"percentile": 100}, "interrupted"),
+        ({"lat_ns": bins(), "clat_ns": {**bins(), "max": 4_999_999}}, {"percentile": 99}, "ok"),
+        ({}, {}, "interrupted"),
+        ({"clat_ns": bins(n300000=1000)}, {"window": "2s"}, "interrupted"),
+        ({"clat_ns": bins(n300000=1000)}, {"window": "500000"}, "ok"),
+        ({"clat_ns": bins(n300000=1000)}, {"latency_target": "5000"}, "ok"),
+        ({"clat_ns": bins(n300000=1000)}, {"latency_target": "5msec"}, "ok"),
+        ({"clat_ns": bins(n300000=1000)}, {"latency_target": "200"}, "interrupted"),
+        ({"clat_ns": bins(n300000=1000)}, {"latency_run": 0}, "ok"),
+        ({"clat_ns": bins(n300000=1000)}, {"latency_run": 1}, "interrupted"),
+    ],
+)
+def test_the_figures_say_whether_the_target_was_met(latency, options, state):
+    found = ended_early(latency, **options)
+    assert found.state == state, found
+    assert bool(found.notes) is (state == "ok")
+
+
+def test_a_job_that_another_may_have_ended_did_not_end_by_its_target():
+    good = {"clat_ns": bins(n300000=1000)}
+    assert ended_early(good, numjobs=4).state == "ok"
+    assert ended_early(good, exitall=True).state == "ok"
+    assert ended_early(good, exitall=True, numjobs=4).state == "interrupted"
+
+
+def test_both_directions_count_for_a_target():
+    def direction(late):
+        return {"io_bytes": 4096000, "total_ios": 1000, "runtime": 501, "clat_ns": bins(n300000=1000 - late, n9000000=late)}
+
+    def mixed(reads, writes):
+        entry = {"jobname": "lt", "error": 0, "latency_depth": 8, "read": direction(reads), "write": direction(writes)}
+        return decide(named("lt", {**TARGET, "rw": "randrw"}), a_run(json.dumps({"fio version": "fio-3.33", "jobs": [entry]}))).state
+
+    assert mixed(10, 10) == mixed(20, 0) == "ok"
+    assert mixed(21, 0) == mixed(0, 21) == "interrupted"
 
 
 @pytest.mark.parametrize("version", ["v3.33", "v3.42"])

@@ -16,10 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import control
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import control, measuring
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.measuring import Measuring
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.order import Asked
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.status import is_alive, started_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target
 from ansible_collections.cachefleet.storage.tests.unit.support.runner_rig import JOB, RunnerRig, await_gone, is_running, step
 
 
@@ -70,6 +76,13 @@ def test_what_a_cell_says_of_itself(rig):
     stack = json.loads((rig.spool.place(CellKey("v", "w", 1)) / "stack.json").read_text())
     assert stack["before"]["read_at"] <= stack["after"]["read_at"] and stack["after"]["layers"]
     assert "device_series.log.gz" in meta["files"] and "device-stats.json" in meta["files"]
+
+
+def test_a_latency_target_that_was_missed_is_noted_at_its_cell(rig):
+    rig.finish(step(job={**JOB, "latency_target": "10us", "latency_window": "100ms"}))
+    meta = rig.meta()
+    assert meta["state"] == "ok"
+    assert any("without a queue depth that meets its latency_target" in note for note in meta["notes"])
 
 
 def test_the_same_order_attaches_and_another_one_is_refused(rig):
@@ -377,8 +390,39 @@ def test_a_pause_is_as_long_as_what_was_written_needs(rig):
     (rig.root / "proc").mkdir()
     rows = rig.finish(step(), step(repeat=2, pause={"garbage_collection": "measured", "most": 0.2}))
     assert [row["state"] for row in rows] == ["ok", "ok"]
-    assert any("No cell has measured how fast garbage is collected" in note for note in rig.meta(repeat=2)["notes"])
+    assert any("No cell has shown how fast garbage is collected" in note for note in rig.meta(repeat=2)["notes"])
     assert not rig.meta()["notes"]
+
+
+def test_a_cell_that_was_to_measure_garbage_collection_and_shows_none_says_why(rig):
+    (rig.root / "proc").mkdir()
+    rows = rig.finish(step(measures_garbage_collection=True), step(repeat=2, pause={"garbage_collection": "measured", "most": 0.2}))
+    assert [row["state"] for row in rows] == ["ok", "ok"]
+    meta = rig.meta()
+    assert (meta["garbage_collection"]["rate"], meta["garbage_collection"]["shown_by"]) == (None, "")
+    assert meta["garbage_collection"]["reason"] in meta["notes"] and "shows no rate of garbage collection" in meta["garbage_collection"]["reason"]
+    assert any("the pause took the most that it may" in note for note in rig.meta(repeat=2)["notes"])
+    assert "garbage_collection" not in rig.meta(repeat=2)
+
+
+def test_what_was_written_is_counted_for_each_target_and_a_discard_empties_it():
+    measuring = Measuring(*[None] * 8)
+
+    def wrote(amount, rw="write", path="/dev/sdb", limit=None, **options):
+        cell = Cell(CellKey("v", "w", 1), Target(path, size=limit), read_job({"rw": rw, "bs": "4k", **options}, "w"))
+        measuring.note_written(Asked(cell, {}), {"bytes_written": amount})
+
+    wrote(10)
+    wrote(20)
+    wrote(None)
+    wrote(5, path="/dev/sdc", size="100%")
+    # However often a part is written, the rest stays empty.
+    wrote(1000, size="1g")
+    wrote(1000, offset="1g")
+    wrote(1000, limit=2**30)
+    assert measuring.written == {"/dev/sdb": 30, "/dev/sdc": 5}
+    wrote(7, rw="trim")
+    assert measuring.written == {"/dev/sdb": 0, "/dev/sdc": 5}
 
 
 def test_who_pauses_before_a_barrier_is_not_past_it(rig):
@@ -437,6 +481,17 @@ def test_a_buffered_job_finds_nothing_in_memory(rig):
     assert drop.read_text() == ""
     rig.finish(step("b", job={**JOB, "direct": 0}))
     assert drop.read_text() == "3\n"
+
+
+def test_a_host_that_cannot_write_out_what_is_dirty_is_not_waited_for(tmp_path, monkeypatch):
+    """With a suspended device a sync never comes back."""
+    stuck = tmp_path / "sync"
+    stuck.write_text("#!/bin/sh\nexec sleep 60\n")
+    stuck.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(measuring, "_LONGEST_SYNC", 0.2)
+    with pytest.raises(TimedOut, match="sync"):
+        measuring.drop_page_cache(Runner(), tmp_path)
 
 
 # -- searches and rounds

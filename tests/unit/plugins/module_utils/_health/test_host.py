@@ -42,6 +42,7 @@ def look(host, caches, *, value=100, **questions):
     replies = {
         ("udevadm", "info"): host.udev_reply,
         ("smartctl", "-j", "-x"): smart("S1", value),
+        ("dmsetup", "table"): Reply("images: 0 2048 linear 8:0 0\n"),
         ("hdparm", "-N"): Reply("\n max sectors   = 131072/131072, HPA is disabled\n"),
     }
     looks, now = list(caches), [1000.0]
@@ -74,6 +75,16 @@ def test_a_healthy_host(host):
     assert result["caches"][0]["hit_rates"]["state"] == "first_reading"
     assert slept == []
     json.dumps(result)
+
+
+def test_a_device_that_is_suspended_makes_a_host_ill(host):
+    host.disk("dm-0", "virtual", dm_name="images", dm_uuid="")
+    host.write("sys/class/block/dm-0/dm/suspended", "1\n")
+    result, _slept = look(host, [()])
+    assert result["worst"] == "critical"
+    assert [(finding["check"], finding["subject"]) for finding in result["findings"] if finding["severity"] == "critical"] == [
+        ("suspended", "/dev/mapper/images")
+    ]
 
 
 def test_a_worn_drive_makes_a_host_ill(host):

@@ -217,11 +217,11 @@ def test_room_for_sockets_is_raised_and_never_lowered(host):
 )
 def test_a_target_that_would_lose_synced_writes_is_refused_unless_allowed(tmp_path, write_cache, options, says):
     host = Host(tmp_path, write_cache)
-    with pytest.raises(Refused, match=rf"{ITEM}: a power cut .*({says}).*sync: true.*allow_swallowed_flushes: true"):
+    with pytest.raises(Refused, match=rf"{ITEM}: a power cut .*({says}).*sync: true.*allow_ignored_flushes: true"):
         host.converge({**ONE, **options})
     assert host.restarts() == []
     assert not (tmp_path / FILE).exists()
-    assert host.converge({**ONE, **options, "allow_swallowed_flushes": True}).changed
+    assert host.converge({**ONE, **options, "allow_ignored_flushes": True}).changed
 
 
 @pytest.mark.parametrize("options", [{"sync": True}, {"sync": True, "direct": False}, {"read_only": True}])

@@ -83,3 +83,18 @@ def test_the_users_own_ssh_files_are_not_used():
     assert argv[:3] == ["ssh", "-F", "none"]
     assert {"UserKnownHostsFile=/r/hosts", "StrictHostKeyChecking=yes", "BatchMode=yes"} <= set(argv)
     assert argv[-2:] == ["root@127.0.0.1", "true"]
+
+
+def test_a_slow_server_gets_more_time_for_each_attempt(monkeypatch):
+    """With one second for each, a machine that was up for nine minutes never answered: every attempt left it a process more."""
+    clock = iter(range(0, 10_000, 10))
+    monkeypatch.setattr(ssh.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(ssh.time, "sleep", lambda _seconds: None)
+    patience = []
+    monkeypatch.setattr(ssh, "greets", lambda _port, seconds: patience.append(seconds) or seconds > 12)
+    logins = []
+    monkeypatch.setattr(ssh, "logs_in", lambda *arguments: logins.append(arguments[-1]) or True)
+    assert ssh.wait_for_login(None, 1, pathlib.Path("/k"), pathlib.Path("/h"), deadline=600.0, alive=lambda: True)
+    assert patience[0] < 5
+    assert patience == sorted(patience)
+    assert logins[0] > patience[-1]

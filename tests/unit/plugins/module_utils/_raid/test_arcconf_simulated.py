@@ -168,6 +168,41 @@ def test_drive_cache_that_is_not_told_is_unknown() -> None:
         assert {drive.write_cache for drive in Simulated("Adaptec SmartRAID 3154-8i", drive_write_cache_unknown=value).read().drives} == {UNKNOWN}
 
 
+def series8(policy: str) -> Simulated:
+    """A card of series 8 as arcconf 2.x and 3.x print it: the policy for all drives is below Cache Properties."""
+    simulated = Simulated()
+    made = MODELS["Adaptec ASR-8805"](build="new")
+    simulated.state["controllers"] = [{**made, "global_drive_cache": policy}]
+    return simulated
+
+
+def test_new_build_on_series_8_reads_the_same_as_the_old_one() -> None:
+    old, new = Simulated("Adaptec ASR-8805", volumes=1).read(), series8("drivespecific").read()
+    assert new.drive_cache == {"all": "per_drive"}
+    assert new == old
+
+
+def test_policy_for_all_drives_can_be_set_with_a_new_build_on_series_8() -> None:
+    simulated = series8("drivespecific")
+    controller, provider = simulated.read(), simulated.provider
+    assert provider.objection(controller, controller, {"drive_cache.all": "disabled"}, {"drive_cache.all": "disabled"}) is None
+    provider.send(provider.command(controller, controller, "drive_cache.all", "disabled"), "policy")
+    after = simulated.read()
+    assert after.drive_cache == {"all": "disabled"}
+    assert {drive.write_cache for drive in after.drives} == {"disabled"}
+
+
+def test_single_drive_is_not_set_against_the_policy_for_all_drives_of_a_new_build() -> None:
+    simulated = series8("enable")
+    controller, provider = simulated.read(), simulated.provider
+    drive = controller.drives[0]
+    reason = provider.objection(controller, drive, {"write_cache": "disabled"}, {})
+    assert reason is not None
+    assert "the policy for all drives is enabled" in reason
+    with pytest.raises(CommandFailed, match="Drivespecific"):
+        provider.send(provider.command(controller, drive, "write_cache", "disabled"), "drive")
+
+
 @pytest.mark.parametrize("model", CONTAINER_MODELS)
 def test_max_cache_of_a_container_is_set_as_commanded(model: str) -> None:
     simulated = Simulated(model)

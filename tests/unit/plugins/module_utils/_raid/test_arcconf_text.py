@@ -7,12 +7,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf_words as words
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_text import join
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import UNKNOWN, Controller, Policy, Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import Finding, volume_finding
 
 RULE = "-" * 70
 SHORT = "   " + "-" * 56
@@ -369,6 +372,60 @@ def test_volumes_of_max_cache_4_belong_to_their_data_volume() -> None:
     uses = found.volumes[0].maxcache
     assert uses is not None
     assert (uses.cache_volume, uses.write_policy, uses.write.configured, uses.read.effective) == ("1", "writeback", "enabled", "enabled")
+
+
+#: A volume that would be cached if there were an SSD, on drives whose caches are off.
+WISHES = ("RAID level=1", "Status of logical device=Optimal", "Write-cache setting=Disabled", "Write-cache status=Off")
+OFF = drives(drive("State=Online", "Reported Channel,Device(T:L)=0,1(1:0)", "Write Cache=Disabled (write-through)"))
+
+
+def finding(adapter: str, *wishes: str, below: str = "") -> Finding:
+    members = part("Logical device segment information", "Segment 0=Present (0,1) S1")
+    one = section("Logical device information", f"Logical device number 0\n{lines(*WISHES, *wishes)}{members}")
+    (found,) = parse(config(controller(adapter), one, OFF, below)).controllers
+    return volume_finding(found, found.volumes[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "wishes"),
+    [
+        ("MaxIQ Cache", ("MaxIQ preferred cache setting=Enabled", "MaxIQ cache setting=Disabled")),
+        ("MaxIQ Cache", ("MaxIQ preferred cache setting=Disabled", "MaxIQ cache setting=Disabled")),
+        ("MaxCache", ("MaxCache preferred read cache setting=Enabled", "MaxCache read cache setting=Enabled")),
+        ("maxCache", ("maxCache read cache setting=Enabled", "maxCache read cache status=Off")),
+        ("maxCache", ("maxCache write cache setting=Enabled", "maxCache write cache policy=Write Back")),
+        ("maxCache", ("maxCache write cache setting=Enabled",)),
+    ],
+)
+def test_empty_pool_caches_nothing_and_decides_nothing(name: str, wishes: tuple[str, ...]) -> None:
+    empty = lines(f"SSDs assigned to {name} pool=0", f"Maximum SSDs allowed in {name} pool=8")
+    found = finding(empty, *wishes)
+    assert (found.volatile, found.loses, found.device_loss) == (False, False, "survives")
+    assert found == dataclasses.replace(finding(""), state=found.state)
+
+
+@pytest.mark.parametrize(
+    "adapter",
+    [
+        # One SSD is in the pool, or nothing is told of how many.
+        lines("SSDs assigned to maxCache pool=1", "Maximum SSDs allowed in maxCache pool=8"),
+        lines("Maximum SSDs allowed in maxCache pool=8"),
+    ],
+)
+def test_pool_that_may_hold_an_ssd_is_no_empty_pool(adapter: str) -> None:
+    assert finding(adapter, "maxCache write cache setting=Enabled", "maxCache write cache policy=Write Back").volatile is None
+
+
+def test_empty_pool_beside_dirty_blocks_is_not_believed() -> None:
+    empty = lines("SSDs assigned to maxCache pool=0", "Maximum SSDs allowed in maxCache pool=8")
+    assert finding(empty, "maxCache write cache policy=Write Back", "maxCache Status=Dirty").volatile is None
+
+
+def test_container_that_is_not_there_caches_nothing() -> None:
+    adapter, wishes = lines("maxCache Dirty Page Threshold=75"), ("maxCache write cache setting=Enabled", "maxCache write cache policy=Write Back")
+    for said in ("No maxCache 3.0 found", "No maxCache device created", "No maxCache Array found"):
+        assert finding(adapter, *wishes, below=section("maxCache 3.0 information", f"   {said}\n")).volatile is False
+    assert finding(adapter, *wishes).volatile is None
 
 
 def test_no_max_cache_device_yet() -> None:

@@ -104,6 +104,16 @@ def test_what_the_drives_do(told: tuple[str, ...], policy: str, classes: dict[st
     assert drive_caches(controller(drives=(*drives, Drive("252:9", write_cache="enabled")), drive_cache=classes), one) == result
 
 
+def test_a_spare_that_a_tool_lists_as_a_member_holds_nothing_to_lose() -> None:
+    drives = (Drive("252:0", write_cache="disabled", usage="configured", serial="S0"), Drive("252:1", write_cache="enabled", usage="spare"))
+    one = volume(members=("252:0", "252:1"), drive_cache="unknown")
+    assert volume_finding(controller(drives=drives), one).volatile is False
+    used = (drives[0], dataclasses.replace(drives[1], usage="configured"))
+    assert volume_finding(controller(drives=used), one).loses
+    cached = (dataclasses.replace(drives[0], write_cache="enabled"), drives[1])
+    assert volume_finding(controller(drives=cached), one, {"s0"}).volatile is False
+
+
 def test_drives_that_are_declared_safe() -> None:
     drives = (Drive("252:0", write_cache="enabled", model="PLP MODEL"), Drive("252:1", serial="S1"))
     one = volume(members=("252:0", "252:1"), drive_cache="unknown")

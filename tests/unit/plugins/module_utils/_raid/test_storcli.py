@@ -458,12 +458,105 @@ def test_a_controller_that_has_nothing_of_the_kind_is_not_lost(description: str)
     assert (reading.lost, reading.not_understood) == ((), ())
 
 
-def test_a_unit_that_does_not_answer_is_no_lost_controller() -> None:
-    replies = script(Cachevault_Info=[{"Model": "CVPM02", "State": "Dgd"}])
-    replies[TOOL, "/call/cv", "show", "all", "nolog", "J"] = said(block(status="Failure", description="use /cx/bbu"))
+BATTERY = (TOOL, "/call/bbu", "show", "all", "nolog", "J")
+VAULT = (TOOL, "/call/cv", "show", "all", "nolog", "J")
+PRESENT = {"HwCfg": {"BBU": "Present"}, "Status": {"BBU Status": "NA"}}
+UNSUPPORTED = "feature is not supported on this controller"
+
+
+def refused(message: str, number: int = 0) -> dict[str, t.Any]:
+    detailed = {"Ctrl": number, "Status": "Failed", "Property": "-", "ErrMsg": message, "ErrCd": 255}
+    return block(status="Failure", **{"Controller": number, "Detailed Status": [detailed]})
+
+
+def properties(**values: t.Any) -> list[dict[str, t.Any]]:
+    return [{"Property": label, "Value": value} for label, value in values.items()]
+
+
+@pytest.mark.parametrize(
+    ("summary", "first", "hint", "second", "table", "kind"),
+    [
+        (PRESENT, BATTERY, "use /cx/cv", VAULT, "Cachevault_Info", "capacitor"),
+        ({"HwCfg": {"BBU": "Present"}, "Status": {"BBU Status": 32}}, BATTERY, "use /cx/cv", VAULT, "Cachevault_Info", "capacitor"),
+        ({"BBU_Info": [{"Model": "X", "State": "Dgd"}]}, BATTERY, "use /cx/cv", VAULT, "Cachevault_Info", "capacitor"),
+        ({"Cachevault_Info": [{"Model": "X", "State": "Dgd"}]}, VAULT, "use /cx/bbu", BATTERY, "BBU_Info", "battery"),
+        (PRESENT, BATTERY, "use /c0/cv", VAULT, "Cachevault_Info", "capacitor"),
+    ],
+)
+def test_the_place_that_the_card_names_is_asked_next(
+    summary: dict[str, t.Any], first: tuple[str, ...], hint: str, second: tuple[str, ...], table: str, kind: str
+) -> None:
+    replies = {**script(**summary), first: said(refused(hint)), second: said(block({table: properties(Type="CVPM05", State="Charging")}))}
     one = provider(replies=replies)
-    assert one.read().lost == ()
-    assert len(calls(one)) == 4
+    reading = one.read()
+    assert calls(one)[3:] == [" ".join(first[1:]), " ".join(second[1:])]
+    protection = reading.controllers[0].protection
+    assert (protection.kind, protection.health, protection.said) == (kind, "charging", "CVPM05 Charging")
+    assert (reading.not_understood, reading.complete, reading.lost) == ((), True, ())
+
+
+def test_a_healthy_unit_is_seen_at_the_place_that_the_card_names() -> None:
+    replies = {**script(**PRESENT), BATTERY: said(refused("use /cx/cv")), VAULT: said(block({"Cachevault_Info": properties(Type="CVPM05", State="Optimal")}))}
+    protection = provider(replies=replies).read().controllers[0].protection
+    assert (protection.kind, protection.health, protection.protects, protection.said) == ("capacitor", "healthy", True, "CVPM05 Optimal")
+
+
+def test_two_places_that_name_each_other_end_the_questions() -> None:
+    replies = {**script(**PRESENT), BATTERY: said(refused("use /cx/cv")), VAULT: said(refused("use /cx/bbu"))}
+    one = provider(replies=replies)
+    reading = one.read()
+    assert len(calls(one)) == 5
+    assert reading.controllers[0].protection.health == "unknown"
+    assert reading.lost == ()
+
+
+def test_the_place_is_named_by_each_controller_for_itself() -> None:
+    summaries = [block({**PRESENT, "Driver Name": "megaraid_sas"}, Controller=number) for number in (0, 1, 2)]
+    battery = said(refused("use /cx/cv"), block({"BBU_Info": properties(Type="BBU", State="Optimal")}, Controller=1), refused("Battery is absent!", 2))
+    vault = said(block({"Cachevault_Info": properties(Type="CVPM05", State="Failed")}), refused("use /cx/bbu", 1), refused("use /cx/bbu", 2))
+    nothing = said(*(block(status="Failure", description="No VD's have been configured.", Controller=number) for number in (0, 1, 2)))
+    one = provider(replies={SUMMARY: said(*summaries), VOLUMES: nothing, DRIVES: nothing, BATTERY: battery, VAULT: vault})
+    reading = one.read()
+    assert [(unit.kind, unit.health) for unit in (controller.protection for controller in reading.controllers)] == [
+        ("capacitor", "failed"),
+        ("battery", "healthy"),
+        ("battery", "missing"),
+    ]
+    assert reading.not_understood == ()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        said(refused(UNSUPPORTED)),
+        said(block(status="Failure", description=UNSUPPORTED)),
+        said(block(description=UNSUPPORTED)),
+        Reply(f"CLI Version = 007.1616.0000.0000\nOperating system = Linux\nController = 0\nStatus = Failure\nDescription = {UNSUPPORTED}\n\n"),
+        Reply(f"{UNSUPPORTED}\n", rc=1),
+        said(refused("Un-supported Command")),
+    ],
+)
+@pytest.mark.parametrize("hint", [True, False])
+def test_a_unit_that_the_controller_refuses_to_show_is_told_in_its_words(answer: Reply, hint: bool) -> None:
+    replies = {**script(**PRESENT), **({BATTERY: said(refused("use /cx/cv")), VAULT: answer} if hint else {BATTERY: answer})}
+    reading = provider(replies=replies).read()
+    place = "/call/cv" if hint else "/call/bbu"
+    words = UNSUPPORTED if UNSUPPORTED in answer.stdout else "Un-supported Command"
+    assert reading.not_understood == (f"{place} show all: controller 0: {words}",)
+    assert (reading.controllers[0].protection.health, reading.controllers[0].protection.said) == ("unknown", words)
+    assert (reading.complete, reading.lost) == (True, ())
+
+
+def test_a_setting_that_is_not_supported_is_refused_in_the_words_of_the_controller() -> None:
+    for answer in (
+        block(**{"Detailed Status": [detail("Failed", UNSUPPORTED, 61)]}),
+        block(**{"Detailed Status": [detail("Success", UNSUPPORTED, 61)]}),
+        block(description=UNSUPPORTED),
+        block(status="Failure", description=UNSUPPORTED),
+    ):
+        assert judged(said(answer).stdout) == (False, UNSUPPORTED)
+    assert judged(f"{UNSUPPORTED}\n", 255) == (False, UNSUPPORTED)
+    assert judged(f"Controller = 0\nStatus = Success\nDescription = {UNSUPPORTED}\n\n") == (False, UNSUPPORTED)
 
 
 @pytest.mark.parametrize("health", ["failed", "missing", "charging", "unknown"])

@@ -93,6 +93,19 @@ def test_usage_is_in_state_and_status(state: str, status: str, usage: str) -> No
     assert drive.usage == usage
 
 
+@pytest.mark.parametrize(("status", "members"), [("DHS", ("306:0",)), ("GHS", ("306:0",)), ("Rebuild", ("306:0", "306:9"))])
+def test_a_spare_is_a_member_once_it_is_in_use(status: str, members: tuple[str, ...]) -> None:
+    other = {**DRIVE, "EID:Slt": "306:9", "Status": status}
+    line = {"DG": 0, "Span": 0, "Row": 0, "EID:Slot": "306:0", "Type": "DRIVE", "State": "Conf", "Status": "Online"}
+    group = [{**line, "Span": "-", "Row": "-", "EID:Slot": "-", "Type": "RAID1"}, line, {**line, "EID:Slot": "306:9", "Status": status}]
+    for data in (
+        {"Virtual Drives": [{**VOLUME, "PDs": [DRIVE, other]}]},
+        {"VD LIST": [{**row(), "DG/VD": "0/1"}], "TOPOLOGY": group, "PD LIST": [DRIVE, other]},
+    ):
+        (volume,) = only(answer(data)).volumes
+        assert (volume.members, volume.members_untold) == (members, 0)
+
+
 @pytest.mark.parametrize("printed, known", [("On", "enabled"), ("Off", "disabled"), ("N/A", "unknown")])
 def test_what_a_drive_says_of_itself(printed: str, known: str) -> None:
     details = {

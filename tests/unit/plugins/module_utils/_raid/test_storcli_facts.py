@@ -15,6 +15,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import storcli_words as words
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Policy, Reading, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import volume_finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_facts import parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_join import join, scsi_address
 
@@ -123,6 +124,74 @@ def test_topology_tells_drive_cache_and_members_of_the_only_volume_of_a_group() 
         ("1", "unknown", ("8:2",)),
         ("2", "unknown", ("8:2",)),
     ]
+
+
+def drive_details(address: str, cache: str) -> dict[str, t.Any]:
+    enclosure, _colon, slot = address.partition(":")
+    path = f"Drive /c0/e{enclosure}/s{slot}"
+    return {f"{path} - Detailed Information": {f"{path} Device attributes": {"SN": f"S{slot}", "Write Cache": cache}}}
+
+
+def with_a_fourth_drive(state: str, group: t.Any, cache: str) -> Controller:
+    """Two drives of a volume, their caches off, and one more in its drive group."""
+    rows = topology(0, "dflt", "252:0", "252:1")
+    spare = {**rows[-1], "Arr": "-" if state in ("DHS", "GHS") else 0, "DG": group, "EID:Slot": "252:3", "Type": "DRIVE", "State": state}
+    details: dict[str, t.Any] = {}
+    for address, said in (("252:0", "Disabled"), ("252:1", "Disabled"), ("252:3", cache)):
+        details.update(drive_details(address, said))
+    listed = [drive_row(**{"EID:Slt": address, "State": word}) for address, word in (("252:0", "Onln"), ("252:1", "Onln"), ("252:3", state))]
+    row = {"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": "NRWTD"}
+    data = {"TOPOLOGY": [*rows, spare], "VD LIST": [row], "PD LIST": listed, "/c0/v0": [row], "PDs for VD 0": listed, **details}
+    return only(answer(data))
+
+
+@pytest.mark.parametrize(("state", "group"), [("DHS", 0), ("GHS", "-"), ("HspShld", 0)])
+def test_a_spare_is_no_member_and_its_cache_does_not_count_for_the_volume(state: str, group: t.Any) -> None:
+    controller = with_a_fourth_drive(state, group, "Enabled")
+    (one,) = controller.volumes
+    assert (one.members, one.members_untold) == (("252:0", "252:1"), 0)
+    assert [(drive.usage, drive.write_cache) for drive in controller.drives] == [("configured", "disabled"), ("configured", "disabled"), ("spare", "enabled")]
+    finding = volume_finding(controller, one)
+    assert (finding.volatile, finding.loses) == (False, False)
+    assert finding.state["drive_cache"] == "disabled"
+
+
+def test_a_spare_that_is_in_use_is_a_member() -> None:
+    controller = with_a_fourth_drive("Rbld", 0, "Enabled")
+    assert controller.volumes[0].members == ("252:0", "252:1", "252:3")
+    assert volume_finding(controller, controller.volumes[0]).loses
+
+
+def test_a_spare_is_no_member_in_plain_text_either() -> None:
+    line = "-" * 60
+    text = f"""Controller = 0
+Status = Success
+Description = None
+
+TOPOLOGY :
+========
+
+{line}
+DG Arr Row EID:Slot DID Type  State BT      Size PDC  PI SED
+{line}
+ 0 -   -   -        -   RAID1 Optl  N  10.000 GB dflt N  N
+ 0 0   -   -        -   RAID1 Optl  N  10.000 GB dflt N  N
+ 0 0   0   252:0    1   DRIVE Onln  N  10.000 GB dflt N  N
+ 0 0   1   252:1    2   DRIVE Onln  N  10.000 GB dflt N  N
+ 0 -   -   252:3    3   DRIVE DHS   -  10.000 GB -    -  N
+{line}
+
+VD LIST :
+=======
+
+{line}
+DG/VD TYPE  State Access Consist Cache Cac sCC      Size Name
+{line}
+0/0   RAID1 Optl  RW     Yes     NRWTD -   ON  10.000 GB data
+{line}
+"""
+    (one,) = only(text).volumes
+    assert (one.members, one.members_untold) == (("252:0", "252:1"), 0)
 
 
 @pytest.mark.parametrize("number, address", [("0", (2, 0, 0)), ("127", (2, 127, 0)), ("128", (3, 0, 0)), ("239", (3, 111, 0))])

@@ -106,6 +106,15 @@ def test_a_discard_says_what_the_device_must_be_able_to_do():
     assert "discards" not in text_of(DISK)
 
 
+def test_a_rate_that_only_a_fall_can_show_is_said():
+    collecting = [{"name": "gc", "measures_garbage_collection": True, "job": TIMED}, {"name": "w", "pause": {"garbage_collection": "measured"}, "job": TIMED}]
+    said = "No cell fills the target before gc: the pauses that wait for garbage collection know its rate\nonly if the rate of writing falls there"
+    assert said in text_of(DISK, cells=collecting)
+    assert "No cell fills" not in text_of(DISK, cells=[CELLS[0], *collecting])
+    discard = {"name": "discard", "job": {"rw": "trim", "bs": "64m"}}
+    assert said in text_of(DISK, cells=[CELLS[0], discard, *collecting])
+
+
 def test_hosts_that_go_at_their_own_pace_are_said():
     assert "each goes at its own pace" in text_of(DISK, hosts="apart")
     assert "each goes at its own pace" not in text_of(DISK)

@@ -16,14 +16,15 @@ from html.parser import HTMLParser
 
 import pytest
 
-pytest.importorskip("numpy", reason="statistics need numpy: pip install -r requirements.txt")
+np = pytest.importorskip("numpy", reason="statistics need numpy: pip install -r requirements.txt")
 pytest.importorskip("ruptures", reason="series need ruptures: pip install -r requirements.txt")
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, charts, costs, page, problems, text, twins
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
+from ansible_collections.cachefleet.storage.tests.unit.support.series import decaying, stalled
 
 
 def analysed(rows, series=(), bands=(), folder="nowhere", sums=None, **options):
@@ -117,6 +118,55 @@ def test_problems_are_named_with_their_numbers(six):
     assert "firmware F0, the others F1" in said["host"][0]
     assert [one.where for one in six.problems if one.kind == "host"] == ["node003"]
     assert said["cpu"]
+
+
+def a_series(iops, variant="none"):
+    return Series("node1", variant, "randwrite-4k", 1, "write", list(iops), [4096 * value for value in iops])
+
+
+def series_problems(*series):
+    return [one.text for one in analysed(Rows("c", [measurement(variant=name) for name in ("none", "writethrough")]), series).problems if one.kind == "series"]
+
+
+def test_a_decay_says_how_much_longer_to_run():
+    [said] = series_problems(a_series(decaying(1200, 60_000, 20_000, 400)))
+    assert re.match(r"decaying: falls from 60,0\d\d towards (20,0|19,9)\d\d IOPS with a time constant of 40\d s, 8\d.\d MB/s; run it 2[78]\d s longer", said)
+    [said] = series_problems(a_series(decaying(7200, 5000, 20_000, 400)))
+    assert re.match(r"decaying: rises from .*; settled within 5 % after 1[01]\d\d s: leave these out \(ramp_time\)", said)
+
+
+def test_a_decay_decides_nothing():
+    rows = Rows("c", [measurement(variant=name, repeat=repeat) for name in ("none", "writethrough") for repeat in (1, 2, 3, 4)])
+    assert analysed(rows, [a_series([20_000.0] * 1200)]).answer.deciding == (("randwrite-4k", "write"),)
+    assert analysed(rows, [a_series(decaying(1200, 60_000, 20_000, 400))]).answer.deciding == ()
+
+
+def test_stalls_of_a_steady_series_are_named_and_it_decides():
+    steady = stalled(np.full(600, 20_000.0), {100: 5})
+    assert series_problems(a_series(steady)) == ["steady at 19,800 IOPS, with a stall of 5 s at 100 s: write in none on node1."]
+    [said] = series_problems(a_series(stalled(steady, {300: 30})))
+    assert said.startswith("steady at 18,800 IOPS, with 2 stalls of 35 s together, the longest of 30 s at 300 s")
+    rows = Rows("c", [measurement(variant=name) for name in ("none", "writethrough")])
+    found = analysed(rows, [a_series(steady)])
+    assert found.answer.deciding
+    assert page.titles_of(found)["series"] == "Along the run: 1 with stalls"
+
+
+def test_garbage_collection_has_a_line_for_each_block_size_that_has_shown_it():
+    shown = {"collection_rate": 640e6, "collection_shown_by": "fall"}
+    rows = [measurement(host=host, cell="gc-4k", **{**shown, "collection_rate": rate}) for host, rate in (("node1", 600e6), ("node2", 700e6))]
+    rows += [measurement(cell="gc-64k", bs="64k", collection_rate=1200e6, collection_shown_by="fill"), measurement(cell="gc-16k", bs="16k")]
+    found = analysed(Rows("c", rows))
+    assert [(one.block, one.hosts, one.rate, one.low, one.high, one.shown_by) for one in found.collection] == [
+        ("4k", 2, 650e6, 600e6, 700e6, ("fall",)),
+        ("64k", 1, 1200e6, 1200e6, 1200e6, ("fill",)),
+    ]
+    assert "| gc-4k | 4k | none | SSD A | 2 | 650 MB/s | fall |" in twins.markdown(found)
+    shown = page.render(found, "c")
+    assert (
+        "<h3>Garbage collection</h3>" in shown
+        and '<th>gc-64k</th><td>64k</td><td>none</td><td>SSD A</td><td class="n">1</td><td class="n">1.2 GB</td>' in shown
+    )
 
 
 def test_a_verdict_that_changed_is_the_first_problem():

@@ -39,5 +39,22 @@ def test_a_series_that_never_changes_has_the_least_noise_believed():
     assert (found.sigma, found.rho, found.long_run) == (0.25, 0.0, 0.25)
 
 
+@pytest.mark.parametrize("count", [1800, 3600, 7200, 14_400, 172_800])
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9, 0.95])
+def test_the_noise_of_a_long_series_is_that_of_its_process_and_no_multiple_of_it(count, rho):
+    generator = np.random.default_rng(10)
+    found = [noise_of(autoregressive(generator, count, sigma=2.0, rho=rho), 0.0).long_run / (2.0 * inflation(rho)) for _run in range(9)]
+    assert np.median(found) == pytest.approx(1, abs=0.15)
+    assert 0.6 <= min(found) <= max(found) <= 1.8
+
+
+def test_averages_scatter_as_their_noise_says():
+    series = autoregressive(np.random.default_rng(11), 172_800, sigma=2.0, rho=0.9)
+    found = noise_of(series, 0.0).of_means(96, 0.0)
+    assert block_means(series, 96).std() == pytest.approx(found.sigma, rel=0.1)
+    assert (found.long_run, found.rho) == (found.sigma, 0.0)
+    assert noise_of(series, 0.0).of_means(96, 5.0).long_run == 5.0
+
+
 def test_averages_leave_out_a_rest():
     assert block_means(np.array([1.0, 3.0, 5.0, 7.0, 100.0]), 2).tolist() == [2.0, 6.0]

@@ -169,6 +169,21 @@ def test_results_of_old_versions_are_read_and_what_they_do_not_say_is_null(campa
     assert ask(campaign, devices) == [("sda", "SAMSUNG MZ7LH960", None), ("sdb", "SAMSUNG MZ7LH960", None)]
 
 
+def test_a_rate_of_garbage_collection_is_a_column_where_a_cell_has_shown_it(campaign, ask):
+    place = campaign / LAST
+    change(place, garbage_collection={"rate": 6.4e8, "block_size": 65536, "shown_by": "fall", "reason": ""})
+    silent = place.parent.parent / "randread-4k-qd1/1"
+    change(silent, garbage_collection={"rate": None, "block_size": 4096, "shown_by": "", "reason": "The rate of writing did not fall."})
+    ingest(campaign, workers=1)
+    query = "SELECT collection_rate, collection_shown_by FROM cells WHERE path = ?"
+    assert ask(campaign, query, LAST) == [(6.4e8, "fall")]
+    assert ask(campaign, query, str(silent.relative_to(campaign))) == [(None, None)]
+    # An older runner wrote the rate at the end of a cell whether or not anything fell.
+    change(place, garbage_collection=None, garbage_collection_rate=1.7e9)
+    ingest(campaign, workers=1)
+    assert ask(campaign, query, LAST) == [(None, None)]
+
+
 def test_stacks_are_shown_at_every_measurement_and_kept_once(made, ask):
     assert ask(made, "SELECT count(DISTINCT stack) FROM layers") == [(4,)]
     where = "host = 'host0001' AND cell = 'randread-64k-qd1' AND side = 'after' AND variant = 'writeback' AND key = 'policy'"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.table_exchange import Exchange, cleaning, with_mode
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, NotUnderstood, TimedOut
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange, cleaning, with_mode
 
 SMQ = "0 2097152 cache 253:2 253:3 253:4 128 2 metadata2 writeback smq 2 migration_threshold 2048"
 CLEANER = "0 2097152 cache 253:2 253:3 253:4 128 2 metadata2 writethrough cleaner 0"

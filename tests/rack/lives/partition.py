@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import time
+import typing as t
 import uuid
 import zlib
 
@@ -26,8 +27,8 @@ LINUX = uuid.UUID("0fc63daf-8483-4772-8e79-3d69d8477de4").bytes_le
 ALIGNMENT = 4096
 
 
-def main() -> None:
-    count, disks = int(sys.argv[1]), sys.argv[2:]
+def partition(disks: t.Sequence[str], count: int) -> None:
+    """Give each disk so many partitions, or none; what was there is lost."""
     for disk in disks:
         divide(disk, count) if count else make_empty(disk)
         subprocess.run(["blockdev", "--rereadpt", disk], check=True)
@@ -79,4 +80,4 @@ def expect(disk: str, count: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    partition(sys.argv[2:], int(sys.argv[1]))

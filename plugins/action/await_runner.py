@@ -19,8 +19,8 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.await_runner import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import component, plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner_status import RunnerStatus, Watched, keep, read_status
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import component, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import RunnerStatus, Watched, keep, read_status
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell import RawShell, why
 
 Results = t.Dict[str, t.Any]

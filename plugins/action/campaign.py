@@ -17,10 +17,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.modules.campaign import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, store
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import CellKey, component, results_folder
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan import mark_done
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.probes import Pattern
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey, component, results_folder
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import mark_done
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate
 
 
 class ActionModule(ActionBase):

@@ -56,9 +56,9 @@ from pathlib import Path
 from ansible import constants
 from ansible.plugins.callback import CallbackBase
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner_status import Watched, watched_hosts
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table import cut, widths_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.watch import HEADER, columns_of, line_of, mark_of, ordered, sum_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.table import cut, widths_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import Watched, watched_hosts
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.watch import HEADER, columns_of, line_of, mark_of, ordered, sum_of
 
 #: Seconds between two drawings, and the least between two lines of one host.
 _REDRAW = 2.0

@@ -400,14 +400,14 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_initiator import AOE_INITIATOR_OPTIONS, AoeInitiatorLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_initiator import read_wanted as read_initiator
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_target_wanted import AOE_TARGET_OPTIONS
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_target_wanted import read_wanted as read_targets
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.dead_man import DeadMan
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.link_plan import ALL
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.link_wanted import LINK_OPTIONS, read_wanted
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AOE_INITIATOR_OPTIONS, AoeInitiatorLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import read_wanted as read_initiator
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AOE_TARGET_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import read_wanted as read_targets
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import ALL
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LINK_OPTIONS, read_wanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import DeadMan
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import (
     NetworkWish,
     Part,
     StorageNetworkLayer,
@@ -454,7 +454,7 @@ def _parts(runner: Runner, params: t.Mapping[str, t.Any]) -> list[Part]:
     targets = read_targets(params["aoe_targets"], params["aoe_receive_buffer"])
     if targets.targets or targets.receive_buffer is not None:
         # It looks at the whole stack of what is served, and those are half of all imports: seconds, on a slow host that serves nothing.
-        from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_target import AoeTargetLayer
+        from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import AoeTargetLayer
 
         layer = AoeTargetLayer(runner, targets, protected=params["aoe_protected_drives"])
         parts.append(Part(layer, targets, lambda state, mtus, untold: state.after_links(mtus, targets)))  # noqa: ARG005

@@ -16,7 +16,7 @@ import re
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import written
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file, sync_folder
 
 if t.TYPE_CHECKING:

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import AoeExport, served_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import BLOCK, JUMBO, best_mtu, payload
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import AoeDevice, read_aoe_devices, read_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_frames import BLOCK, JUMBO, best_mtu, payload
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_output import AoeDevice, read_aoe_devices, read_mtu
 
 if t.TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import describe_suspended, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.health import Address, drives_of, read_drives
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import Reserve, read_reserves
@@ -33,8 +33,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.wear import DriveHealth
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Provider
 
 ReadCaches = t.Callable[["Devices", "Runner", Path], survey.Survey]
 FindTools = t.Callable[["Runner"], t.Sequence["Provider"]]

@@ -17,7 +17,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding, uses_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.wanted import read_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import read_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size

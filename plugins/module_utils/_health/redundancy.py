@@ -18,14 +18,14 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on_host, registry
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import HEALTHY, NONE, UNKNOWN, writes_back
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import HEALTHY, NONE, UNKNOWN, writes_back
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import TOOLS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Volume
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Volume
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Provider
 
 #: Of a unit that will be well again by itself.
 _PASSING = frozenset({"charging", "learning"})

@@ -29,7 +29,7 @@ from pathlib import Path
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._net.links import Links
+    from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Links
 
 _ESTABLISHED = "01"
 _SERVERS = ("sshd", "sshd-session", "dropbear")

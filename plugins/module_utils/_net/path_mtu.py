@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_frames import HEADER, payload
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_output import parse_sancheck
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import HEADER, payload
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.output import parse_sancheck
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import ETHERNET, SMALL, EchoSocket, as_plain, examine
 
 if t.TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CACHED,
     DEFAULT,
     DISABLED,
@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     WRITEBACK_ALWAYS,
     Controller,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import configured
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import configured
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import Target

@@ -12,7 +12,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CACHED,
     CHARGING,
     DEGRADED,
@@ -34,8 +34,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import ControllerWish
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import Target
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import ControllerWish
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,16 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, plan, registry
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import UNKNOWN
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.plan import LAYER
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import AUTO, ControllerWish, parse_controllers
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import AUTO, ControllerWish, parse_controllers
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Provider
 
 
 Wish = t.TypeVar("Wish", bound=ControllerWish)

@@ -18,8 +18,8 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import danger
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import wanted as wishes
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import spec as wishes
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     DIRECT,
     DISABLED,
     NONE,
@@ -32,12 +32,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     Policy,
     Volume,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Subject, configured
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Subject, configured
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import Target
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host, Seen
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import ControllerWish, ItemWish
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import ControllerWish, ItemWish
 
 LAYER = "raid_cache"
 

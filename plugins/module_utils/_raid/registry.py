@@ -14,15 +14,15 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, ToolMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import ArcConf
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Reading
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import SsaCli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import PercCli, StorCli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli2 import PercCli2, StorCli2
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.provider import ArcConf
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.provider import SsaCli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.provider import PercCli, StorCli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.storcli2 import PercCli2, StorCli2
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Provider
 
 #: Every provider by the name users write. Of two tools that see the same controller, ``auto`` takes the one that comes first.
 PROVIDERS: t.Mapping[str, type[Provider]] = {kind.name: kind for kind in (StorCli2, PercCli2, StorCli, PercCli, ArcConf, SsaCli)}

@@ -11,12 +11,12 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import READ_AHEAD, WRITES_BACK, Controller, Drive, Volume
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider, Subject
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import READ_AHEAD, WRITES_BACK, Controller, Drive, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Provider, Subject
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Seen
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import ControllerWish
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import ControllerWish
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_plan import Present
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_report import parse_report
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.plan import Present
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import parse_report
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices

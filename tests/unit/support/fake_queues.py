@@ -13,11 +13,13 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome, converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
-from ansible_collections.cachefleet.storage.plugins.module_utils._device import queue_boot, queue_layer, udev_rule
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue_boot import read_module_wishes
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue_layer import BlockQueueLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue_plan import Wanted
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue_wanted import read_wishes
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import layer as queue_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import read_module_wishes
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import Wanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import read_wishes
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 

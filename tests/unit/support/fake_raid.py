@@ -11,8 +11,8 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Drive, Policy, Protection, Reading, Volume
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Judgement, Provider
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Drive, Policy, Protection, Reading, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Judgement, Provider
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host, Seen, Source
 
 HEALTHY = Protection("battery", "healthy")

@@ -18,7 +18,7 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ansible_collections.cachefleet.storage.plugins.action import await_runner, release_runner
 from ansible_collections.cachefleet.storage.plugins.plugin_utils import _raw_shell
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import runner_status
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner import runner_status
 
 BOOT = "0f9d2f6e-5f0e-4a1c-9a53-5c1b8a3f6a11"
 EPOCH = 1_800_000_000.0

@@ -21,8 +21,8 @@ import pytest
 from rich.console import Console
 
 from ansible_collections.cachefleet.storage.plugins.callback import progress
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import watch
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner_status import RunnerStatus, Watched, forget, keep, watched_hosts
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner import watch
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import RunnerStatus, Watched, forget, keep, watched_hosts
 
 NOW = 1_800_000_000.0
 

@@ -18,8 +18,8 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import PROVIDERS
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache_layer import DriveWish
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveWish
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS
 from ansible_collections.cachefleet.storage.plugins.modules import drive_write_cache
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[4]

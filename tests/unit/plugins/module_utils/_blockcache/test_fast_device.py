@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device, mirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.wanted import WantedCache
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import WantedCache
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Drive, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Drive, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.on_host import Place, controllers_at, match, place_of
 
 WWN = "600508b1001c0000000000000000abcd"

@@ -85,9 +85,11 @@ def _key(cell: t.Mapping[str, t.Any], variant: str, host: str) -> CellKey:
     return CellKey.checked(variant, cell.get("name"), cell.get("repeat"))
 
 
-def _asked(cell: t.Mapping[str, t.Any], name: str) -> store.Asked:
+def _asked(cell: t.Mapping[str, t.Any], name: str) -> store.ExpectedMeasurement:
     target = cell.get("target")
     target = target if isinstance(target, dict) else {}
     size = target.get("size")
     job = read_job(cell.get("job"), name)
-    return store.Asked(job.workload_sha256, str(target.get("device") or target.get("file")), None if size is None else parse_size(size, item=name))
+    return store.ExpectedMeasurement(
+        job.workload_sha256, str(target.get("device") or target.get("file")), None if size is None else parse_size(size, item=name)
+    )

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Lines of /etc/fstab that mean the origin of a cache, and not what is cached.
 
 The two carry the same content. Where the cache does not come up at boot, such a line mounts the origin alone, and a cache
@@ -13,6 +11,8 @@ that is loaded later does not know what was written there meanwhile.
 Sources: fstab(5), getmntent(3) (octal escapes), mount(8) (tags, quotes); udev names the links of tags as ``/dev/disk/by-…``
 with ``\\x20`` and the like for what does not belong into a path.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import WantedCache
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
 FSTAB = "etc/fstab"
@@ -78,7 +78,7 @@ def bare_mounts(fstab_text: str, device: BlockDevice, cached_path: str) -> list[
     ]
 
 
-def bare_mounts_of(fstab_text: str, devices: Devices, wanted: t.Iterable[WantedCache]) -> list[str]:
+def bare_mounts_of(fstab_text: str, devices: Devices, wanted: t.Iterable[CacheSpec]) -> list[str]:
     """The same for the origins of items that shall be cached as ``/dev/mapper/NAME``; one that is not there is passed over."""
     sentences = []
     for item in wanted:

@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Which share of the requests of a device a block cache cannot take, and why, from how large they are.
 
 flashcache cuts every request at the boundaries of its blocks and caches a piece only if it is a whole block
 (``flashcache_map`` of flashcache_main.c); it counts the pieces up to 16 KiB by their size. So the counts tell what was
 sent to it: requests that end in the middle of a block, requests that begin there, or requests that are simply small.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

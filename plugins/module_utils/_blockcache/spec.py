@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What a user asks of one SSD cache, in the one vocabulary of every type, checked as far as it can be without the host."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NAME = re.compile(r"^[A-Za-z0-9_+.][A-Za-z0-9_+.-]*\Z")
 
 
 @dataclass(frozen=True)
-class WantedCache:
+class CacheSpec:
     """One cache. ``size`` in bytes, or None for ``share`` of what is free; ``settings`` as the user wrote them.
 
     :param origin: what is cached, as the user wrote it.
@@ -68,7 +68,7 @@ class WantedCache:
 
 
 def read_common(item: t.Mapping[str, t.Any], *, plain_name: bool = True) -> dict[str, t.Any]:
-    """The arguments of :class:`WantedCache` that mean the same for every type; ``kind``, ``mode`` and ``settings`` do not.
+    """The arguments of :class:`CacheSpec` that mean the same for every type; ``kind``, ``mode`` and ``settings`` do not.
 
     :param plain_name: whether the name becomes part of names on the host, so that not every character can stand in it.
     :raises BadInput: naming the item and what to write instead.
@@ -137,7 +137,7 @@ def read_size(value: t.Any, item: str) -> tuple[int | None, float]:
     return None, share
 
 
-def require_unique(wanted: t.Iterable[WantedCache], attributes: t.Sequence[str] = ("name", "origin")) -> None:
+def require_unique(wanted: t.Iterable[CacheSpec], attributes: t.Sequence[str] = ("name", "origin")) -> None:
     """Refuse a list in which two caches are the same.
 
     :raises BadInput: naming what stands in it twice.

@@ -3,27 +3,27 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Something that is asked while something else is looked at: a tool that takes its time costs nothing if it need not be waited for."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
 import threading
 import typing as t
 
-Answer = t.TypeVar("Answer")
+Result = t.TypeVar("Answer")
 
 
-class Meanwhile(t.Generic[Answer]):
+class Background(t.Generic[Result]):
     """Begins to call a function in a thread of its own; for reading only, since nothing orders it against what the caller does.
 
     :param function: called once, without arguments.
     """
 
-    def __init__(self, function: t.Callable[[], Answer]) -> None:
+    def __init__(self, function: t.Callable[[], Result]) -> None:
         self._function = function
-        self._answers: list[Answer] = []
+        self._answers: list[Result] = []
         self._error: BaseException | None = None
         # As a daemon it does not keep a module alive that failed in the meantime.
         self._thread = threading.Thread(target=self._call, daemon=True)
@@ -35,7 +35,7 @@ class Meanwhile(t.Generic[Answer]):
         except BaseException as error:  # noqa: BLE001 - whatever it is, who asks must see it
             self._error = error
 
-    def answer(self) -> Answer:
+    def answer(self) -> Result:
         """Wait for the function.
 
         :raises BaseException: what the function raised.

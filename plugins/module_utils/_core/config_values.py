@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Values that drives, sysfs, LVM and users report, before they are written into files that other programs interpret.
 
 One function for each format; every writer passes its values through it last, whatever was checked before. What has a meaning in
@@ -13,6 +11,8 @@ a format is refused and not escaped, except in systemd units, which have an esca
 Sources: udev(7) (values are shell patterns; ``$`` and ``%`` begin substitutions; a line has 16 KiB); systemd.syntax(7) (a backslash at
 the end continues a line; UTF-8); systemd.unit(5) (characters of a unit name); interfaces(5) and vblade-persistence(5) (read by a shell).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

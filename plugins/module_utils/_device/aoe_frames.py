@@ -3,7 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """How much an ATA over Ethernet frame carries at an MTU, and which MTU carries whole blocks. Pure arithmetic.
 
 A frame carries as many whole sectors of 512 bytes as fit behind 36 bytes of headers (``struct aoe_hdr`` with the 14 bytes of
@@ -11,6 +10,8 @@ Ethernet, and ``struct aoe_atahdr``), and never more than its target says that i
 
 Sources: ``aoecmd_cfg_rsp`` of drivers/block/aoe/aoecmd.c; ``aoe.c`` of vblade, which computes the same from its interface.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,12 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What sysfs says of AoE targets, as the initiator of this host sees them.
 
 Source: ``Documentation/admin-guide/aoe/aoe.rst`` of the kernel and ``drivers/block/aoe/aoeblk.c`` (attributes ``state``, ``mac``, ``netif``, ``payload``).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

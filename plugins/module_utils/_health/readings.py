@@ -3,13 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """What the counters of a host were at one moment, kept so that a later look can say what happened in between.
 
 A reading is plain data: a run returns it, and the next one gets it back. Nothing in one is trusted, for it lay in a file.
 
 Source: Documentation/block/stat.rst (``/sys/class/block/*/stat``: requests, merges and sectors of 512 bytes, read and written).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

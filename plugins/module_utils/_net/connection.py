@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Which interfaces carry the connection that this module came over.
 
 The peer is found in three places, the surest one first: the variable ``SSH_CONNECTION`` of this process or of one it descends
@@ -15,6 +13,8 @@ on, so both count.
 
 Sources: ssh(1) "ENVIRONMENT", proc(5) (``stat``, ``environ``, ``fd``, ``net/tcp``), ``ip -json route get`` of iproute2.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

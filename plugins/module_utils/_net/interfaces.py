@@ -3,12 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The network interfaces of a host and what lies on what: VLANs on parents, bonds and bridges on their members.
 
 Source of the format: ``ip -details -json link show`` (ip-link(8), ``print_linkinfo`` of iproute2).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

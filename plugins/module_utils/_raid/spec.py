@@ -3,8 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """What users ask of RAID controllers: from module parameters to plain wishes, and to whom each of them applies."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import is_twin
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host, Seen, Source
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source
 
 ALL = "all"
 AUTO = "auto"
 
 
 @dataclass(frozen=True)
-class ItemWish:
+class ItemSpec:
     """Settings of one volume or drive, or of ``all`` of them.
 
     :param by: what identifies it: ``id``, ``name``, ``wwn`` or ``address``.
@@ -48,7 +49,7 @@ class ItemWish:
 
 
 @dataclass(frozen=True)
-class ControllerWish:
+class ControllerSpec:
     """Everything wished of the controllers that one list entry names."""
 
     provider: str = AUTO
@@ -56,8 +57,8 @@ class ControllerWish:
     id: str = ALL
     serial: str | None = None
     settings: t.Mapping[str, t.Any] = field(default_factory=dict)
-    volumes: tuple[ItemWish, ...] = ()
-    drives: tuple[ItemWish, ...] = ()
+    volumes: tuple[ItemSpec, ...] = ()
+    drives: tuple[ItemSpec, ...] = ()
     allow_unprotected: bool = False
     require_effective: bool = True
 
@@ -66,7 +67,7 @@ class ControllerWish:
         return f"controller {self.serial or self.id} (provider {self.provider})"
 
 
-def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[ControllerWish]:
+def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[ControllerSpec]:
     """The parameter ``controllers`` of the module ``raid_cache``.
 
     :raises BadInput: for an entry that contradicts itself.
@@ -74,7 +75,7 @@ def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[Co
     return [_parse_controller(entry) for entry in controllers]
 
 
-def _parse_controller(entry: t.Mapping[str, t.Any]) -> ControllerWish:
+def _parse_controller(entry: t.Mapping[str, t.Any]) -> ControllerSpec:
     drive_cache = entry.get("drive_cache") or {}
     settings: dict[str, t.Any] = {f"drive_cache.{name}": drive_cache[name] for name in DRIVE_CLASSES if drive_cache.get(name) is not None}
     settings.update({name: entry[name] for name in ("no_battery_write_cache", "cache_ratio") if entry.get(name) is not None})
@@ -83,7 +84,7 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> ControllerWish:
         raise BadInput(f"cache_ratio: {ratio} is no percentage for reading: write a number from 0 to 100.", item=str(entry.get("id")))
     if entry.get("provider", AUTO) == AUTO and entry.get("tool_path"):
         raise BadInput(f"tool_path {entry['tool_path']} needs the provider whose language it speaks: write provider: storcli, arcconf, … beside it.")
-    return ControllerWish(
+    return ControllerSpec(
         provider=entry.get("provider") or AUTO,
         tool_path=entry.get("tool_path"),
         id=str(entry["id"]).strip() if entry.get("id") is not None else ALL,
@@ -96,11 +97,11 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> ControllerWish:
     )
 
 
-def _parse_item(entry: t.Mapping[str, t.Any], keys: tuple[str, ...], attributes: t.Iterable[str], kind: str) -> ItemWish:
+def _parse_item(entry: t.Mapping[str, t.Any], keys: tuple[str, ...], attributes: t.Iterable[str], kind: str) -> ItemSpec:
     given = [key for key in keys if entry.get(key) is not None]
     if len(given) != 1:
         raise BadInput(f"A {kind} is named by exactly one of {', '.join(keys)}; this one has {' and '.join(given) or 'none'}: {_compact(entry)}")
-    return ItemWish(
+    return ItemSpec(
         by=given[0],
         value=str(entry[given[0]]).strip(),
         settings={name: entry[name] for name in attributes if entry.get(name) is not None},
@@ -112,7 +113,7 @@ def _compact(entry: t.Mapping[str, t.Any]) -> str:
     return ", ".join(f"{key}: {value}" for key, value in entry.items() if value not in (None, False))
 
 
-def choose_controllers(host: Host, wish: ControllerWish) -> list[Seen]:
+def choose_controllers(host: RaidState, wish: ControllerSpec) -> list[Seen]:
     """The controllers a list entry names. An entry that names its tool gets that tool, whichever others see the controller.
 
     :raises DeviceMissing: if there is none, saying which there are.
@@ -139,7 +140,7 @@ def is_same(one: Seen, other: Seen) -> bool:
     return is_twin(one.controller, other.controller)
 
 
-def _nobody(host: Host, asked: t.Sequence[Source], wish: ControllerWish, reachable: t.Sequence[Seen]) -> str:
+def _nobody(host: RaidState, asked: t.Sequence[Source], wish: ControllerSpec, reachable: t.Sequence[Seen]) -> str:
     if not host.sources:
         return (
             "There is no RAID tool on this host: install the one of the vendor (storcli, perccli, storcli2, perccli2, arcconf or ssacli), "
@@ -155,7 +156,7 @@ def _unless_root() -> str:
     return "" if os.geteuid() == 0 else f" This ran as user {os.geteuid()}, and these tools need root: set become: true."
 
 
-def _check_reading(source: Source, wish: ControllerWish) -> None:
+def _check_reading(source: Source, wish: ControllerSpec) -> None:
     reading = source.reading
     if not reading.complete:
         what = reading.not_understood[0] if reading.not_understood else "it ends too early"
@@ -174,13 +175,13 @@ def _check_reading(source: Source, wish: ControllerWish) -> None:
         )
 
 
-def _is_tool(source: Source, wish: ControllerWish) -> bool:
+def _is_tool(source: Source, wish: ControllerSpec) -> bool:
     if wish.provider not in (AUTO, source.provider.name):
         return False
     return wish.tool_path is None or source.provider.tool == wish.tool_path
 
 
-def expand_volumes(controller: Controller, wishes: t.Sequence[ItemWish]) -> list[tuple[Volume, ItemWish]]:
+def expand_volumes(controller: Controller, wishes: t.Sequence[ItemSpec]) -> list[tuple[Volume, ItemSpec]]:
     """Each volume that is meant, with what is wished of it: an entry that names it wins over the entry for all, setting by setting.
 
     :raises DeviceMissing: for a volume that is not there.
@@ -189,7 +190,7 @@ def expand_volumes(controller: Controller, wishes: t.Sequence[ItemWish]) -> list
     return _expand(controller, controller.volumes, wishes, _find_volumes, "volume")
 
 
-def expand_drives(controller: Controller, wishes: t.Sequence[ItemWish]) -> list[tuple[Drive, ItemWish]]:
+def expand_drives(controller: Controller, wishes: t.Sequence[ItemSpec]) -> list[tuple[Drive, ItemSpec]]:
     """As :func:`expand_volumes`, for drives by their addresses."""
     return _expand(controller, controller.drives, wishes, _find_drives, "drive")
 
@@ -200,14 +201,14 @@ Item = t.TypeVar("Item", Volume, Drive)
 def _expand(
     controller: Controller,
     items: t.Sequence[Item],
-    wishes: t.Sequence[ItemWish],
-    find: t.Callable[[t.Sequence[Item], ItemWish], list[Item]],
+    wishes: t.Sequence[ItemSpec],
+    find: t.Callable[[t.Sequence[Item], ItemSpec], list[Item]],
     kind: str,
-) -> list[tuple[Item, ItemWish]]:
+) -> list[tuple[Item, ItemSpec]]:
     general = [wish for wish in wishes if wish.for_all]
     if len(general) > 1:
         raise BadInput(f"{controller.called}: two entries are for all {kind}s: write one.", item=kind)
-    named: dict[int, ItemWish] = {}
+    named: dict[int, ItemSpec] = {}
     for wish in wishes:
         if wish.for_all:
             continue
@@ -226,20 +227,20 @@ def _expand(
     return [(item, wish) for index, item in enumerate(items) for wish in [_join(general, named.get(index))] if wish is not None]
 
 
-def _join(general: t.Sequence[ItemWish], own: ItemWish | None) -> ItemWish | None:
+def _join(general: t.Sequence[ItemSpec], own: ItemSpec | None) -> ItemSpec | None:
     if own is None or not general:
         return own or next(iter(general), None)
     # A permission for all drives or volumes is no permission for the one that has its own entry.
-    return ItemWish(own.by, own.value, {**general[0].settings, **own.settings}, own.allow_unprotected)
+    return ItemSpec(own.by, own.value, {**general[0].settings, **own.settings}, own.allow_unprotected)
 
 
-def _find_volumes(volumes: t.Sequence[Volume], wish: ItemWish) -> list[Volume]:
+def _find_volumes(volumes: t.Sequence[Volume], wish: ItemSpec) -> list[Volume]:
     if wish.by == "wwn":
         return [volume for volume in volumes if volume.wwn and volume.wwn == plain_wwn(wish.value)]
     return [volume for volume in volumes if getattr(volume, wish.by) == wish.value]
 
 
-def _find_drives(drives: t.Sequence[Drive], wish: ItemWish) -> list[Drive]:
+def _find_drives(drives: t.Sequence[Drive], wish: ItemSpec) -> list[Drive]:
     asked = plain_address(wish.value)
     return [drive for drive in drives if plain_address(drive.address) == asked]
 

@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Arrays of the kernel: MD, and the targets raid and mirror of device-mapper, which LVM uses.
 
 Sources: Documentation/admin-guide/md.rst (level, degraded, raid_disks, layout, sync_action, consistency_policy, journal_mode,
 dev-*/state and slot), Documentation/driver-api/md/raid5-cache.rst, Documentation/admin-guide/device-mapper/dm-raid.rst (the status
 line), ``mirror_status`` of drivers/md/dm-raid1.c.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

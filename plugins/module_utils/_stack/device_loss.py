@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What the failure of any one device leaves of what was written.
 
 A device is looked at as a tree of groups: a layer needs every group, a group outlives the loss of so many of its members. What
 appears in more members of a group than it tolerates is a single point of failure: also a drive that carries both halves of a
 mirror, on two partitions.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """One answer for each path that a user names: whether an fsync there reaches every volatile cache below."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model im
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
-    from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_target import Target
+    from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_target import FlushTarget
     from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import Stack
 
 PROVED = "proved"
@@ -121,7 +121,7 @@ def agreed(state: str, verdict: str) -> str:
     return {AT_RISK: DISPROVED, UNKNOWN: OUT_OF_SIGHT}.get(verdict, state)
 
 
-def _result(stack: Stack, proved: Stack, target: Target, device: BlockDevice, found: Check, flushes: int) -> dict[str, t.Any]:
+def _result(stack: Stack, proved: Stack, target: FlushTarget, device: BlockDevice, found: Check, flushes: int) -> dict[str, t.Any]:
     before, after = stack.verdict(device), proved.verdict(device)
     state, verdict, reason = found.state, after.verdict, after.reason
     if not target.barriers and found.state != NOT_NEEDED:

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Flushes that are really sent, and counted where they arrive: a proof, without a power cut, of what the queues only claim.
 
 An fsync of a block device, opened for reading, sends one flush even if there is nothing to write (``blkdev_fsync``). Every disk
@@ -14,6 +12,8 @@ them with another of ours: a disk that counts fewer than were sent did not get t
 add to the count. Against that, each burst is followed by a control time of the same length without flushes of ours: if the
 bursts counted no more than chance allows, nothing is proved.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What a path that a user names has to do with flushes: a block device itself, or the one under a file system.
 
 Sources: proc(5) (``/proc/self/mountinfo``), btrfs(5) and Documentation/filesystems/{ext4,xfs} (``barrier``, ``nobarrier``, ``logdev``),
 ``/sys/fs/btrfs/<uuid>/devices``.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NO_BARRIERS = frozenset({"nobarrier", "barrier=0", "barrier=none"})
 
 
 @dataclass(frozen=True)
-class Target:
+class FlushTarget:
     """What is flushed for a path.
 
     :param devices: the block devices on which a flush of the path ends up; several for a btrfs of several devices or an external journal.
@@ -53,30 +53,30 @@ class _Mount(t.NamedTuple):
     options: frozenset[str]
 
 
-def resolve(path: str, devices: Devices, root: Path) -> Target:
+def resolve(path: str, devices: Devices, root: Path) -> FlushTarget:
     """The block devices behind a path.
 
     :raises DeviceMissing: if it is not there, or lies on no block device of this host.
     """
     if path.startswith(PREFIX) and devices.get(path) is not None:
-        return Target(path, (t.cast("BlockDevice", devices.get(path)),))
+        return FlushTarget(path, (t.cast("BlockDevice", devices.get(path)),))
     node = os.path.realpath(root / path.lstrip("/"))
     try:
         status = os.stat(node)
     except OSError as error:
         raise DeviceMissing(f"{path} cannot be looked at on this host ({error.strerror}): name a block device or a folder.", item=path) from None
     if stat.S_ISBLK(status.st_mode) or any(device.path == path for device in devices):
-        return Target(path, (devices.resolve(path),))
+        return FlushTarget(path, (devices.resolve(path),))
     # What realpath added in front of it, if the host is not this one but a folder.
     inside = "/" + os.path.relpath(node, os.path.realpath(root)) if str(root) != "/" else node
     return _under_file_system(path, _mount_of(inside, root), devices, root)
 
 
-def _under_file_system(path: str, mount: _Mount | None, devices: Devices, root: Path) -> Target:
+def _under_file_system(path: str, mount: _Mount | None, devices: Devices, root: Path) -> FlushTarget:
     if mount is None:
         raise DeviceMissing(f"{path} is on no mounted file system of this host.", item=path)
     if mount.fstype == "zfs" and devices.get(PREFIX + mount.source.split("/", 1)[0]) is not None:
-        return Target(path, (t.cast("BlockDevice", devices.get(PREFIX + mount.source.split("/", 1)[0])),), mount.point)
+        return FlushTarget(path, (t.cast("BlockDevice", devices.get(PREFIX + mount.source.split("/", 1)[0])),), mount.point)
     found = [device for device in devices if device.number == mount.number]
     if not found and mount.source.startswith("/dev/"):
         found = [devices.resolve(mount.source, path)]
@@ -86,7 +86,7 @@ def _under_file_system(path: str, mount: _Mount | None, devices: Devices, root: 
         )
     journals = [devices.resolve(word.split("=", 1)[1], path) for word in mount.options if word.startswith("logdev=/dev/")]
     together = [*found, *journals, *_btrfs_companions(found[0], devices, root)]
-    return Target(path, tuple({device.name: device for device in together}.values()), mount.point, not mount.options & _NO_BARRIERS)
+    return FlushTarget(path, tuple({device.name: device for device in together}.values()), mount.point, not mount.options & _NO_BARRIERS)
 
 
 def _mount_of(path: str, root: Path) -> _Mount | None:

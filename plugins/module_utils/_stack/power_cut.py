@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What a power cut leaves of an acknowledged, flushed write.
 
 A power cut loses what waits in volatile memory. So at every medium under a device, either nothing volatile holds writes, or it
@@ -12,6 +10,8 @@ is protected, or each flush gets there. A flush gets there if every queue on the
 it: a queue that says ``write through`` ends flushes where it stands (Documentation/block/writeback_cache_control.rst), whatever
 the media below do. Flushes that were really sent and counted know better than a queue that says ``write back``.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

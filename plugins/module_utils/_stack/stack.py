@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The layers under every block device of a host, and what a write on it is worth.
 
 A layer becomes part of the stack by a reader in :data:`READERS`: a function from what the kernel says to facts per device.
 The verdict on a power cut is in ``_stacking/power_cut.py``, that on the loss of a device in ``_stacking/device_loss.py``.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

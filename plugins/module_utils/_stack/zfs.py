@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """ZFS pools as devices of the stack: what is written to a pool or a zvol, and where it ends up.
 
 Sources: zpool-status(8) (``-P``: full paths, ``-L``: the real path behind a link; since OpenZFS 0.7), zpool-list(8), zfs-get(8), zpoolconcepts(7),
 zfsprops(7) (``sync``), zfs(4) (``zfs_nocacheflush``). Nothing of a pool is ever changed.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

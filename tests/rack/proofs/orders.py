@@ -45,7 +45,7 @@ def carry_out(spool: Path, *cells: t.Mapping[str, t.Any], check_mode: bool = Fal
     """
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Host
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
 
@@ -56,7 +56,7 @@ def carry_out(spool: Path, *cells: t.Mapping[str, t.Any], check_mode: bool = Fal
     runner = Runner()
     try:
         place = control.spool_of(str(spool), campaign)
-        control.start(read_order(raw), place, Host(runner, _Stack), check_mode=check_mode)
+        control.start(read_order(raw), place, MeasuredHost(runner, _Stack), check_mode=check_mode)
         if check_mode:
             return Outcome(False, (), "accepted")
         rows = _finished(control, place)

@@ -18,8 +18,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import layer as queue_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import read_module_wishes
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import Wanted
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import read_wishes
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import read_specs
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
@@ -115,8 +115,8 @@ class FakeQueues:
     def runner(self) -> ScriptedRunner:
         return ScriptedRunner({("udevadm", "info"): self.host.udev_reply, ("udevadm", "control"): Reply()})
 
-    def wanted(self, *entries: t.Mapping[str, t.Any], modules: t.Sequence[t.Mapping[str, t.Any]] = (), exclusive: bool = False) -> Wanted:
-        return Wanted(read_wishes(entries), read_module_wishes(modules), exclusive)
+    def wanted(self, *entries: t.Mapping[str, t.Any], modules: t.Sequence[t.Mapping[str, t.Any]] = (), exclusive: bool = False) -> QueuesSpec:
+        return QueuesSpec(read_specs(entries), read_module_wishes(modules), exclusive)
 
     def converge(self, *entries: t.Mapping[str, t.Any], check_mode: bool = False, runner: ScriptedRunner | None = None, **more: t.Any) -> Outcome:
         wanted = self.wanted(*entries, **more)

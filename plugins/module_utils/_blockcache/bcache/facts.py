@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The bcache of a host: backing devices and cache sets from sysfs alone, superblocks from bcache-super-show.
 
 Sources: Documentation/admin-guide/bcache.rst; drivers/md/bcache/sysfs.c and super.c of Linux 6.1: ``bcache/`` of a block
@@ -12,6 +10,8 @@ device is the backing device (it has ``cache_mode``) or the cache device (``nbuc
 backing device to its set, ``dev`` to the device that is mounted, ``set`` from a cache device to its set. bcache-super-show(8):
 lines of a name, tabs and a value.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import settings as bcache_settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import BACKING, CACHE, SET, SETTINGS, chosen, parse_printed
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.sysfs import Sysfs
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import Ground
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
@@ -94,7 +94,7 @@ class CacheSet:
 
 
 @dataclass(frozen=True)
-class Superblock:
+class BcacheSuperblock:
     """What bcache-super-show says of a device. ``set`` is None if it belongs to no set; Sizes in bytes."""
 
     cache: bool
@@ -119,7 +119,7 @@ class Registered:
         return next((found for found in self.sets.values() if name in found.caches), None)
 
 
-def parse_superblock(text: str, item: str) -> Superblock:
+def parse_superblock(text: str, item: str) -> BcacheSuperblock:
     """The output of ``bcache-super-show``.
 
     :raises NotUnderstood: if a line that must be there is not.
@@ -134,7 +134,7 @@ def parse_superblock(text: str, item: str) -> Superblock:
         raise NotUnderstood(f"{item}: bcache-super-show did not say what the device is (sb.version '{version}', dev.uuid '{uuid}').", item=item)
     sectors, bucket = values.get("dev.sectors_per_block", ""), values.get("dev.sectors_per_bucket", "")
     label = values.get("dev.label", "")
-    return Superblock(
+    return BcacheSuperblock(
         cache="cache device" in version,
         uuid=uuid,
         set=None if cset == _NO_SET else cset,
@@ -146,7 +146,7 @@ def parse_superblock(text: str, item: str) -> Superblock:
     )
 
 
-def read_superblock(runner: Runner, path: str) -> Superblock | None:
+def read_superblock(runner: Runner, path: str) -> BcacheSuperblock | None:
     """The superblock of a device; None if it has none (bcache-super-show ends with 2: "bad magic")."""
     completed = runner.run(["bcache-super-show", path], ok=None, item=path)
     return parse_superblock(completed.stdout, path) if completed.rc == 0 else None
@@ -239,10 +239,10 @@ def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tup
     """Every bcache of the host. Costs no command, and without bcache one look into /sys."""
     sysfs = Sysfs(root)
     registered = read_registered(sysfs)
-    return caches_of(registered, Ground(devices, arrays=mirror.read_arrays(devices, root))) if registered.backings else ()
+    return caches_of(registered, HostDevices(devices, arrays=mirror.read_arrays(devices, root))) if registered.backings else ()
 
 
-def caches_of(registered: Registered, ground: Ground) -> tuple[CacheState, ...]:
+def caches_of(registered: Registered, ground: HostDevices) -> tuple[CacheState, ...]:
     """The backing devices that have a cache, or miss the one they had; one without a cache on purpose is none."""
     return tuple(
         _state_of(backing, registered.sets.get(backing.set or ""), ground)
@@ -251,7 +251,7 @@ def caches_of(registered: Registered, ground: Ground) -> tuple[CacheState, ...]:
     )
 
 
-def _state_of(backing: Backing, cset: CacheSet | None, ground: Ground) -> CacheState:
+def _state_of(backing: Backing, cset: CacheSet | None, ground: HostDevices) -> CacheState:
     device, origin = ground.devices.get(backing.device or ""), ground.devices.get(backing.name)
     caches = [ground.devices.get(name) for name in (cset.caches if cset is not None else ())]
     state, problem = judge(backing, cset, [device for device in caches if device is not None])

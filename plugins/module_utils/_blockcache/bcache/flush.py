@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Making a bcache clean while it is used, and proving it.
 
 A change of the mode flushes nothing (Linux 6.1). The kernel writes back at full speed while ``writeback_percent`` is 0, begins
@@ -16,6 +14,8 @@ After a power cut the state can be clean while blocks are dirty: the superblock 
 journal, which marks the last blocks clean, up to ``journal_delay_ms`` later. The kernel writes nothing back while the state is clean
 (``bch_writeback_thread``, drivers/md/bcache/writeback.c of Linux 6.1), but a detachment writes back whatever is dirty before it ends.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The layer ``bcache``: made with make-bcache, everything else read from and written to sysfs.
 
 Sources: Documentation/admin-guide/bcache.rst, bcache-tools, and what Linux 6.1 was seen to do. The kernel registers, attaches,
@@ -12,6 +10,8 @@ detaches and unregisters in its own time and tells failures to dmesg only, so ev
 effect is there. udev usually registers what make-bcache made, and not always: both ask, and who comes second is refused, which
 is harmless.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.flush import PAUSE, FlushOperations
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.journal import Between
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import BACKING, CACHE, SET, chosen, has_value
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import WantedBcache, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import BcacheSpec, read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.sysfs import Sysfs
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, Present
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, BcacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_ground
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
@@ -51,7 +51,7 @@ if t.TYPE_CHECKING:
 PATIENCE = 600.0
 
 
-class BcacheLayer(MirrorOperations, FlushOperations, Layer[Present, t.Sequence[WantedBcache]]):
+class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequence[BcacheSpec]]):
     """The bcaches of a host.
 
     :param runner: starts the commands.
@@ -66,7 +66,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[Present, t.Sequence[W
     def __init__(
         self,
         runner: Runner,
-        wanted: t.Sequence[WantedBcache] = (),
+        wanted: t.Sequence[BcacheSpec] = (),
         root: Path = Path("/"),
         *,
         sysfs: Sysfs | None = None,
@@ -82,15 +82,15 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[Present, t.Sequence[W
 
     # -- read and plan
 
-    def read(self) -> Present:
+    def read(self) -> BcacheState:
         """One ``udevadm`` and at most one ``dmsetup``; a device that is no part of a bcache yet costs a ``wipefs`` more."""
         devices = self._settled_devices()
         registered = bcache_facts.read_registered(self.sysfs)
         in_use = {*registered.backings, *(name for cset in registered.sets.values() for name in cset.caches)}
         candidates = [path for item in self.wanted for path in (item.origin, *item.cache_devices)]
-        ground = read_ground(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep)
+        ground = read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep)
         carriers = [name for name, finding in ground.findings.items() if any(text.startswith("bcache") for text in finding.signatures)]
-        return Present(
+        return BcacheState(
             ground=ground,
             registered=registered,
             supers=self._read_superblocks(devices, registered, carriers),
@@ -99,7 +99,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[Present, t.Sequence[W
             token=secrets.token_hex(8),
         )
 
-    def _read_superblocks(self, devices: Devices, registered: bcache_facts.Registered, carriers: t.Sequence[str]) -> dict[str, bcache_facts.Superblock]:
+    def _read_superblocks(self, devices: Devices, registered: bcache_facts.Registered, carriers: t.Sequence[str]) -> dict[str, bcache_facts.BcacheSuperblock]:
         """Of devices that are not running, and of backing devices that wait for a set: nothing in sysfs says for which."""
         running = {name for cset in registered.sets.values() for name in cset.caches} | set(registered.backings)
         unknown = {device.name for device in devices if device.signature is not None and device.signature.type == "bcache" and not device.holders}
@@ -111,10 +111,10 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[Present, t.Sequence[W
                 supers[name] = found
         return supers
 
-    def plan(self, present: Present, wanted: t.Sequence[WantedBcache]) -> list[Step]:
+    def plan(self, present: BcacheState, wanted: t.Sequence[BcacheSpec]) -> list[Step]:
         return bcache_plan.plan(present, wanted)
 
-    def facts(self, present: Present) -> dict[str, t.Any]:
+    def facts(self, present: BcacheState) -> dict[str, t.Any]:
         origins = set()
         for item in self.wanted:
             try:

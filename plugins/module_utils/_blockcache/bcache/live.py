@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What can be changed while a bcache is used: its label, its mode, its settings, and what is set again at boot. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import udev_rules as bcache_rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import DIRTY, Backing
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import BACKING, SET, SETTINGS, as_plain, has_value
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import WantedBcache
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, Present, Target
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import BcacheSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, BcacheState, CacheSetTarget
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 
@@ -33,11 +33,11 @@ class Item:
     :param leaves: the set that it has to be detached from.
     """
 
-    wanted: WantedBcache
+    wanted: BcacheSpec
     device: BlockDevice | None
     backing: Backing | None
     registered: bool
-    target: Target | None = None
+    target: CacheSetTarget | None = None
     leaves: str | None = None
 
     @property
@@ -57,7 +57,7 @@ class LivePlan:
     :param done: what is planned once for all who share a set, and has been.
     """
 
-    present: Present
+    present: BcacheState
     done: set[tuple[str, str]] = field(default_factory=set)
 
     def label(self, item: Item, backing: Backing | None) -> list[Step]:
@@ -85,7 +85,7 @@ class LivePlan:
             return [item.step("mode", shown, wanted.mode, action, "flush", mode=wanted.mode)]
         return [item.step("mode", before, wanted.mode, f"Switch {wanted.origin} from {before} to {wanted.mode}", "set_mode", mode=wanted.mode)]
 
-    def settings(self, item: Item, backing: Backing | None, target: Target) -> list[Step]:
+    def settings(self, item: Item, backing: Backing | None, target: CacheSetTarget) -> list[Step]:
         steps = []
         for key, value in item.wanted.settings.items():
             known = SETTINGS[key]
@@ -104,7 +104,7 @@ class LivePlan:
             steps.append(item.step(f"settings.{key}", before, value, action, "set_setting", key=key, value=value, place=known.place, set=target.set))
         return steps
 
-    def _require_known(self, item: Item, key: str, backing: Backing | None, target: Target) -> None:
+    def _require_known(self, item: Item, key: str, backing: Backing | None, target: CacheSetTarget) -> None:
         """Refuse a setting that the running kernel does not have, as far as something that runs can show it."""
         place = SETTINGS[key].place
         texts = backing.texts if place == BACKING and backing is not None and item.registered else target.exists.texts if target.exists is not None else {}
@@ -113,7 +113,7 @@ class LivePlan:
         if texts and key not in texts:
             raise Refused(f"{item.name}: the kernel of this host has no bcache setting {key}: take it out for this host.", item=item.name)
 
-    def rules(self, item: Item, backing: Backing | None, target: Target) -> list[Step]:
+    def rules(self, item: Item, backing: Backing | None, target: CacheSetTarget) -> list[Step]:
         """The settings that no superblock holds, in the file that sets them again at boot."""
         places = []
         own = self.present.rules.get(backing.uuid, {}) if backing is not None else {}
@@ -134,7 +134,7 @@ class LivePlan:
         settings = dict(item.wanted.settings)
         return [item.step("boot_rule", before or None, after or None, action, "write_rules", settings=settings, **arguments)]
 
-    def _cache_uuid(self, target: Target) -> str:
+    def _cache_uuid(self, target: CacheSetTarget) -> str:
         """The UUID in the superblock of the cache device, which udev knows; empty while there is none."""
         device = target.fast.device
         if device is None or target.rebuild is not None or (target.exists is None and not target.register):

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """From the bcache that is there to the caches that are wanted: pure, and the place of every refusal.
 
 Several backing devices may share a cache set, so the list is planned as a whole, in three parts: items leave sets, sets that
 nobody is left in are taken down, items join sets.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import DIRTY, NO_CACHE, Backing, judge
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.live import Item, LivePlan
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import WantedBcache
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import BcacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import (
     LAYER,
-    Present,
-    Target,
+    BcacheState,
+    CacheSetTarget,
     attachable,
     emptied,
     find_origin,
@@ -42,7 +42,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 
 
-def plan(present: Present, wanted: t.Sequence[WantedBcache]) -> list[Step]:
+def plan(present: BcacheState, wanted: t.Sequence[BcacheSpec]) -> list[Step]:
     """The steps for the whole list.
 
     :raises BadInput: if what is asked for cannot be meant on this host.
@@ -54,10 +54,10 @@ def plan(present: Present, wanted: t.Sequence[WantedBcache]) -> list[Step]:
 
 @dataclass
 class _Plan:
-    present: Present
-    wanted: t.Sequence[WantedBcache]
+    present: BcacheState
+    wanted: t.Sequence[BcacheSpec]
     items: list[Item] = field(default_factory=list)
-    targets: dict[tuple[str, ...], Target] = field(default_factory=dict)
+    targets: dict[tuple[str, ...], CacheSetTarget] = field(default_factory=dict)
     #: Steps that are only planned once for all who share a set.
     done: set[tuple[str, str]] = field(default_factory=set)
 
@@ -82,7 +82,7 @@ class _Plan:
 
     # -- what is there
 
-    def _find(self, wanted: WantedBcache) -> Item:
+    def _find(self, wanted: BcacheSpec) -> Item:
         device = find_origin(self.present, wanted)
         if device is None:
             return Item(wanted, None, None, registered=False)
@@ -128,7 +128,7 @@ class _Plan:
                 found.add(str(place))
         return found
 
-    def _named_by(self, wanted: WantedBcache) -> set[str]:
+    def _named_by(self, wanted: BcacheSpec) -> set[str]:
         return {self._kernel_name(path) for path in wanted.cache_devices}
 
     def _kernel_name(self, path: str) -> str:
@@ -199,7 +199,7 @@ class _Plan:
             return
         raise Refused(f"{wanted.name}: {problem}", item=wanted.name)
 
-    def _require_permission(self, item: Item, target: Target) -> None:
+    def _require_permission(self, item: Item, target: CacheSetTarget) -> None:
         wanted = item.wanted
         require_mirrored(target.fast.redundancy, wanted.cache_devices, wanted.name, wanted.origin, allowed=wanted.allow_unmirrored_writeback)
 
@@ -272,7 +272,7 @@ class _Plan:
             found += self._idle_on(item.wanted)
         return found
 
-    def _idle_on(self, wanted: WantedBcache) -> list[str]:
+    def _idle_on(self, wanted: BcacheSpec) -> list[str]:
         """Sets on the cache devices of an item that is absent, or on the mirror of them."""
         names = self._named_by(wanted)
         names |= {array.name for array in self.present.ground.arrays.values() if array.members and set(array.members) <= names}
@@ -355,7 +355,7 @@ class _Plan:
         steps += self.live.rules(item, backing, target)
         return steps
 
-    def _make_set(self, item: Item, target: Target) -> list[Step]:
+    def _make_set(self, item: Item, target: CacheSetTarget) -> list[Step]:
         if target.exists is not None or ("set", target.set) in self.done:
             return []
         self.done.add(("set", target.set))
@@ -371,7 +371,7 @@ class _Plan:
         arguments = {"path": target.fast.path, "set": target.set, "bucket_size": target.bucket_size, "cache_block_size": target.block_size}
         return [*target.fast.steps, item.step("cache_set", None, after, action, "make_set", **arguments)]
 
-    def _attach(self, item: Item, backing: Backing | None, target: Target) -> list[Step]:
+    def _attach(self, item: Item, backing: Backing | None, target: CacheSetTarget) -> list[Step]:
         steps = []
         paths = " and ".join(item.wanted.cache_devices)
         if backing is not None and backing.mode == "writeback" and item.leaves is None and backing.state != DIRTY:
@@ -384,7 +384,7 @@ class _Plan:
         return steps
 
 
-def problems(present: Present) -> list[str]:
+def problems(present: BcacheState) -> list[str]:
     """What a person should know of bcaches that are left as they are, one sentence each."""
     found = []
     for backing in present.registered.backings.values():

@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The settings of bcache: where each lives, what it may be, and how the kernel prints it.
 
 Sources: Documentation/admin-guide/bcache.rst, drivers/md/bcache/sysfs.c and util.c of Linux 6.1. A number out of bounds is not
 refused by the kernel but moved to the bound, so the bounds are checked here. Sizes are printed with one digit after the
 point, cut off and not rounded (``4.7M`` for 5000000), and must be written as plain numbers (``4M`` is EINVAL).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What a user asks of one bcache, checked as far as it can be without looking at the host."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEAST_BUCKET, LARGEST_BUCKET = 4 * KIB, 8 * MIB
 
 
 @dataclass(frozen=True)
-class WantedBcache(wanted.WantedCache):
+class BcacheSpec(wanted.CacheSpec):
     """One cached device. ``bucket_size`` and ``block_size`` in bytes, or None for the usual."""
 
     bucket_size: int | None = None
@@ -38,7 +38,7 @@ class WantedBcache(wanted.WantedCache):
         return self.name[:LABEL]
 
 
-def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[WantedBcache]:
+def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[BcacheSpec]:
     """The list a user wrote.
 
     :raises BadInput: naming the item and what to write instead.
@@ -57,7 +57,7 @@ def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[WantedBcache]:
     return read
 
 
-def _read_item(item: t.Mapping[str, t.Any]) -> WantedBcache:
+def _read_item(item: t.Mapping[str, t.Any]) -> BcacheSpec:
     common = wanted.read_common(item)
     name = common["name"]
     if item.get("size") is not None:
@@ -73,7 +73,7 @@ def _read_item(item: t.Mapping[str, t.Any]) -> WantedBcache:
         raise BadInput(f"{name}: mode is '{mode}': write {', '.join(MODES)}.", item=name)
     block = _power(item.get("block_size"), "block_size", LEAST_BLOCK, LARGEST_BLOCK, name)
     bucket = _power(item.get("bucket_size"), "bucket_size", LEAST_BUCKET, LARGEST_BUCKET, name)
-    return WantedBcache(
+    return BcacheSpec(
         kind="bcache",
         mode=mode,
         settings=bcache_settings.read_settings(item.get("settings") or {}, name),
@@ -92,9 +92,9 @@ def _power(value: t.Any, option: str, low: int, high: int, item: str) -> int | N
     return size
 
 
-def _require_agreement(items: t.Iterable[WantedBcache]) -> None:
+def _require_agreement(items: t.Iterable[BcacheSpec]) -> None:
     """Several origins may share a cache device; what they ask of it must then be the same."""
-    first: dict[tuple[str, ...], WantedBcache] = {}
+    first: dict[tuple[str, ...], BcacheSpec] = {}
     said: dict[tuple[tuple[str, ...], str], tuple[t.Any, str]] = {}
     for cache in items:
         if not cache.present or not cache.cache_devices:

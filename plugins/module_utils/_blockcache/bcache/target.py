@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What is in the way of a bcache, and what it will lie on: devices, superblocks, sets and block sizes. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
     INCONSISTENT,
     NO_CACHE,
     Backing,
+    BcacheSuperblock,
     CacheSet,
     Registered,
-    Superblock,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.journal import Journal
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import WantedBcache
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import BcacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.udev_rules import Rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding, resolve_stable, uses_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, Ground
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, resolve_stable, uses_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
 
@@ -44,7 +44,7 @@ _NAMESPACE = uuid.UUID("0d2b0f0a-53e5-4a55-8f3c-3a1f6f6a7c11")
 
 
 @dataclass(frozen=True)
-class Present:
+class BcacheState:
     """The bcache of a host, and what the wanted devices carry.
 
     :param supers: bcache superblocks by kernel name: of every device that is not registered, and of backing devices that are
@@ -53,9 +53,9 @@ class Present:
     :param token: 16 hexadecimal digits that no other reading has, for the UUIDs of new sets.
     """
 
-    ground: Ground
+    ground: HostDevices
     registered: Registered = field(default_factory=Registered)
-    supers: t.Mapping[str, Superblock] = field(default_factory=dict)
+    supers: t.Mapping[str, BcacheSuperblock] = field(default_factory=dict)
     rules: Rules = field(default_factory=dict)
     journal: Journal = field(default_factory=Journal)
     token: str = "0" * 16
@@ -93,7 +93,7 @@ class Present:
 
 
 @dataclass(frozen=True)
-class Target:
+class CacheSetTarget:
     """The cache set that a group of items will be attached to.
 
     :param fast: what it lies on.
@@ -147,7 +147,7 @@ def _identity(fast: FastDevice) -> str:
     return fast.device.properties.get("MD_UUID") or fast.device.identity or fast.device.stable_path or fast.path
 
 
-def emptied(present: Present, names: t.Container[str]) -> Present:
+def emptied(present: BcacheState, names: t.Container[str]) -> BcacheState:
     """The host as it will be when the sets on some devices have been taken down."""
     devices = [dataclasses.replace(device, holders=(), signature=None) for device in present.ground.devices if device.name in names]
     if not devices:
@@ -159,7 +159,7 @@ def emptied(present: Present, names: t.Container[str]) -> Present:
     return dataclasses.replace(present, ground=ground, registered=dataclasses.replace(present.registered, sets=sets), supers=supers)
 
 
-def find_target(present: Present, wanted: WantedBcache, awaited: t.Container[str | None], taken: t.Container[str]) -> Target:
+def find_target(present: BcacheState, wanted: BcacheSpec, awaited: t.Container[str | None], taken: t.Container[str]) -> CacheSetTarget:
     """Where an item's cache will lie.
 
     :param awaited: sets that backing devices of the list wait for: one that is there but not registered is brought back.
@@ -184,8 +184,8 @@ def find_target(present: Present, wanted: WantedBcache, awaited: t.Container[str
         and (is_own(sb.set, present.ground.machine, identity) or sb.set in awaited or sb.set in _noted(present))
     ):
         if wanted.bucket_size not in (None, sb.bucket_size) and sb.set not in awaited:
-            return Target(fast, new, _new_block(wanted, block), wanted.bucket_size or BUCKET, rebuild=sb.set)
-        return Target(fast, sb.set, sb.block_size or block, sb.bucket_size or BUCKET, register=True)
+            return CacheSetTarget(fast, new, _new_block(wanted, block), wanted.bucket_size or BUCKET, rebuild=sb.set)
+        return CacheSetTarget(fast, sb.set, sb.block_size or block, sb.bucket_size or BUCKET, register=True)
     if sb is not None and sb.cache:
         raise Refused(
             f"{wanted.name}: {fast.path} carries the cache of another bcache set ({sb.set}) that is not running, and may hold blocks that its origin does"
@@ -201,21 +201,21 @@ def find_target(present: Present, wanted: WantedBcache, awaited: t.Container[str
             f" no cache with less than {LEAST_BUCKETS}: name a larger device or write a smaller bucket_size.",
             item=wanted.name,
         )
-    return Target(fast, new, _new_block(wanted, block), bucket)
+    return CacheSetTarget(fast, new, _new_block(wanted, block), bucket)
 
 
-def _noted(present: Present) -> set[str]:
+def _noted(present: BcacheState) -> set[str]:
     return {between.set for between in present.journal.between.values()}
 
 
-def _existing(fast: FastDevice, there: CacheSet, wanted: WantedBcache, new: str, block: int) -> Target:
+def _existing(fast: FastDevice, there: CacheSet, wanted: BcacheSpec, new: str, block: int) -> CacheSetTarget:
     bucket = there.bucket_size or BUCKET
     if wanted.bucket_size in (None, there.bucket_size):
-        return Target(fast, there.uuid, there.block_size or block, bucket, exists=there)
-    return Target(fast, new, _new_block(wanted, block), wanted.bucket_size or BUCKET, rebuild=there.uuid)
+        return CacheSetTarget(fast, there.uuid, there.block_size or block, bucket, exists=there)
+    return CacheSetTarget(fast, new, _new_block(wanted, block), wanted.bucket_size or BUCKET, rebuild=there.uuid)
 
 
-def _new_block(wanted: WantedBcache, block: int) -> int:
+def _new_block(wanted: BcacheSpec, block: int) -> int:
     if wanted.block_size is not None and wanted.block_size < block:
         raise BadInput(
             f"{wanted.name}: block_size is {format_size(wanted.block_size)}, and {' and '.join(wanted.cache_devices)} writes blocks of {format_size(block)}:"
@@ -225,11 +225,11 @@ def _new_block(wanted: WantedBcache, block: int) -> int:
     return block
 
 
-def _member_block(present: Present, wanted: WantedBcache) -> int:
+def _member_block(present: BcacheState, wanted: BcacheSpec) -> int:
     return max(present.ground.devices.resolve(path, wanted.name).logical_block for path in wanted.cache_devices)
 
 
-def find_origin(present: Present, wanted: WantedBcache) -> BlockDevice | None:
+def find_origin(present: BcacheState, wanted: BcacheSpec) -> BlockDevice | None:
     """The slow device of an item; None if it is not there and nothing is to be done with it.
 
     :raises DeviceMissing: if it is needed and not there.
@@ -243,12 +243,12 @@ def find_origin(present: Present, wanted: WantedBcache) -> BlockDevice | None:
         return None
 
 
-def require_unformatted(present: Present, device: BlockDevice, wanted: WantedBcache) -> None:
+def require_unformatted(present: BcacheState, device: BlockDevice, wanted: BcacheSpec) -> None:
     """Refuse an origin that anybody uses or that carries anything: its content could not be kept.
 
     :raises Refused: saying what is on it and what a person can do.
     """
-    finding = present.ground.findings.get(device.name, Finding())
+    finding = present.ground.findings.get(device.name, DeviceUse())
     if device.signature is not None:
         finding = finding.with_signatures(device.signature.type, device.signature.partition_table)
     reasons = [*uses_of(device), *(reason for reason in finding.reasons if "exclusively" not in reason or not device.holders)]
@@ -261,7 +261,7 @@ def require_unformatted(present: Present, device: BlockDevice, wanted: WantedBca
         )
 
 
-def new_backing_block(device: BlockDevice, target: Target, wanted: WantedBcache) -> int:
+def new_backing_block(device: BlockDevice, target: CacheSetTarget, wanted: BcacheSpec) -> int:
     """The block size of a backing device that is going to be made.
 
     :raises BadInput: if the one asked for is smaller than what a device below writes.
@@ -275,7 +275,7 @@ def new_backing_block(device: BlockDevice, target: Target, wanted: WantedBcache)
     return wanted.block_size or least
 
 
-def require_fitting_blocks(block: int | None, target: Target, wanted: WantedBcache) -> None:
+def require_fitting_blocks(block: int | None, target: CacheSetTarget, wanted: BcacheSpec) -> None:
     """Refuse what no step can change: the block size of a backing device that has data.
 
     :raises Refused: saying so.

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Settings that no superblock holds, kept over a reboot by a udev rules file of our own: one line per device.
 
 Sources: udev(7); 69-bcache.rules of bcache-tools. A bcache is registered by a program that this rule file runs after all rules
@@ -13,6 +11,8 @@ later file finds it there; writing through ``ATTR`` would come too early. No eve
 ``/dev/bcache0`` comes before its ``bcache/`` directory. A backing device is matched by the UUID of its superblock, and so is a
 cache device, through which the settings of its set are reached.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

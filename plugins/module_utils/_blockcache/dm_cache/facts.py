@@ -3,12 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The raw device-mapper caches of a host: those of this collection and those that somebody made by hand.
 
 Sources: dmsetup(8) (``info -c``, ``table``, ``status``); the names and UUIDs of our own mappings are in ``dm_cache_table.py``.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

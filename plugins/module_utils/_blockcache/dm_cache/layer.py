@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The layer ``dm_cache``: caches of device-mapper without LVM, made with dmsetup and brought up at boot by systemd.
 
 Sources: dmsetup(8), Documentation/admin-guide/device-mapper/{cache,writecache}.rst. A table is exchanged by ``dmsetup reload`` and
 one ``dmsetup resume``, which suspends, exchanges and goes on in one call of the kernel: there is no moment between two commands
 in which what is mounted stands still, whenever this is killed.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -26,10 +26,16 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.record import LAYER, Tools
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import WantedDmCache, read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.state import OUR_METADATA, OriginContent, Present, counted_dirty, problems
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import DmCacheSpec, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.state import (
+    OUR_METADATA,
+    DmCacheState,
+    OriginContent,
+    counted_dirty,
+    problems,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_ground
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import FlushWatch, write_out
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import FSTAB, bare_mounts_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
@@ -63,7 +69,7 @@ RULE = (
 _HEAD = 4096
 
 
-class DmCacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedDmCache]]):
+class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]]):
     """Caches of block devices.
 
     :param runner: starts the commands.
@@ -79,7 +85,7 @@ class DmCacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedDmCache]]):
     def __init__(
         self,
         runner: Runner,
-        wanted: t.Sequence[WantedDmCache] = (),
+        wanted: t.Sequence[DmCacheSpec] = (),
         root: Path = Path("/"),
         *,
         clock: t.Callable[[], float] = time.monotonic,
@@ -93,7 +99,7 @@ class DmCacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedDmCache]]):
 
     # -- read and plan
 
-    def read(self) -> Present:
+    def read(self) -> DmCacheState:
         """Three dmsetup and a look at the block devices, whatever the number of caches; a device without a cache costs a wipefs more."""
         devices = self._settled_devices()
         kernel = dm_cache_facts.read_kernel(self.runner, self.root)
@@ -103,10 +109,10 @@ class DmCacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedDmCache]]):
             found = dm_cache_facts.attached_of(mapping, kernel, devices) if tables.parse_uuid(mapping.uuid) == ("top", mapping.name) else None
             in_use |= {found.cache_name} if found is not None and found.cache_name is not None else set()
         candidates = [path for cache in self.wanted if cache.present for path in cache.cache_devices]
-        return Present(
+        return DmCacheState(
             kernel=kernel,
             devices=devices,
-            ground=read_ground(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep),
+            ground=read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep),
             records=records,
             units=units,
             heads={record.cache_device: self._head(record.cache_device) for record in records.values() if record.cache_device},
@@ -117,19 +123,19 @@ class DmCacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedDmCache]]):
             root=self.root,
         )
 
-    def plan(self, present: Present, wanted: t.Sequence[WantedDmCache]) -> list[Step]:
+    def plan(self, present: DmCacheState, wanted: t.Sequence[DmCacheSpec]) -> list[Step]:
         return dm_cache_plan.plan(present, wanted)
 
-    def facts(self, present: Present) -> dict[str, t.Any]:
+    def facts(self, present: DmCacheState) -> dict[str, t.Any]:
         names = {cache.name for cache in self.wanted}
         bare = bare_mounts_of(present.fstab, present.devices, self.wanted)
         return {"problems": [*problems(present), *bare], "caches": [cache.as_plain() for cache in present.caches if cache.name in names]}
 
-    def concerns(self, present: Present, wanted: t.Sequence[WantedDmCache]) -> list[str]:
+    def concerns(self, present: DmCacheState, wanted: t.Sequence[DmCacheSpec]) -> list[str]:
         counted = [counted_dirty(present, cache.name) for cache in wanted if cache.present]
         return [*(said for said in counted if said), *bare_mounts_of(present.fstab, present.devices, wanted)]
 
-    def foresee(self, present: Present, wanted: t.Sequence[WantedDmCache]) -> list[str]:
+    def foresee(self, present: DmCacheState, wanted: t.Sequence[DmCacheSpec]) -> list[str]:
         return bare_mounts_of(present.fstab, present.devices, wanted)
 
     def _tools(self) -> Tools:

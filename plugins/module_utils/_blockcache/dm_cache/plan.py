@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """From the device-mapper that is there to the caches that are wanted: pure, and the place of every refusal.
 
 What is mounted stays one mapping from the first day to the last. A cache is put under it and taken from under it while it is
 in use: it becomes a cache, or a plain way to the origin, by one exchange of tables.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm, fast_device
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import (
-    Finding,
+    DeviceUse,
     require_mirrored,
     resolve_stable,
     uses_of,
@@ -29,8 +29,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.facts import Attached, Mapping
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.record import LAYER, Record
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import WantedDmCache
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.state import OUR_METADATA, OriginContent, Present
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import DmCacheSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.state import OUR_METADATA, DmCacheState, OriginContent
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable, Layout, LinearTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import sizes as lvm_layout
@@ -41,7 +41,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 
 
-def plan(present: Present, wanted: t.Sequence[WantedDmCache]) -> list[Step]:
+def plan(present: DmCacheState, wanted: t.Sequence[DmCacheSpec]) -> list[Step]:
     """The steps for every cache of the list, in its order.
 
     :raises BadInput: if what is asked for cannot be meant on this host.
@@ -59,7 +59,7 @@ def plan(present: Present, wanted: t.Sequence[WantedDmCache]) -> list[Step]:
 class _CachePlan:
     """The plan of one cache, after those of the caches before it in the list."""
 
-    def __init__(self, present: Present, wanted: WantedDmCache, taken: dict[str, str]) -> None:
+    def __init__(self, present: DmCacheState, wanted: DmCacheSpec, taken: dict[str, str]) -> None:
         self.present = present
         self.wanted = wanted
         self.taken = taken
@@ -367,9 +367,9 @@ class _CachePlan:
         ours = {device.name for device in present.devices if (tables.parse_uuid(device.dm_uuid) or ("", ""))[1] == self.name}
         others = dataclasses.replace(fast.device, holders=tuple(name for name in fast.device.holders if name not in ours))
         held = bool(set(fast.device.holders) & ours)
-        finding = present.ground.findings.get(fast.device.name, Finding())
+        finding = present.ground.findings.get(fast.device.name, DeviceUse())
         foreign = tuple(name for name in finding.cache_metadata if name not in OUR_METADATA)
-        reasons = [*uses_of(others), *Finding(finding.signatures, foreign, () if held else finding.users).reasons]
+        reasons = [*uses_of(others), *DeviceUse(finding.signatures, foreign, () if held else finding.users).reasons]
         if reasons:
             raise self._refused(f"cannot get its cache on {fast.path}, which {' and '.join(reasons)}: {finding.advice(fast.path)}")
         return fast

@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The unit of one raw cache, which is also the record of it: what lies where, and how it was last known to be.
 
 Everything that protects data rests on its order: a record that says ``writeback`` is there before the kernel writes back, and
 goes after nothing is dirty any more; a record that says that nothing is attached is there before anybody writes past the
 cache, so that what the cache device holds is known to be out of date, also after a power cut at any moment.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

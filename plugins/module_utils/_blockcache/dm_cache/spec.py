@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What a user asks of one raw device-mapper cache, checked as far as it can be without looking at the host."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.sizes import CHUNK_STEP, LARGEST_CHUNK
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import WantedCache, read_common, require_unique
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec, read_common, require_unique
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
@@ -29,7 +29,7 @@ _RESERVED = frozenset({"control", ".", ".."})
 
 
 @dataclass(frozen=True)
-class WantedDmCache(WantedCache):
+class DmCacheSpec(CacheSpec):
     """One cache; a setting of None shall be the kernel's own choice. ``name`` is the device-mapper name."""
 
     @property
@@ -38,7 +38,7 @@ class WantedDmCache(WantedCache):
         return f"/dev/mapper/{self.name}"
 
 
-def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[WantedDmCache]:
+def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[DmCacheSpec]:
     """The list a user wrote.
 
     :raises BadInput: naming the item and what to write instead.
@@ -48,7 +48,7 @@ def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[WantedDmCache]:
     return wanted
 
 
-def _read_item(item: t.Mapping[str, t.Any]) -> WantedDmCache:
+def _read_item(item: t.Mapping[str, t.Any]) -> DmCacheSpec:
     common = read_common(item)
     name = common["name"]
     _require_usable_name(name)
@@ -58,7 +58,7 @@ def _read_item(item: t.Mapping[str, t.Any]) -> WantedDmCache:
         raise BadInput(f"{name}: {common['origin']} is origin and cache device at once: name another cache device.", item=name)
     kind = item.get("kind") or tables.CACHE
     _require_block(kind, common["chunk_size"], name)
-    return WantedDmCache(**common, kind=kind, mode=_mode(kind, item.get("mode"), name), settings=_settings(kind, item.get("settings") or {}, name))
+    return DmCacheSpec(**common, kind=kind, mode=_mode(kind, item.get("mode"), name), settings=_settings(kind, item.get("settings") or {}, name))
 
 
 def _require_usable_name(name: str) -> None:

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The host as the plans of raw caches see it, and what a person should know of it."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.facts import Kernel
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.record import LAYER, Record, Tools
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import LinearTable
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import Ground
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
@@ -29,7 +29,7 @@ OUR_METADATA = frozenset({"dm-cache metadata", "dm-writecache metadata"})
 
 
 @dataclass(frozen=True)
-class Present:
+class DmCacheState:
     """The host as it is.
 
     :param records: what was asked for before, by name; ``units`` the texts of those that are brought up at boot.
@@ -41,7 +41,7 @@ class Present:
 
     kernel: Kernel
     devices: Devices
-    ground: Ground
+    ground: HostDevices
     tools: Tools
     records: t.Mapping[str, Record] = field(default_factory=dict)
     units: t.Mapping[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class OriginContent:
     block_size: int = 0
 
 
-def counted_dirty(present: Present, name: str) -> str:
+def counted_dirty(present: DmCacheState, name: str) -> str:
     """Of a cache that writes through and whose blocks count as dirty all the same: what that is and how it ends; else nothing.
 
     The record of a cache says that it writes through only after a flush, so that the origin has everything.
@@ -83,7 +83,7 @@ def counted_dirty(present: Present, name: str) -> str:
     )
 
 
-def problems(present: Present) -> list[str]:
+def problems(present: DmCacheState) -> list[str]:
     """What a person should know of caches that are left as they are."""
     found = []
     for name, mapping in present.kernel.mappings.items():

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Tables of the device-mapper targets ``cache``, ``writecache`` and ``linear``, read and written; nothing here looks at a host.
 
 Sources: Documentation/admin-guide/device-mapper/{cache,writecache,linear}.rst, and the status functions of
 drivers/md/dm-cache-target.c and dm-writecache.c, which print tables. Sizes in bytes, whatever a table counts in.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

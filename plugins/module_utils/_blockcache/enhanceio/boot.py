@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """How an EnhanceIO cache comes back at boot: a unit of systemd, and for write-back a udev rule that hides its origin until it is there.
 
 eio_cli writes a udev rule of its own, ``94-enhanceio-NAME.rules``, which enables the cache when both devices have appeared. It
@@ -15,6 +13,8 @@ Sources: systemd.device(5) (``SYSTEMD_READY=0``: for systemd the device is not t
 (``enable`` ends with 0 whatever happened), eio_conf.c (a cache that was not shut down cleanly begins empty but for what is
 dirty, and one with dirty blocks is loaded in write-back only).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

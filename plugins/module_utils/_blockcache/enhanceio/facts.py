@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The EnhanceIO caches of a host, from ``/proc`` alone: no command is started, whatever their number.
 
 Sources: eio_procfs.c (one folder for each cache below ``/proc/enhanceio``, beside the file ``version``; sysctls below
 ``/proc/sys/dev/enhanceio/NAME``, those of write-back only while a cache is in that mode), eio_main.c (what is done with a
 flush, see :data:`SWALLOWS`), eio_subr.c (what a lost device does).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _read(path: Path) -> str | None:
         raise CommandFailed(f"{path} cannot be read: {error.strerror}.", item=str(path)) from None
 
 
-def read_superblock(path: Path) -> output.Superblock | None:
+def read_superblock(path: Path) -> output.EnhanceIOSuperblock | None:
     """The superblock on a cache device that does not run; None if there is none, or no such device."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The layer ``enhanceio``: read from /proc, changed with eio_cli and sysctl.
 
 What eio_cli says and ends with is no proof: ``enable``, ``disable``, ``notify`` and ``clean`` always end with 0, ``delete``
@@ -15,6 +13,8 @@ dirty. A kill of eio_cli does not end what the driver does for it, so that a lon
 
 Sources: CLI/eio_cli, eio_ttc.c (``eio_cache_edit``), eio_conf.c (``eio_cache_create``, ``eio_cache_delete``), eio_procfs.c.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import facts as proc
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import plan as enhanceio_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import LAYER, AtBoot
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.plan import Present
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import WantedEnhanceIO
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.plan import EnhanceIOState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, FlushWatch
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
@@ -48,7 +48,7 @@ PATIENCE = 3600.0
 _CHANGING = 60
 
 
-class EnhanceIOLayer(MirrorOperations, Layer[Present, t.Sequence[WantedEnhanceIO]]):
+class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceIOSpec]]):
     """EnhanceIO caches.
 
     :param runner: starts the commands.
@@ -64,7 +64,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[Present, t.Sequence[WantedEnhanceIO
     def __init__(
         self,
         runner: Runner,
-        wanted: t.Sequence[WantedEnhanceIO] = (),
+        wanted: t.Sequence[EnhanceIOSpec] = (),
         *,
         module: str = "enhanceio",
         volatile_below: t.Callable[[str], t.Sequence[str]] = lambda path: (),  # noqa: ARG005
@@ -82,7 +82,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[Present, t.Sequence[WantedEnhanceIO
 
     # -- read and plan
 
-    def read(self) -> Present:
+    def read(self) -> EnhanceIOState:
         """The block devices and files of /proc, whatever the number of caches.
 
         Only a cache device that no cache lies on costs a wipefs more, and is opened.
@@ -93,9 +93,9 @@ class EnhanceIOLayer(MirrorOperations, Layer[Present, t.Sequence[WantedEnhanceIO
         fast = [proc.find(devices, cache.config.fast) for cache in caches.values()]
         in_use = {device.name for device in fast if device is not None}
         candidates = [path for item in self.wanted for path in item.cache_devices]
-        ground = fast_device.read_ground(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep)
+        ground = fast_device.read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep)
         looked_at = [*candidates, *(files.fast for files in at_boot.values() if files.fast)]
-        return Present(
+        return EnhanceIOState(
             caches=caches,
             devices=devices,
             ground=ground,
@@ -108,17 +108,17 @@ class EnhanceIOLayer(MirrorOperations, Layer[Present, t.Sequence[WantedEnhanceIO
             volatile=self._read_volatile(caches),
         )
 
-    def plan(self, present: Present, wanted: t.Sequence[WantedEnhanceIO]) -> list[Step]:
+    def plan(self, present: EnhanceIOState, wanted: t.Sequence[EnhanceIOSpec]) -> list[Step]:
         return enhanceio_plan.plan(present, wanted)
 
-    def facts(self, present: Present) -> dict[str, t.Any]:
+    def facts(self, present: EnhanceIOState) -> dict[str, t.Any]:
         named = [present.caches[item.name] for item in self.wanted if item.name in present.caches]
         return {
             "problems": enhanceio_plan.problems(present),
             "caches": [proc.describe(cache, present.devices, self.root).as_plain() for cache in named],
         }
 
-    def concerns(self, present: Present, wanted: t.Sequence[WantedEnhanceIO]) -> list[str]:
+    def concerns(self, present: EnhanceIOState, wanted: t.Sequence[EnhanceIOSpec]) -> list[str]:
         """Mode and dirty blocks are two facts: a change of mode that somebody broke off may leave both."""
         found = [present.caches[item.name] for item in wanted if item.present and item.name in present.caches]
         return [
@@ -142,7 +142,9 @@ class EnhanceIOLayer(MirrorOperations, Layer[Present, t.Sequence[WantedEnhanceIO
         rule = read_file(self.root / boot.RULE.format(name=name))
         return AtBoot(boot_unit.read_unit(boot.unit_name(name), self.root), rule, (self.root / boot.FOREIGN_RULE.format(name=name)).exists())
 
-    def _read_superblocks(self, devices: Devices, paths: t.Iterable[str], in_use: t.Container[str], ground: fast_device.Ground) -> dict[str, output.Superblock]:
+    def _read_superblocks(
+        self, devices: Devices, paths: t.Iterable[str], in_use: t.Container[str], ground: fast_device.HostDevices
+    ) -> dict[str, output.EnhanceIOSuperblock]:
         names = {device.name for device in (proc.find(devices, path) for path in paths) if device is not None}
         names |= {array.name for array in ground.arrays.values() if array.members and set(array.members) & names}
         found = {name: proc.read_superblock(self._node(devices, name)) for name in sorted(names) if name not in in_use}

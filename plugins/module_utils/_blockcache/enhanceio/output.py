@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What EnhanceIO says of its caches: pure parsers of ``/proc/enhanceio/NAME/*`` and of the superblock on the cache device.
 
 Sources: Driver/enhanceio/eio_procfs.c (``config``, ``stats`` and ``errors`` are lines of a name and a value, ``io_hist``
 lines of a size and a count), eio.h (numbers of modes and policies, ``cache_flags``, ``union eio_superblock``) and eio_conf.c
 of EnhanceIO 0.1 and of its fork for kernels up to 5.x. Sizes are bytes, except where a name says sectors (of 512 bytes).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Superblock:
+class EnhanceIOSuperblock:
     """What the cache device itself says. Of a cache that runs it may be old: the driver writes past the page cache.
 
     :param state: ``running`` (or the host went down without a word), ``clean``, ``dirty`` or ``unstable``.
@@ -165,7 +165,7 @@ def parse_histogram(text: str, item: str) -> dict[int, int]:
     return histogram
 
 
-def parse_superblock(block: bytes) -> Superblock | None:
+def parse_superblock(block: bytes) -> EnhanceIOSuperblock | None:
     """The superblock of a cache device, from its own 4096 bytes; None if there is none.
 
     A device whose cache was made anew and one whose superblock is half written are no caches of anybody: the driver loads neither.
@@ -175,7 +175,7 @@ def parse_superblock(block: bytes) -> Superblock | None:
     _size, sectors, _sets, state, fast, _fast_size, source, _source_size, _version, name, mode, policy, _flags, magic = _SUPERBLOCK.unpack_from(block)
     if magic != _MAGIC or state not in _STATES or mode not in MODES:
         return None
-    return Superblock(_name(name), _name(source), _name(fast), MODES[mode], POLICIES.get(policy, str(policy)), sectors * SECTOR, _STATES[state])
+    return EnhanceIOSuperblock(_name(name), _name(source), _name(fast), MODES[mode], POLICIES.get(policy, str(policy)), sectors * SECTOR, _STATES[state])
 
 
 def _name(field: bytes) -> str:

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """From the EnhanceIO caches that run to those that are wanted: pure, and the place of every refusal.
 
 A cache goes into write-back last and leaves it first: it is made in write-through, the files that bring it back at boot are
 written, and only then may blocks become dirty. Whatever a run is killed between, the next boot finds what it needs.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import (
     DEGRADED,
     STALE_MEMBER,
-    Finding,
+    DeviceUse,
     require_mirrored,
     resolve_stable,
     uses_of,
@@ -28,9 +28,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import boot, settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import LAYER, AtBoot
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import SWALLOWS, Cache, find
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import CHANGING, SET_SIZES, Config, Superblock
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import WantedEnhanceIO
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, Ground
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import CHANGING, SET_SIZES, Config, EnhanceIOSuperblock
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
@@ -44,7 +44,7 @@ _WITHOUT = "lvm_cache, dm_cache and bcache do the same on every kernel"
 
 
 @dataclass(frozen=True)
-class Present:
+class EnhanceIOState:
     """EnhanceIO as it is.
 
     :param caches: those that run, by name.
@@ -58,8 +58,8 @@ class Present:
 
     caches: t.Mapping[str, Cache]
     devices: Devices
-    ground: Ground
-    superblocks: t.Mapping[str, Superblock] = field(default_factory=dict)
+    ground: HostDevices
+    superblocks: t.Mapping[str, EnhanceIOSuperblock] = field(default_factory=dict)
     boot: t.Mapping[str, AtBoot] = field(default_factory=dict)
     tools: t.Mapping[str, str] = field(default_factory=dict)
     module: str = "enhanceio"
@@ -73,7 +73,7 @@ class Present:
         return {device.name: name for name, device in named if device is not None}
 
 
-def plan(present: Present, wanted: t.Sequence[WantedEnhanceIO]) -> list[Step]:
+def plan(present: EnhanceIOState, wanted: t.Sequence[EnhanceIOSpec]) -> list[Step]:
     """The steps for every cache of the list, in its order.
 
     :raises BadInput: if what is asked for cannot be meant on this host.
@@ -88,7 +88,7 @@ def plan(present: Present, wanted: t.Sequence[WantedEnhanceIO]) -> list[Step]:
     return steps
 
 
-def problems(present: Present) -> list[str]:
+def problems(present: EnhanceIOState) -> list[str]:
     """What a person should know of caches that are left as they are, one sentence each."""
     found = []
     for cache in present.caches.values():
@@ -103,7 +103,7 @@ def problems(present: Present) -> list[str]:
     return found
 
 
-def _volatile(present: Present, item: WantedEnhanceIO) -> list[str]:
+def _volatile(present: EnhanceIOState, item: EnhanceIOSpec) -> list[str]:
     return list(dict.fromkeys(reason for path in (item.origin, *item.cache_devices) for reason in present.volatile.get(path, ())))
 
 
@@ -113,7 +113,7 @@ class _CachePlan:
     :param taken: kernel names of the cache devices and origins that items before it have taken; grows.
     """
 
-    def __init__(self, present: Present, wanted: WantedEnhanceIO, taken: set[str]) -> None:
+    def __init__(self, present: EnhanceIOState, wanted: EnhanceIOSpec, taken: set[str]) -> None:
         self.present = present
         self.wanted = wanted
         self.taken = taken
@@ -243,7 +243,7 @@ class _CachePlan:
 
     # -- no cache runs
 
-    def _left_behind(self) -> tuple[str, Superblock] | None:
+    def _left_behind(self) -> tuple[str, EnhanceIOSuperblock] | None:
         """The path and the superblock of a cache of this name that does not run.
 
         :raises Refused: if it is that of another origin, or if a write-back cache that should run cannot be looked at.
@@ -267,7 +267,7 @@ class _CachePlan:
             )
         return None
 
-    def _require_of_this_origin(self, path: str, superblock: Superblock) -> None:
+    def _require_of_this_origin(self, path: str, superblock: EnhanceIOSuperblock) -> None:
         source, origin = find(self.present.devices, superblock.source), find(self.present.devices, self.wanted.origin)
         same = superblock.source == self.wanted.origin or (source is not None and source is origin)
         if superblock.may_be_dirty and not same:
@@ -276,7 +276,7 @@ class _CachePlan:
                 " start that cache and flush it first"
             )
 
-    def _revive(self, path: str, superblock: Superblock) -> list[Step]:
+    def _revive(self, path: str, superblock: EnhanceIOSuperblock) -> list[Step]:
         """A write-back cache that does not run, as after a boot without the driver: it is started, and then treated as any other."""
         self._require_tools()
         origin = resolve_stable(self.present.devices, self.wanted.origin, self.name)
@@ -293,7 +293,7 @@ class _CachePlan:
         cache = Cache(self.name, replace(config, source=self.wanted.origin), counts)
         return [start, *self._steps_of_running(cache)]
 
-    def _attach(self, left: tuple[str, Superblock] | None, *, replaces: str = "") -> list[Step]:
+    def _attach(self, left: tuple[str, EnhanceIOSuperblock] | None, *, replaces: str = "") -> list[Step]:
         """Make the cache.
 
         :param left: the superblock of an earlier one of this name, in which nothing is dirty.
@@ -322,13 +322,13 @@ class _CachePlan:
             steps += [*self._setting_steps({}, wanted.mode), *files]
         return steps
 
-    def _ground_without(self, left: tuple[str, Superblock] | None) -> Ground:
+    def _ground_without(self, left: tuple[str, EnhanceIOSuperblock] | None) -> HostDevices:
         """The ground as it will be when the superblock of our own earlier cache is wiped."""
         ground = self.present.ground
         device = find(self.present.devices, left[0]) if left is not None else None
         if device is None:
             return ground
-        finding = ground.findings.get(device.name, Finding())
+        finding = ground.findings.get(device.name, DeviceUse())
         cleaned = replace(finding, cache_metadata=tuple(name for name in finding.cache_metadata if name != _METADATA))
         return replace(ground, findings={**ground.findings, device.name: cleaned})
 

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The settings of an EnhanceIO cache: what is wanted as numbers, and in which order the driver takes the changes.
 
 Sources: eio_procfs.c (a lower threshold is refused while it is above the higher one, and the other way round; most exist in
 write-back only), eio.h (what a new cache has).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

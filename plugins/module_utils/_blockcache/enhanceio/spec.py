@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What a user asks of one EnhanceIO cache, checked as far as it can be without the host.
 
 Sources: CLI/eio_cli (names, policies, modes, block sizes), eio.h (lengths of names and paths, limits and defaults of the
 sysctls), eio_procfs.c (which of them exist in write-back only, and that low may not be above high).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import SET_SIZES
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import WantedCache, read_common, require_unique
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec, read_common, require_unique
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 
@@ -61,7 +61,7 @@ PAIRS = (("dirty_low_threshold", "dirty_high_threshold"), ("dirty_set_low_thresh
 
 
 @dataclass(frozen=True)
-class WantedEnhanceIO(WantedCache):
+class EnhanceIOSpec(CacheSpec):
     """One EnhanceIO cache; a setting of None is the driver's default.
 
     :param policy: ``lru``, ``fifo`` or ``rand``; None leaves that of a cache that is there, and a new one gets ``lru``.
@@ -72,7 +72,7 @@ class WantedEnhanceIO(WantedCache):
     allow_ignored_flushes: bool = False
 
 
-def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[WantedEnhanceIO]:
+def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[EnhanceIOSpec]:
     """The list a user wrote.
 
     :raises BadInput: naming the item and what to write instead.
@@ -82,7 +82,7 @@ def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[WantedEnhanceIO
     return wanted
 
 
-def _read_item(item: t.Mapping[str, t.Any]) -> WantedEnhanceIO:
+def _read_item(item: t.Mapping[str, t.Any]) -> EnhanceIOSpec:
     common = read_common(item)
     name, mode = common["name"], item.get("mode") or "writethrough"
     if not _NAME.match(name):
@@ -95,7 +95,7 @@ def _read_item(item: t.Mapping[str, t.Any]) -> WantedEnhanceIO:
     if chunk_size is not None and chunk_size not in SET_SIZES:
         raise BadInput(f"{name}: chunk_size is {item['chunk_size']}, and EnhanceIO has blocks of {', '.join(map(str, SET_SIZES))} bytes only.", item=name)
     settings = _settings(item.get("settings") or {}, mode if common["state"] == "present" else "writeback", name)
-    return WantedEnhanceIO(
+    return EnhanceIOSpec(
         **common,
         kind="enhanceio",
         mode=mode,

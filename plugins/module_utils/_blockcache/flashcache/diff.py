@@ -3,12 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """One cache of the list beside what the host has of it: whether they differ, and what speaks against touching it.
 
 Sources: the checks of ``flashcache_ctr`` (flashcache_conf.c), flashcache_create.c and flashcache_load.c.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit, fast_device
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import require_mirrored, resolve_stable, uses_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import unit as flashcache_unit
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import Present, Running, name_behind
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import UNSTABLE, Superblock
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import FlashcacheState, Running, name_behind
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import UNSTABLE, FlashcacheSuperblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.sizes import MEMORY_SHARE, blocks_of, memory_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import WantedFlashcache
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
@@ -29,13 +29,13 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 
 
-class Case:
+class Diff:
     """One cache of the list.
 
     :param taken: kernel names of fast devices that caches before it in the list have taken; its own is added.
     """
 
-    def __init__(self, present: Present, wanted: WantedFlashcache, taken: set[str]) -> None:
+    def __init__(self, present: FlashcacheState, wanted: FlashcacheSpec, taken: set[str]) -> None:
         self.present = present
         self.wanted = wanted
         self.taken = taken
@@ -48,7 +48,7 @@ class Case:
 
     # -- comparisons
 
-    def _ground_without_it(self) -> fast_device.Ground:
+    def _ground_without_it(self) -> fast_device.HostDevices:
         """The host as it is when this cache has been taken down and its SSD made empty, which may then become half of a mirror."""
         ground = self.present.ground
         emptied = name_behind(ground.devices, self.present.emptied.get(self.wanted.name, ""))
@@ -83,7 +83,7 @@ class Case:
             changed.append("size")
         return changed
 
-    def _stored_as_wanted(self, stored: Superblock, fast: fast_device.FastDevice) -> bool:
+    def _stored_as_wanted(self, stored: FlashcacheSuperblock, fast: fast_device.FastDevice) -> bool:
         wanted = self.wanted
         if fast.device is None or wanted.mode != "writeback" or self.stored_on != fast.device.name:
             return False
@@ -227,7 +227,7 @@ class Case:
         if uses:
             raise self._refused(f"has to be taken down to {purpose}, and /dev/mapper/{running.name} {' and '.join(uses)}: unmount it first")
 
-    def _require_loadable(self, stored: Superblock, path: str) -> None:
+    def _require_loadable(self, stored: FlashcacheSuperblock, path: str) -> None:
         devices = self.present.ground.devices
         if stored.state == UNSTABLE:
             raise self._refused(
@@ -287,17 +287,17 @@ class Case:
         return Refused(f"{self.wanted.name}: the flashcache device {self.wanted.name} {reason}.", item=self.wanted.name)
 
 
-def is_named(stored: Superblock, name: str) -> bool:
+def is_named(stored: FlashcacheSuperblock, name: str) -> bool:
     """Whether a superblock may be that of a cache; the first format has the path of the SSD where the later ones have the name."""
     return stored.name == name or stored.name.startswith("/")
 
 
-def candidates_of(present: Present, wanted: WantedFlashcache) -> frozenset[str]:
+def candidates_of(present: FlashcacheState, wanted: FlashcacheSpec) -> frozenset[str]:
     """Kernel names of what the cache of an item lies on or may lie on: its devices, an array of them, what its unit names."""
     return _with_arrays(present, [*wanted.cache_devices, flashcache_unit.ssd_of(present.units.get(wanted.name, "")), present.emptied.get(wanted.name, "")])
 
 
-def _with_arrays(present: Present, paths: t.Iterable[str]) -> frozenset[str]:
+def _with_arrays(present: FlashcacheState, paths: t.Iterable[str]) -> frozenset[str]:
     """Kernel names behind paths; an array of some of them stands for its members."""
     devices, arrays = present.ground.devices, present.ground.arrays
     names = {name for name in (name_behind(devices, path) for path in paths if path) if name is not None}
@@ -305,7 +305,7 @@ def _with_arrays(present: Present, paths: t.Iterable[str]) -> frozenset[str]:
     return frozenset((names - {member for name in above for member in arrays[name].members}) | above)
 
 
-def volatile_under(present: Present, wanted: WantedFlashcache, *paths: str) -> list[str]:
+def volatile_under(present: FlashcacheState, wanted: FlashcacheSpec, *paths: str) -> list[str]:
     """What below a cache and its origin keeps writes in volatile memory, each once."""
     clauses = [clause for path in (*wanted.cache_devices, *paths, wanted.origin) for clause in present.volatile.get(path, ())]
     return list(dict.fromkeys(clauses))

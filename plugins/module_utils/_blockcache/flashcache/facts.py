@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The caches of flashcache in the words of every type, and what a person should know of them."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import mirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER, UNMIRRORED
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import Ground
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import Running, name_behind, read_running, read_superblock
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import UNSTABLE, Superblock
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import UNSTABLE, FlashcacheSuperblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 
@@ -37,7 +37,7 @@ def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tup
 
     :raises NotUnderstood: if flashcache prints what no release known here prints.
     """
-    ground = Ground(devices, arrays=mirror.read_arrays(devices, root))
+    ground = HostDevices(devices, arrays=mirror.read_arrays(devices, root))
     running = read_running(devices, runner, root)
     states = [state_of(cache, ground) for cache in running.values()]
     taken = {cache.ssd_name for cache in running.values()}
@@ -48,7 +48,7 @@ def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tup
     return tuple(states)
 
 
-def state_of(cache: Running, ground: Ground) -> CacheState:
+def state_of(cache: Running, ground: HostDevices) -> CacheState:
     """One cache that runs."""
     table, devices = cache.table, ground.devices
     redundancy = ground.redundancy([cache.ssd_name]) if cache.ssd_name else UNMIRRORED
@@ -79,7 +79,7 @@ def state_of(cache: Running, ground: Ground) -> CacheState:
     )
 
 
-def stored_state(stored: Superblock, device: BlockDevice, ground: Ground) -> CacheState:
+def stored_state(stored: FlashcacheSuperblock, device: BlockDevice, ground: HostDevices) -> CacheState:
     """One cache that lies on its SSD and does not run."""
     path = device.stable_path or device.path
     if stored.state == UNSTABLE:
@@ -131,7 +131,7 @@ def counters_of(cache: Running) -> dict[str, int]:
     return counters
 
 
-def concerns_of(cache: Running, ground: Ground) -> t.Iterator[str]:
+def concerns_of(cache: Running, ground: HostDevices) -> t.Iterator[str]:
     """What a person should know of a cache that runs and is left as it is, one sentence each."""
     name, table = cache.name, cache.table
     if table.mode == "writeback" and cache.ssd_name and ground.redundancy([cache.ssd_name]) == DEGRADED:

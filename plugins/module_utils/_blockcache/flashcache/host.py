@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What a host says of its flashcache devices: those that run, and those that lie on an SSD and wait to be loaded."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import (
-    Superblock,
+    FlashcacheSuperblock,
     Table,
     parse_histogram,
     parse_pid_lists,
@@ -29,7 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import Ground
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
@@ -76,7 +76,7 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Present:
+class FlashcacheState:
     """A host as far as flashcache is concerned; everything that a plan is made from.
 
     :param running: by device-mapper name.
@@ -91,9 +91,9 @@ class Present:
     :param fstab: the text of /etc/fstab.
     """
 
-    ground: Ground
+    ground: HostDevices
     running: t.Mapping[str, Running]
-    stored: t.Mapping[str, Superblock]
+    stored: t.Mapping[str, FlashcacheSuperblock]
     volatile: t.Mapping[str, tuple[str, ...]]
     places: Places
     removing: frozenset[str] = frozenset()
@@ -127,7 +127,7 @@ def read_dirty(runner: Runner, name: str) -> int | None:
     return table.dirty if table is not None else None
 
 
-def read_superblock(root: Path, path: str) -> Superblock | None:
+def read_superblock(root: Path, path: str) -> FlashcacheSuperblock | None:
     """The superblock on a device, past the page cache, which keeps what was there while the cache ran; None without one."""
     node = root / path.lstrip("/")
     for flags in (os.O_DIRECT, 0):

@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The layer ``flashcache``: made and loaded with the tools of flashcache, read and removed with dmsetup, tuned below /proc/sys.
 
 Sources: doc/flashcache-sa-guide.txt and the sources of github.com/facebookarchive/flashcache. No exit status and no message
 is a proof: the tools read the SSD through the page cache and speak of what was there before. What runs is what dmsetup
 shows, and what is clean is what the superblock says after the device has gone.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_ground
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import diff as flashcache_case
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import facts as flashcache_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import host as flashcache_host
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import plan as flashcache_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import remains as flashcache_remains
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import Present, Running
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import FlashcacheState, Running
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import folder_of, parse_tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.plan import LAYER
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.remains import Remains
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import WantedFlashcache, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec, read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places, ssd_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, STANDSTILL, FlushWatch
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import FSTAB, bare_mounts_of
@@ -47,8 +47,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import Superblock
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import FlashcacheSuperblock
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 
 #: ``dmsetup remove`` writes back whatever is dirty and must not be ended in the middle.
@@ -58,7 +58,7 @@ TOOLS = ("flashcache_create", "flashcache_load", "flashcache_destroy", "flashcac
 Volatile = t.Callable[[str], t.Sequence[str]]
 
 
-class FlashcacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedFlashcache]]):
+class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[FlashcacheSpec]]):
     """Caches of flashcache.
 
     :param wanted: the same that is planned; its devices are looked at.
@@ -72,7 +72,7 @@ class FlashcacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedFlashcac
     def __init__(
         self,
         runner: Runner,
-        wanted: t.Sequence[WantedFlashcache],
+        wanted: t.Sequence[FlashcacheSpec],
         volatile_below: Volatile,
         root: Path = Path("/"),
         *,
@@ -96,7 +96,7 @@ class FlashcacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedFlashcac
 
     # -- read and plan
 
-    def read(self) -> Present:
+    def read(self) -> FlashcacheState:
         """The block devices, two dmsetup for all caches, one systemctl, and one wipefs for each device that no cache lies on yet."""
         # One that was written and not enabled is none where one shall be, and one where none shall be.
         units = {item.name: (boot_unit.read_unit if item.present else boot_unit.stored_unit)(_unit(item.name), self.root) for item in self.wanted}
@@ -105,10 +105,10 @@ class FlashcacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedFlashcac
         paths = [path for item in self.wanted for path in (*item.cache_devices, ssd_of(units[item.name]), emptied[item.name]) if path]
         devices, running, removing = self._read_settled(paths)
         used = {cache.ssd_name for cache in running.values() if cache.ssd_name}
-        ground = read_ground(self.runner, devices, paths, in_use=used | removing, root=self.root, sleep=self.sleep)
+        ground = read_host_devices(self.runner, devices, paths, in_use=used | removing, root=self.root, sleep=self.sleep)
         tools = {name: self.runner.find(name) for name in TOOLS if self.runner.has(name)}
         stored = {name: flashcache_host.read_superblock(self.root, node_of(name)) for name in ground.findings}
-        return Present(
+        return FlashcacheState(
             ground=ground,
             running=running,
             stored={name: found for name, found in stored.items() if found is not None},
@@ -125,22 +125,22 @@ class FlashcacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedFlashcac
             fstab=read_file(self.root / FSTAB),
         )
 
-    def plan(self, present: Present, wanted: t.Sequence[WantedFlashcache]) -> list[Step]:
+    def plan(self, present: FlashcacheState, wanted: t.Sequence[FlashcacheSpec]) -> list[Step]:
         return flashcache_plan.plan(present, wanted)
 
-    def facts(self, present: Present) -> dict[str, t.Any]:
+    def facts(self, present: FlashcacheState) -> dict[str, t.Any]:
         caches = [present.running[item.name] for item in self.wanted if item.name in present.running]
         states = [flashcache_facts.state_of(cache, present.ground).as_plain() for cache in caches]
         problems = [sentence for cache in caches for sentence in flashcache_facts.concerns_of(cache, present.ground)]
         return {"problems": [*self.notes, *self.concerns(present, self.wanted), *problems], "caches": states}
 
-    def concerns(self, present: Present, wanted: t.Sequence[WantedFlashcache]) -> list[str]:
+    def concerns(self, present: FlashcacheState, wanted: t.Sequence[FlashcacheSpec]) -> list[str]:
         return [*self._exposed(present), *bare_mounts_of(present.fstab, present.ground.devices, wanted)]
 
-    def foresee(self, present: Present, wanted: t.Sequence[WantedFlashcache]) -> list[str]:
+    def foresee(self, present: FlashcacheState, wanted: t.Sequence[FlashcacheSpec]) -> list[str]:
         return bare_mounts_of(present.fstab, present.ground.devices, wanted)
 
-    def _exposed(self, present: Present) -> list[str]:
+    def _exposed(self, present: FlashcacheState) -> list[str]:
         """Caches that run over a drive whose volatile cache somebody has turned on since."""
         sentences = []
         for item in self.wanted:
@@ -346,7 +346,7 @@ class FlashcacheLayer(MirrorOperations, Layer[Present, t.Sequence[WantedFlashcac
     def _is_as_left(self, remains: Remains) -> bool:
         return bool(remains.digest) and flashcache_remains.digest_of(remains.device, self.root) == remains.digest
 
-    def _require_as_left(self, step: Step, stored: Superblock | None, finding: Finding) -> None:
+    def _require_as_left(self, step: Step, stored: FlashcacheSuperblock | None, finding: DeviceUse) -> None:
         """A run that was killed may have been followed by a person who has put the SSD to another use."""
         ssd = step.arguments["ssd"]
         digest = self.left.get(step.item) or flashcache_remains.read_remains(step.item, self.root).digest

@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What flashcache says: ``dmsetup table`` and ``status``, the files below /proc, and the superblock on the SSD.
 
 Sources: flashcache_conf.c (``flashcache_status_table``, ``flashcache_status_info``), flashcache_procfs.c and flashcache.h
 (``struct flash_superblock``) of github.com/facebookarchive/flashcache, and doc/flashcache-sa-guide.txt. The table is text
 for people over several lines, and no table that could be loaded again. Older releases leave out lines.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Superblock:
+class FlashcacheSuperblock:
     """What a write-back cache has written at the beginning of its SSD. Sizes in bytes, ``blocks`` in blocks.
 
     :param name: of the device-mapper device; releases before the second format keep the path of the SSD there.
@@ -187,14 +187,14 @@ def parse_pid_lists(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return lists.get("Blacklist", ()), lists.get("Whitelist", ())
 
 
-def parse_superblock(head: bytes) -> Superblock | None:
+def parse_superblock(head: bytes) -> FlashcacheSuperblock | None:
     """The beginning of an SSD; None if there is no cache on it."""
     if len(head) < SUPERBLOCK_SIZE:
         return None
     blocks, block, associativity, state, name, ssd_size, disk, disk_size, version, metadata, disk_associativity, write_only = _SUPERBLOCK.unpack_from(head)
     if state not in STATES:
         return None
-    return Superblock(
+    return FlashcacheSuperblock(
         state=state,
         name=_text(name),
         disk=_text(disk),

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """From what a host has to what a user wants of flashcache: the steps, and what is refused, before anything is changed.
 
 Nothing but sysctls can be changed while a cache runs. Everything else is flushed, removed, emptied and made again, and
 ``dmsetup remove`` takes only a device that nobody uses.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import remains as flashcache_remains
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import unit as flashcache_unit
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.diff import Case
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.diff import Diff
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import name_behind
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import SETTINGS, WantedFlashcache
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import SETTINGS, FlashcacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import Present, Running
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import Superblock
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import FlashcacheState, Running
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import FlashcacheSuperblock
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 
 LAYER = "flashcache"
@@ -37,7 +37,7 @@ LAYER = "flashcache"
 _TOOL_MODES = {"writeback": "back", "writethrough": "thru", "writearound": "around"}
 
 
-def plan(present: Present, wanted: t.Sequence[WantedFlashcache]) -> list[Step]:
+def plan(present: FlashcacheState, wanted: t.Sequence[FlashcacheSpec]) -> list[Step]:
     """The steps of every cache, in the order of the list.
 
     :raises StorageError: if one of them cannot or must not be.
@@ -46,7 +46,7 @@ def plan(present: Present, wanted: t.Sequence[WantedFlashcache]) -> list[Step]:
     return [step for cache in wanted for step in CachePlan(present, cache, taken).steps()]
 
 
-class CachePlan(Case):
+class CachePlan(Diff):
     """The plan of one cache."""
 
     def steps(self) -> list[Step]:
@@ -173,7 +173,7 @@ class CachePlan(Case):
         path = self.present.emptied.get(self.wanted.name)
         return [self._step("cache_device", "to be emptied", None, f"Forget that {path}, {why}, was to be emptied", "keep", ssd=path)] if path else []
 
-    def _empty_stored(self, stored: Superblock, path: str) -> list[Step]:
+    def _empty_stored(self, stored: FlashcacheSuperblock, path: str) -> list[Step]:
         """Empty an SSD with a cache that does not run; one with dirty blocks is loaded and flushed first."""
         self._require_tool("flashcache_destroy")
         if stored.clean:
@@ -192,7 +192,7 @@ class CachePlan(Case):
         )
         return [load, self._flush_step(None), remove, self._clear_step(path)]
 
-    def _load_for_use(self, stored: Superblock, fast: fast_device.FastDevice) -> list[Step]:
+    def _load_for_use(self, stored: FlashcacheSuperblock, fast: fast_device.FastDevice) -> list[Step]:
         self._require_permission(fast)
         self._require_durable(fast)
         load = self._load_step(stored, fast.path)
@@ -277,7 +277,7 @@ class CachePlan(Case):
 
     # -- steps
 
-    def _load_step(self, stored: Superblock, path: str) -> Step:
+    def _load_step(self, stored: FlashcacheSuperblock, path: str) -> Step:
         self._require_loadable(stored, path)
         self._require_kernel("flashcache_load")
         action = f"Load the flashcache device {self.wanted.name} from {path} ({stored.state_name})"

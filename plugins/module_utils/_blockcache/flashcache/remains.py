@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What a removed cache has left on an SSD, noted so that a later run goes on to empty that and nothing else.
 
 A cache that wrote through leaves no superblock, but copies of blocks of its origin. The note outlives a reboot, and so may a
 run that was killed be followed by a person who puts the SSD to another use: what it carries is compared before it is emptied.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """How many blocks flashcache makes of a device, and what they cost in memory.
 
 Sources: ``flashcache_writeback_create`` and ``flashcache_writethrough_create`` of flashcache_conf.c; ``struct cacheblock`` of
 flashcache.h and the estimate of flashcache_create.c.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What a user asks of one flashcache device, checked as far as it can be without the host.
 
 Sources: doc/flashcache-sa-guide.txt, the checks of ``flashcache_ctr`` (flashcache_conf.c) and the bounds and defaults of
 the sysctls in flashcache.h and flashcache_procfs.c.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import folder_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import WantedCache, read_common, require_unique
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec, read_common, require_unique
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, SECTOR, format_size, parse_size
 
@@ -77,7 +77,7 @@ _REFUSED = {
 
 
 @dataclass(frozen=True)
-class WantedFlashcache(WantedCache):
+class FlashcacheSpec(CacheSpec):
     """One cache. ``settings`` are as the user wrote them, ``numbers`` the same by sysctl, with ``cache_all`` always among them.
 
     :param block_size: bytes; what ``chunk_size`` says, or the usual.
@@ -96,7 +96,7 @@ class WantedFlashcache(WantedCache):
     numbers: t.Mapping[str, int] = field(default_factory=dict)
 
 
-def read_items(items: t.Iterable[t.Mapping[str, t.Any]]) -> list[WantedFlashcache]:
+def read_items(items: t.Iterable[t.Mapping[str, t.Any]]) -> list[FlashcacheSpec]:
     """The caches of a module's parameters.
 
     :raises BadInput: naming the item and what to write instead.
@@ -117,7 +117,7 @@ def read_items(items: t.Iterable[t.Mapping[str, t.Any]]) -> list[WantedFlashcach
     return wanted
 
 
-def _read_item(item: t.Mapping[str, t.Any]) -> WantedFlashcache:
+def _read_item(item: t.Mapping[str, t.Any]) -> FlashcacheSpec:
     common = read_common(item)
     name = common["name"]
     mode = item.get("mode") or "writethrough"
@@ -134,7 +134,7 @@ def _read_item(item: t.Mapping[str, t.Any]) -> WantedFlashcache:
     associativity = item.get("associativity") or DEFAULT_ASSOCIATIVITY
     if associativity & (associativity - 1) or not 256 <= associativity <= 8192:
         raise BadInput(f"{name}: associativity is {associativity}: write a power of two from 256 to 8192.", item=name)
-    return WantedFlashcache(
+    return FlashcacheSpec(
         **common,
         mode=mode,
         settings=dict(item.get("settings") or {}),

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The systemd unit of one flashcache device: brings it up with its sysctls at boot, and takes it down before the power goes.
 
 A write-back cache is loaded from its SSD. The other modes keep nothing over a reboot and are made again with all their
 options, and no mode keeps a sysctl. doc/flashcache-sa-guide.txt: a device that is not removed before a halt makes the kernel panic.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The steps that make a cache where there is none, and what an interrupted run left of one. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import sizes as lvm_layout
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.devices import Earlier, Place
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.devices import Earlier, Placement
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import settings_at_attach, steps_after_attach
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import BLOCK_SIZE
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, LAYER, TAG, kind_of
@@ -24,8 +24,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmWanted
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import Present
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LvmState
 
 #: Volumes that a cache can sit on. Thin pools, snapshots and mirrors of the old kind are other stories.
 CACHEABLE = ("linear", "striped", "raid0", "raid0_meta", "raid1", "raid10", "raid10_near", "raid4", "raid5", "raid6")
@@ -34,11 +34,11 @@ CACHEABLE = ("linear", "striped", "raid0", "raid0_meta", "raid1", "raid10", "rai
 class AttachPlan:
     """What the plan of one cache needs to make it."""
 
-    def __init__(self, present: Present, wanted: LvmWanted, earlier: Earlier) -> None:
+    def __init__(self, present: LvmState, wanted: LvmCacheSpec, earlier: Earlier) -> None:
         self.present = present
         self.wanted = wanted
         self.earlier = earlier
-        self.place = Place(present, wanted, earlier)
+        self.place = Placement(present, wanted, earlier)
         self.origin = present.volume(wanted.vg, wanted.lv)
 
     def attach(self, origin: LogicalVolume) -> list[Step]:

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Where a cache goes: its devices, their way into the volume group and out again, and the room on them. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import contextlib
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, MIRRORED, Finding, require_empty, resolve_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, MIRRORED, DeviceUse, require_empty, resolve_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import sizes as lvm_layout
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
@@ -21,8 +21,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume, PhysicalVolume
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmWanted
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import Present
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LvmState
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 
 
@@ -44,10 +44,10 @@ class Earlier:
     mended: set[str] = field(default_factory=set)
 
 
-class Place:
+class Placement:
     """The devices of one cache, after those of the caches before it in the list."""
 
-    def __init__(self, present: Present, wanted: LvmWanted, earlier: Earlier) -> None:
+    def __init__(self, present: LvmState, wanted: LvmCacheSpec, earlier: Earlier) -> None:
         self.present = present
         self.wanted = wanted
         self.earlier = earlier
@@ -115,7 +115,7 @@ class Place:
         self.earlier.groups[device.name] = wanted.vg
         steps = []
         if physical is None:
-            require_empty(device, self.present.findings.get(device.name, Finding()), path, wanted.name)
+            require_empty(device, self.present.findings.get(device.name, DeviceUse()), path, wanted.name)
             steps.append(self._step("physical_volume", None, path, f"Make {path} a physical volume of LVM", "create_physical_volume", path=path))
         steps.append(self._step("volume_group", None, wanted.vg, f"Add {path} to volume group {wanted.vg}", "extend_volume_group", path=path))
         return steps

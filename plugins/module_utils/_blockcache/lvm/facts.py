@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The LVM caches of a host, in the words of every type of cache."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import report as lvm_report
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import CLEANER
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import BLOCK_SIZE, MIGRATION_THRESHOLD
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, LAYER, Present, kind_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, LAYER, LvmState, kind_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotUnderstood, TimedOut
 
@@ -45,13 +45,13 @@ def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tup
         return ()
     kernel, tables = read_kernel(runner, report.volumes)
     redundant, degraded = read_arrays(devices, root)
-    present = Present(
+    present = LvmState(
         report.volumes, report.physical, devices, pv_devices(report, devices), kernel=kernel, tables=tables, redundant=redundant, degraded=degraded
     )
     return tuple(describe(present, volume) for volume in report.volumes if volume.cached)
 
 
-def describe(present: Present, cached: LogicalVolume) -> CacheState:
+def describe(present: LvmState, cached: LogicalVolume) -> CacheState:
     """One cached volume."""
     pool = present.pool_of(cached)
     kernel = present.kernel.get(cached.full_name)
@@ -154,7 +154,7 @@ def _of_lvm(device: BlockDevice) -> bool:
     return device.kind == "lvm" or (device.signature is not None and device.signature.type == _SIGNATURE)
 
 
-def _device_of(present: Present, vg: str, name: str) -> BlockDevice | None:
+def _device_of(present: LvmState, vg: str, name: str) -> BlockDevice | None:
     wanted = dm.device_name(vg, name)
     return next((device for device in present.devices if device.dm_name == wanted), None)
 
@@ -163,7 +163,7 @@ def _path(device: BlockDevice | None) -> str | None:
     return (device.stable_path or device.path) if device is not None else None
 
 
-def _mode(present: Present, cached: LogicalVolume, figures: dm.CacheStatus) -> str:
+def _mode(present: LvmState, cached: LogicalVolume, figures: dm.CacheStatus) -> str:
     """What the kernel does; of a cache that has failed what it was told, and of one that does not run what LVM will tell it."""
     table = present.tables.get(cached.full_name)
     return figures.mode or (table.mode if table is not None else cached.mode)

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What is wrong with a cache, and what a person can do about it.
 
 What LVM allows of a volume that misses a device was seen with 2.03.16: lvchange refuses everything; ``lvconvert --uncache``
 takes a write-through cache away without ``--force``, and refuses a write-back one.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import Present
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LvmState
 
 #: Bytes of kernel memory for each block of a writecache: about 2 GiB for 100 GiB in blocks of 4096 bytes (lvmcache(7)).
 WRITECACHE_BLOCK_MEMORY = 82
@@ -29,7 +29,7 @@ WRITECACHE_BLOCK_MEMORY = 82
 MEMORY_SHARE = 0.25
 
 
-def diagnose(present: Present, cached: LogicalVolume) -> tuple[str, str]:
+def diagnose(present: LvmState, cached: LogicalVolume) -> tuple[str, str]:
     """One of ``model.STATES``, and if it is not ``ok`` what is wrong and what a person can do, as the rest of a sentence about the volume."""
     pool = present.pool_of(cached)
     kernel = present.kernel.get(cached.full_name, CacheStatus())
@@ -62,7 +62,7 @@ def inactive_advice(volume: LogicalVolume) -> str:
     return f"is not active, so that its cache cannot be read back: activate it with lvchange -ay {volume.full_name} first"
 
 
-def writes_through(present: Present, cached: LogicalVolume) -> bool:
+def writes_through(present: LvmState, cached: LogicalVolume) -> bool:
     """Whether a cache certainly holds nothing that the origin does not have, even if it cannot be read any more.
 
     LVM writes another mode than write-back down only after its flush has ended; the kernel must do the same as is written.
@@ -77,7 +77,7 @@ def writes_through(present: Present, cached: LogicalVolume) -> bool:
     return mode in ("writethrough", "passthrough")
 
 
-def droppable(present: Present, cached: LogicalVolume) -> bool:
+def droppable(present: LvmState, cached: LogicalVolume) -> bool:
     """Whether the cache is out of order and LVM can take it away without ``--force`` and without a loss."""
     state, _reason = diagnose(present, cached)
     pool = present.pool_of(cached)
@@ -86,7 +86,7 @@ def droppable(present: Present, cached: LogicalVolume) -> bool:
     return gone and origin_whole and pool is not None and writes_through(present, cached)
 
 
-def counted_dirty(present: Present, cached: LogicalVolume) -> str:
+def counted_dirty(present: LvmState, cached: LogicalVolume) -> str:
     """Of a cache that writes through and whose blocks count as dirty all the same: what that is and how it ends; else nothing.
 
     LVM has noted another mode than write-back only after a flush, so that the origin has everything.
@@ -101,7 +101,7 @@ def counted_dirty(present: Present, cached: LogicalVolume) -> str:
     )
 
 
-def problems(present: Present) -> list[str]:
+def problems(present: LvmState) -> list[str]:
     """What a person should know of the caches of the host as they are left, one sentence each."""
     found = []
     for cached in present.volumes:
@@ -125,7 +125,7 @@ def problems(present: Present) -> list[str]:
     return found
 
 
-def mend_advice(present: Present, pool: LogicalVolume) -> str:
+def mend_advice(present: LvmState, pool: LogicalVolume) -> str:
     """How a degraded mirror becomes whole again."""
     mirrors = [mirror for mirror in present.mirrors(pool) if present.out_of_step(mirror)]
     if not mirrors:
@@ -146,12 +146,12 @@ def memory_of_writecache(size: int, block_size: int) -> int:
     return size // block_size * WRITECACHE_BLOCK_MEMORY
 
 
-def _origin_of(present: Present, cached: LogicalVolume) -> list[LogicalVolume]:
+def _origin_of(present: LvmState, cached: LogicalVolume) -> list[LogicalVolume]:
     inner = (present.volume(cached.vg, name) for name in cached.devices)
     return [volume for volume in inner if volume is not None]
 
 
-def _missing_advice(present: Present, cached: LogicalVolume) -> str:
+def _missing_advice(present: LvmState, cached: LogicalVolume) -> str:
     if writes_through(present, cached):
         return (
             "has a cache whose device is missing; it wrote through, so that nothing is lost with it: state: absent takes it away without --force,"
@@ -164,7 +164,7 @@ def _missing_advice(present: Present, cached: LogicalVolume) -> str:
     )
 
 
-def _failed_advice(present: Present, cached: LogicalVolume, kernel: CacheStatus) -> str:
+def _failed_advice(present: LvmState, cached: LogicalVolume, kernel: CacheStatus) -> str:
     if kernel.errors:
         return f"has a writecache that the kernel reports as failed with error {kernel.errors}: look at dmesg; a person must decide"
     if writes_through(present, cached):

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The layer ``lvm_cache``: dm-cache and dm-writecache under LVM, read in one look, changed with lvcreate, lvconvert and lvchange."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import plan as lvm_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import PATIENCE, LvmOperations
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.shell import LvmRunner
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import BLOCK_SIZE, LvmWanted, read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER, Present
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.background import Meanwhile
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import BLOCK_SIZE, LvmCacheSpec, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER, LvmState
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.background import Background
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -40,7 +40,7 @@ __all__ = ["PATIENCE", "LvmCacheLayer", "run_module"]
 _WITHIN = frozenset({"set_mode", "set_setting", "set_settings", "set_cleaner", "refresh", "leave_cleaner", "go_on", "prove_clean", "flush_writecache"})
 
 
-class LvmCacheLayer(LvmOperations, Layer[Present, t.Sequence[LvmWanted]]):
+class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
     """Caches of logical volumes.
 
     :param runner: starts the commands.
@@ -57,7 +57,7 @@ class LvmCacheLayer(LvmOperations, Layer[Present, t.Sequence[LvmWanted]]):
     def __init__(
         self,
         runner: Runner,
-        wanted: t.Sequence[LvmWanted] = (),
+        wanted: t.Sequence[LvmCacheSpec] = (),
         root: Path = Path("/"),
         *,
         clock: t.Callable[[], float] = time.monotonic,
@@ -68,15 +68,15 @@ class LvmCacheLayer(LvmOperations, Layer[Present, t.Sequence[LvmWanted]]):
         self.root = root
         self.clock = clock
         self.sleep = sleep
-        self._ground: tuple[Devices, t.Mapping[str, cache_device.Finding]] | None = None
+        self._ground: tuple[Devices, t.Mapping[str, cache_device.DeviceUse]] | None = None
 
-    def read(self) -> Present:
+    def read(self) -> LvmState:
         """One report of LVM, the block devices, and where there is a cache one dmsetup or two, whatever the number of caches.
 
         Only a cache device that is no physical volume yet costs a wipefs more, and is opened; and a file system whose
         writecache shall have a certain block size is asked for its own.
         """
-        report_to_come = Meanwhile(self._report)
+        report_to_come = Background(self._report)
         known = read_devices(self.runner, self.root) if self._ground is None else self._ground[0]
         report = report_to_come.answer()
         if self._ground is None:
@@ -84,7 +84,7 @@ class LvmCacheLayer(LvmOperations, Layer[Present, t.Sequence[LvmWanted]]):
         devices, findings = self._ground
         kernel, tables = lvm_facts.read_kernel(self.runner, report.volumes)
         redundant, degraded = lvm_facts.read_arrays(devices, self.root)
-        return Present(
+        return LvmState(
             volumes=report.volumes,
             physical=report.physical,
             devices=devices,
@@ -99,7 +99,7 @@ class LvmCacheLayer(LvmOperations, Layer[Present, t.Sequence[LvmWanted]]):
             cache_check=self.runner.has("cache_check"),
         )
 
-    def plan(self, present: Present, wanted: t.Sequence[LvmWanted]) -> list[Step]:
+    def plan(self, present: LvmState, wanted: t.Sequence[LvmCacheSpec]) -> list[Step]:
         return lvm_plan.plan(present, wanted)
 
     def apply(self, step: Step) -> None:
@@ -110,12 +110,12 @@ class LvmCacheLayer(LvmOperations, Layer[Present, t.Sequence[LvmWanted]]):
         operation: t.Callable[[Step], None] = getattr(self, f"_{step.operation}")
         operation(step)
 
-    def facts(self, present: Present) -> dict[str, t.Any]:
+    def facts(self, present: LvmState) -> dict[str, t.Any]:
         origins = {cache.origin for cache in self.wanted}
         states = [lvm_facts.describe(present, volume) for volume in present.volumes if volume.cached and volume.full_name in origins]
         return {"problems": lvm_health.problems(present), "caches": [state.as_plain() for state in states]}
 
-    def concerns(self, present: Present, wanted: t.Sequence[LvmWanted]) -> list[str]:
+    def concerns(self, present: LvmState, wanted: t.Sequence[LvmCacheSpec]) -> list[str]:
         """The memory that writecaches take, and cache devices that could not be given back."""
         found = lvm_plan.kept_devices(present, wanted)
         for cache in wanted:
@@ -127,7 +127,7 @@ class LvmCacheLayer(LvmOperations, Layer[Present, t.Sequence[LvmWanted]]):
                 found += self._memory_concern(present, cache, pool.size if pool is not None else 0, volume.chunk_size)
         return found
 
-    def foresee(self, present: Present, wanted: t.Sequence[LvmWanted]) -> list[str]:
+    def foresee(self, present: LvmState, wanted: t.Sequence[LvmCacheSpec]) -> list[str]:
         caches = {cache.name: cache for cache in wanted}
         found = []
         for step in self.plan(present, wanted):
@@ -136,7 +136,7 @@ class LvmCacheLayer(LvmOperations, Layer[Present, t.Sequence[LvmWanted]]):
         return found
 
     @staticmethod
-    def _memory_concern(present: Present, cache: LvmWanted, size: int, block_size: int | None) -> list[str]:
+    def _memory_concern(present: LvmState, cache: LvmCacheSpec, size: int, block_size: int | None) -> list[str]:
         needed = lvm_health.memory_of_writecache(size, block_size or 4 * KIB)
         if present.memory is None or needed <= lvm_health.MEMORY_SHARE * present.memory:
             return []
@@ -145,8 +145,8 @@ class LvmCacheLayer(LvmOperations, Layer[Present, t.Sequence[LvmWanted]]):
             f" for its bookkeeping: make it smaller{', or use a block_size of 4096' if block_size == 512 else ''}."
         ]
 
-    def _examine(self, devices: Devices, pv_devices: t.Mapping[str, str]) -> dict[str, cache_device.Finding]:
-        found: dict[str, cache_device.Finding] = {}
+    def _examine(self, devices: Devices, pv_devices: t.Mapping[str, str]) -> dict[str, cache_device.DeviceUse]:
+        found: dict[str, cache_device.DeviceUse] = {}
         for path in (path for cache in self.wanted if cache.present for path in cache.cache_devices):
             try:
                 device = devices.resolve(path)

@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The operations of the layer ``lvm_cache``: what each step does to the host.
 
 Sources: lvmcache(7), lvconvert(8), lvchange(8), and what LVM 2.03 was seen to do. Its messages and exit statuses are no
 proof: ``lvconvert --uncache`` can fail with status 5 after printing that the volume is not cached. A command that failed is
 forgiven only if its effect is read back, and nothing is taken away before the kernel says that no block is dirty.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if t.TYPE_CHECKING:
     from pathlib import Path
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import report as lvm_report
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import Present
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LvmState
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
 
@@ -49,7 +49,7 @@ class LvmOperations:
     root: Path
     clock: t.Callable[[], float]
     sleep: t.Callable[[float], None]
-    read: t.Callable[[], Present]
+    read: t.Callable[[], LvmState]
 
     # -- devices
 

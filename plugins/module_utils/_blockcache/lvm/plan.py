@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """From the LVM that is there to the caches that are wanted: pure, and the place of every refusal."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import CacheStatus
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.attach import AttachPlan
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.devices import Earlier, Place
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.devices import Earlier, Placement
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import setting_steps
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import BLOCK_SIZE
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, LAYER, TAG, Present, given_name, kind_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, LAYER, TAG, LvmState, given_name, kind_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import round_up
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmWanted
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
 
-__all__ = ["LAYER", "TAG", "Present", "plan", "problems"]
+__all__ = ["LAYER", "TAG", "LvmState", "plan", "problems"]
 
 problems = lvm_health.problems
 
 
-def plan(present: Present, wanted: t.Sequence[LvmWanted]) -> list[Step]:
+def plan(present: LvmState, wanted: t.Sequence[LvmCacheSpec]) -> list[Step]:
     """The steps for every cache of the list, in its order.
 
     :raises BadInput: if what is asked for cannot be meant on this host.
@@ -50,13 +50,13 @@ def plan(present: Present, wanted: t.Sequence[LvmWanted]) -> list[Step]:
     return steps
 
 
-def kept_devices(present: Present, wanted: t.Sequence[LvmWanted]) -> list[str]:
+def kept_devices(present: LvmState, wanted: t.Sequence[LvmCacheSpec]) -> list[str]:
     """Why a cache device that was to be given back is still in the volume group, one sentence each."""
     found = []
     for cache in wanted:
         if cache.state != "absent" or not cache.release_devices:
             continue
-        place = Place(present, cache, Earlier())
+        place = Placement(present, cache, Earlier())
         for path in cache.cache_devices:
             with contextlib.suppress(DeviceMissing):
                 used = place.still_used(present.devices.resolve(path, cache.name))

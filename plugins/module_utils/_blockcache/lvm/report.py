@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What LVM reports, as data: pure parsers of ``lvm fullreport`` (and of ``lvs``, ``pvs``) with ``--reportformat json``.
 
 Sources: lvmreport(7), lvm-fullreport(8), ``lvs -o help``, ``pvs -o help``; every value is a string, an empty one means "does not apply", sizes
 are bytes (``--units b --nosuffix``), names of hidden volumes stand in brackets, and a volume of several segments has
 several rows.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Settings of LVM caches: which are in force, and the steps to others. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmWanted
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import Present
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LvmState
 
 #: In LVM's list of settings, and no setting of the user: it is how a writecache is flushed.
 CLEANER = "cleaner"
 
 
-def setting_steps(present: Present, wanted: LvmWanted, cached: LogicalVolume) -> list[Step]:
+def setting_steps(present: LvmState, wanted: LvmCacheSpec, cached: LogicalVolume) -> list[Step]:
     """The steps to the wanted settings of a cache that is attached; what is not named is left as it is.
 
     :raises BadInput: if they contradict what is left.
@@ -36,7 +36,7 @@ def setting_steps(present: Present, wanted: LvmWanted, cached: LogicalVolume) ->
     return [_cache_step(wanted, cached, key, value) for key, value in wanted.settings.items() if not _has_setting(cached, key, value)]
 
 
-def settings_at_attach(wanted: LvmWanted) -> dict[str, int]:
+def settings_at_attach(wanted: LvmCacheSpec) -> dict[str, int]:
     """What is said when the cache is attached. A setting that this LVM may not know is said afterwards, when nothing can go wrong any more.
 
     :raises BadInput: if they contradict each other.
@@ -47,13 +47,13 @@ def settings_at_attach(wanted: LvmWanted) -> dict[str, int]:
     return settings
 
 
-def steps_after_attach(wanted: LvmWanted) -> list[Step]:
+def steps_after_attach(wanted: LvmCacheSpec) -> list[Step]:
     """The setting that :func:`settings_at_attach` leaves out."""
     value = wanted.settings.get(PAUSE_WRITEBACK)
     return [_step_of_writecache(wanted, {}, {PAUSE_WRITEBACK: value}, {})] if wanted.kind == "writecache" and value is not None else []
 
 
-def _cache_step(wanted: LvmWanted, cached: LogicalVolume, key: str, value: int | None) -> Step:
+def _cache_step(wanted: LvmCacheSpec, cached: LogicalVolume, key: str, value: int | None) -> Step:
     before = (cached.settings or {}).get(key)
     text = "default" if value is None else str(value)
     action = f"Set {key} of the cache of {wanted.origin} to {text}"
@@ -61,7 +61,7 @@ def _cache_step(wanted: LvmWanted, cached: LogicalVolume, key: str, value: int |
     return _step(wanted, f"settings.{key}", number, value, action, "set_setting", key=key, value=text)
 
 
-def _writecache_steps(present: Present, wanted: LvmWanted, cached: LogicalVolume) -> list[Step]:
+def _writecache_steps(present: LvmState, wanted: LvmCacheSpec, cached: LogicalVolume) -> list[Step]:
     stored = {key: value for key, value in (cached.settings or {}).items() if key != CLEANER}
     asked = {key: value for key, value in wanted.settings.items() if key != BLOCK_SIZE}
     changed = {key: value for key, value in asked.items() if stored.get(key) != (None if value is None else str(value))}
@@ -78,7 +78,7 @@ def _writecache_steps(present: Present, wanted: LvmWanted, cached: LogicalVolume
     return []
 
 
-def _step_of_writecache(wanted: LvmWanted, before: t.Mapping[str, t.Any], changed: t.Mapping[str, int | None], kept: t.Mapping[str, str]) -> Step:
+def _step_of_writecache(wanted: LvmCacheSpec, before: t.Mapping[str, t.Any], changed: t.Mapping[str, int | None], kept: t.Mapping[str, str]) -> Step:
     texts = {key: "default" if value is None else str(value) for key, value in changed.items()}
     action = f"Set {' and '.join(f'{key} to {text}' for key, text in texts.items())} of the writecache of {wanted.origin}"
     reset = [key for key, value in changed.items() if value is None]
@@ -87,7 +87,7 @@ def _step_of_writecache(wanted: LvmWanted, before: t.Mapping[str, t.Any], change
     return _step(wanted, "settings", dict(before), dict(changed), action, "set_settings", settings=values, reset=reset, kept=dict(kept))
 
 
-def _require_watermarks(wanted: LvmWanted, settings: t.Mapping[str, int | None]) -> None:
+def _require_watermarks(wanted: LvmCacheSpec, settings: t.Mapping[str, int | None]) -> None:
     high, low = (usual if settings.get(key) is None else settings[key] for key, usual in USUAL_WATERMARKS.items())
     if t.cast("int", low) > t.cast("int", high):
         raise BadInput(
@@ -113,5 +113,5 @@ def _number(text: str | None) -> int | str | None:
     return int(text) if text and text.isdigit() else text
 
 
-def _step(wanted: LvmWanted, attribute: str, before: t.Any, after: t.Any, action: str, operation: str, **arguments: t.Any) -> Step:
+def _step(wanted: LvmCacheSpec, attribute: str, before: t.Any, after: t.Any, action: str, operation: str, **arguments: t.Any) -> Step:
     return Step(LAYER, wanted.name, attribute, before, after, action, operation, {"vg": wanted.vg, "lv": wanted.lv, **arguments})

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Several commands of LVM in one process: most of a short one is the start of the process and its search for devices.
 
 ``lvm`` without arguments reads commands from its standard input. With the command profile that LVM ships for its D-Bus daemon
@@ -13,6 +11,8 @@ last status is the command's return code (1 is success). Sources: lvm(8), ``lvmr
 
 Only looking and ``lvchange`` go this way, and only until devices change: the process keeps what it knows of them.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ShellBroken(Exception):
         self.said = said
 
 
-class Answer(t.NamedTuple):
+class Reply(t.NamedTuple):
     """What one command answered. ``report`` is its JSON, ``code`` LVM's own return code."""
 
     report: str
@@ -90,7 +90,7 @@ class LvmShell:
         """Of the process."""
         return self._process.pid
 
-    def ask(self, line: str, deadline: float, watch: t.Callable[[], t.Any] | None = None, interval: float = 5.0, most_output: int = MOST_OUTPUT) -> Answer:
+    def ask(self, line: str, deadline: float, watch: t.Callable[[], t.Any] | None = None, interval: float = 5.0, most_output: int = MOST_OUTPUT) -> Reply:
         """Have one command done.
 
         :param deadline: of :func:`time.monotonic`.
@@ -136,7 +136,7 @@ class LvmShell:
         if code is None:
             raise ShellBroken(texts["err"].decode(errors="replace"))
         report, out, err = (text.decode(errors="replace") for text in texts.values())
-        return Answer(report, code, out, err)
+        return Reply(report, code, out, err)
 
     def close(self) -> tuple[Running, ...]:
         """End the process; what it was doing is stopped.

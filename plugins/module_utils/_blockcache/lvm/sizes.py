@@ -3,12 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """How large the parts of a cache become: chunks, metadata, extents. Sizes in bytes.
 
 Sources: lvmcache(7) "dm-cache chunk size" and "dm-cache metadata"; Documentation/admin-guide/device-mapper/cache.rst.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What a user asks of one LVM cache, checked as far as it can be without looking at the host.
 
 Sources for the bounds of settings: lvmcache(7); Documentation/admin-guide/device-mapper/writecache.rst and ``writecache_ctr``
 of drivers/md/dm-writecache.c.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _BLOCK_SIZES = (512, 4096)
 
 
 @dataclass(frozen=True)
-class LvmWanted(common.WantedCache):
+class LvmCacheSpec(common.CacheSpec):
     """One LVM cache of the volume ``vg/lv``. A setting of None is to be taken away, so that the kernel's own default applies."""
 
     vg: str = ""
@@ -68,7 +68,7 @@ class LvmWanted(common.WantedCache):
         return f"{self.volume}_meta"
 
 
-def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[LvmWanted]:
+def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[LvmCacheSpec]:
     """The list a user wrote.
 
     :raises BadInput: naming the item and what to write instead.
@@ -78,13 +78,13 @@ def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[LvmWanted]:
     return wanted
 
 
-def _read_item(item: t.Mapping[str, t.Any]) -> LvmWanted:
+def _read_item(item: t.Mapping[str, t.Any]) -> LvmCacheSpec:
     name = item["name"]
     fields = common.read_common(item, plain_name=False)
     fields["origin"], vg, lv = _origin(item["origin"], name)
     kind = item.get("kind") or "cachepool"
     settings = item.get("settings") or {}
-    wanted = LvmWanted(
+    wanted = LvmCacheSpec(
         **fields,
         vg=vg,
         lv=lv,
@@ -123,7 +123,7 @@ def _mode(mode: str | None, kind: str, item: str) -> str:
     return "writeback"
 
 
-def _require_chunk_size(wanted: LvmWanted) -> None:
+def _require_chunk_size(wanted: LvmCacheSpec) -> None:
     chunk, item = wanted.chunk_size, wanted.name
     if chunk is None:
         return
@@ -133,7 +133,7 @@ def _require_chunk_size(wanted: LvmWanted) -> None:
         raise BadInput(f"{item}: chunk_size is {format_size(chunk)}, and LVM takes only multiples of 32 KiB from 32 KiB to 1 GiB.", item=item)
 
 
-def _require_known_devices(wanted: LvmWanted) -> None:
+def _require_known_devices(wanted: LvmCacheSpec) -> None:
     if wanted.release_devices and wanted.state == "absent" and not wanted.cache_devices:
         raise BadInput(f"{wanted.name}: release_devices gives cache_devices back, and cache_devices is empty: name them.", item=wanted.name)
 

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """LVM and its caches as they are on a host: what lies on what, what is missing, what is kept twice."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import functools
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, MIRRORED, UNMIRRORED, Finding
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, MIRRORED, UNMIRRORED, DeviceUse
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import CacheStatus, CacheTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume, PhysicalVolume
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
@@ -28,7 +28,7 @@ _SPARED = {"raid1": None, "raid10": 1, "raid4": 1, "raid5": 1, "raid6": 2}
 
 
 @dataclass(frozen=True)
-class Present:
+class LvmState:
     """LVM as it is.
 
     :param pv_devices: kernel name of the device behind each physical volume, by the path LVM reports.
@@ -50,7 +50,7 @@ class Present:
     pv_devices: t.Mapping[str, str] = field(default_factory=dict)
     kernel: t.Mapping[str, CacheStatus] = field(default_factory=dict)
     tables: t.Mapping[str, CacheTable] = field(default_factory=dict)
-    findings: t.Mapping[str, Finding] = field(default_factory=dict)
+    findings: t.Mapping[str, DeviceUse] = field(default_factory=dict)
     redundant: frozenset[str] = frozenset()
     degraded: frozenset[str] = frozenset()
     sectors: t.Mapping[str, int] = field(default_factory=dict)

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The layer ``drive_write_cache``: the write caches of drives now, and after the next boot or hot-plug."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
     KERNEL_WORD,
     PROVIDERS,
     DriveCache,
-    Provider,
-    Setting,
+    DriveCacheProvider,
+    DriveCacheSetting,
     kernel_agrees,
     query_drives,
     read_kernel,
@@ -60,7 +60,7 @@ _WITHOUT_DRIVES = {
 
 
 @dataclass(frozen=True)
-class DriveWish:
+class DriveSpec:
     """What is wanted of one drive; the options of one list entry."""
 
     device: str
@@ -122,7 +122,7 @@ class DriveState:
     no_rule: str | None = None
 
 
-class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]]):
+class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]]):
     """Drive write caches of one host.
 
     :param drives: the drives to look at. Others are left in peace: asking a sleeping drive wakes it up.
@@ -130,7 +130,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
 
     name = "drive_write_cache"
 
-    def __init__(self, runner: Runner, drives: t.Sequence[DriveWish], root: Path = Path("/")) -> None:
+    def __init__(self, runner: Runner, drives: t.Sequence[DriveSpec], root: Path = Path("/")) -> None:
         self.runner = runner
         self.drives = list(drives)
         self.root = root
@@ -167,7 +167,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
             caches[drive.name] = state
         return caches
 
-    def _state(self, wish: DriveWish, paths: t.Sequence[BlockDevice], cache: DriveCache, devices: Devices, rules: str, exports: t.Container[str]) -> DriveState:
+    def _state(self, wish: DriveSpec, paths: t.Sequence[BlockDevice], cache: DriveCache, devices: Devices, rules: str, exports: t.Container[str]) -> DriveState:
         drive = paths[0]
         unit = _unit(devices, drive)
         keys = tuple(key for key in udev_rule.keys_of(drive.properties) if _names_only(devices, unit, key))
@@ -177,7 +177,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
             others = [other.properties for other in devices if other.kind == "disk" and _unit(devices, other) != unit]
             key = udev_rule.choose_key(drive.properties, others, wish.device)
             provider = PROVIDERS[cache.provider](self.runner, self.root)
-            boot_rules = {wanted: provider.boot_rule(key, Setting(drive.name, drive.path, wanted, wish.device)) for wanted in (ENABLED, DISABLED)}
+            boot_rules = {wanted: provider.boot_rule(key, DriveCacheSetting(drive.name, drive.path, wanted, wish.device)) for wanted in (ENABLED, DISABLED)}
         except StorageError as error:
             no_rule = error.message
         kernel = {word for path in paths for word in (read_kernel(path.name, self.root) or "").split(", ") if word}
@@ -199,7 +199,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
             no_rule=no_rule,
         )
 
-    def plan(self, present: t.Sequence[DriveState], wanted: t.Sequence[DriveWish]) -> list[Step]:
+    def plan(self, present: t.Sequence[DriveState], wanted: t.Sequence[DriveSpec]) -> list[Step]:
         """Per drive: the drive itself (``write_cache``) or, if only the kernel is wrong, the kernel (``kernel_view``); then ``boot_rule``.
 
         :raises BadInput: for a wish that contradicts another one or cannot be met.
@@ -213,7 +213,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
         steps = [step for state, wish in pairs for step in (*self._plan_live(state, wish), *self._plan_boot(state, wish))]
         return [*steps, *self._plan_above(pairs)]
 
-    def _plan_above(self, pairs: t.Sequence[tuple[DriveState, DriveWish]]) -> list[Step]:
+    def _plan_above(self, pairs: t.Sequence[tuple[DriveState, DriveSpec]]) -> list[Step]:
         """After all drives: a device may lie on several of them, and is loaded again once."""
         steps: dict[str, Step] = {}
         for state, _wish in pairs:
@@ -232,7 +232,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
                     )
         return list(steps.values())
 
-    def _plan_live(self, state: DriveState, wish: DriveWish) -> list[Step]:
+    def _plan_live(self, state: DriveState, wish: DriveSpec) -> list[Step]:
         arguments = {
             "provider": state.provider,
             "node": state.node,
@@ -268,7 +268,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
             ]
         return []
 
-    def _plan_boot(self, state: DriveState, wish: DriveWish) -> list[Step]:
+    def _plan_boot(self, state: DriveState, wish: DriveSpec) -> list[Step]:
         rule = state.boot_rules[wish.write_cache] if wish.persistent and state.drive != ABSENT else None
         if rule == state.boot_rule:
             return []
@@ -301,10 +301,10 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
         for setting in settings:
             provider.align_kernel(setting)
 
-    def _settings(self, step: Step) -> tuple[Provider, list[Setting]]:
+    def _settings(self, step: Step) -> tuple[DriveCacheProvider, list[DriveCacheSetting]]:
         """One setting for each path to the drive; the drive is told over the first, the kernel looks at every one."""
         known = step.arguments
-        settings = [Setting(path, known["node"], known["wanted"], step.item, known["save"]) for path in known["paths"]]
+        settings = [DriveCacheSetting(path, known["node"], known["wanted"], step.item, known["save"]) for path in known["paths"]]
         return PROVIDERS[known["provider"]](self.runner, self.root), settings
 
     def _load_again(self, step: Step) -> None:
@@ -316,7 +316,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
         udev_rule.write_rules(udev_rule.with_line(udev_rule.read_rules(self.root), keys, step.arguments["line"]), self.root)
         self.runner.run(["udevadm", "control", "--reload"], item=step.item)
 
-    def verify(self, present: t.Sequence[DriveState], wanted: t.Sequence[DriveWish]) -> list[Difference]:
+    def verify(self, present: t.Sequence[DriveState], wanted: t.Sequence[DriveSpec]) -> list[Difference]:
         """As planned again, with the command that claimed to have done it as evidence.
 
         :raises NotEffective: if a drive did not take what it was told.
@@ -350,7 +350,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveWish]])
         }
 
 
-def _check_listed_once(pairs: t.Sequence[tuple[DriveState, DriveWish]]) -> None:
+def _check_listed_once(pairs: t.Sequence[tuple[DriveState, DriveSpec]]) -> None:
     seen: dict[str, DriveState] = {}
     for state, wish in pairs:
         if state.unit not in seen:
@@ -361,7 +361,7 @@ def _check_listed_once(pairs: t.Sequence[tuple[DriveState, DriveWish]]) -> None:
         raise BadInput(f"{seen[state.unit].item} and {state.item} are the same drive ({state.name}): name it once.", item=wish.device)
 
 
-def _check(state: DriveState, wish: DriveWish) -> None:
+def _check(state: DriveState, wish: DriveSpec) -> None:
     if wish.persistent and not is_stable(wish.device):
         instead = f"write {state.stable_path} instead" if state.stable_path else "it has no serial number or WWN, so write persistent: false for it"
         raise BadInput(f"{wish.device} may name another drive after the next boot: {instead}.", item=wish.device)

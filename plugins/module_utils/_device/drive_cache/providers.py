@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The volatile write cache inside a drive: what the drive says, what the kernel believes, and how to change the first.
 
 Telling the kernel is not telling the drive. ``queue/write_cache`` and ``temporary …`` in ``cache_type`` only stop the
 kernel from sending flushes while the drive goes on caching, so neither is ever written here. A plain ``cache_type`` is a
 MODE SELECT to the drive. Exit statuses of the tools are no proof of anything: every parser looks at the value printed.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def kernel_agrees(provider: str | None, drive: str, kernel: str | None) -> bool:
 
 
 @dataclass(frozen=True)
-class Setting:
+class DriveCacheSetting:
     """What one drive shall be set to.
 
     :param name: kernel name; ``node`` is its path in /dev.
@@ -226,7 +226,7 @@ class Setting:
         return KERNEL_WORD[self.wanted]
 
 
-class Provider(abc.ABC):
+class DriveCacheProvider(abc.ABC):
     """One way to ask drives about their write cache and to change it.
 
     ``events`` and ``kernel_pattern`` are those of its boot rule. Drives are given by kernel name and node.
@@ -246,18 +246,18 @@ class Provider(abc.ABC):
         """``{kernel name: state, or the error that kept it from being read}``; ``kernel`` is filled in by the caller."""
 
     @abc.abstractmethod
-    def set(self, setting: Setting) -> Completed | None:
+    def set(self, setting: DriveCacheSetting) -> Completed | None:
         """Tell the drive, and return the command that did. Only reading shows whether the drive obeyed."""
 
     @abc.abstractmethod
-    def boot_effect(self, setting: Setting) -> str:
+    def boot_effect(self, setting: DriveCacheSetting) -> str:
         """What the udev rule of the drive does."""
 
     @abc.abstractmethod
-    def align_kernel(self, setting: Setting) -> None:
+    def align_kernel(self, setting: DriveCacheSetting) -> None:
         """Make the kernel look at the drive again."""
 
-    def boot_rule(self, key: udev_rule.RuleKey, setting: Setting) -> str:
+    def boot_rule(self, key: udev_rule.RuleKey, setting: DriveCacheSetting) -> str:
         """The line that sets the drive whenever it appears."""
         return udev_rule.rule_line(key, self.kernel_pattern, self.events, self.boot_effect(setting))
 
@@ -265,12 +265,12 @@ class Provider(abc.ABC):
         return DriveCache(name=drive.name, provider=self.name, drive=says, kernel=None, changeable=changeable)
 
 
-class _ScsiDisk(Provider):
+class _ScsiDisk(DriveCacheProvider):
     """What every drive below the SCSI disk driver shares: the driver's ``cache_type`` and ``rescan``."""
 
     kernel_pattern = "sd*"
 
-    def align_kernel(self, setting: Setting) -> None:
+    def align_kernel(self, setting: DriveCacheSetting) -> None:
         if read_kernel(setting.name, self.root) == setting.kernel_word:
             return
         rescan = self.root / "sys/class/block" / setting.name / "device/rescan"
@@ -282,7 +282,7 @@ class _ScsiDisk(Provider):
         for path in cache_type_files(setting.name, self.root):
             write_sysfs(path, cache_type_for(setting.wanted, read_sysfs(path)), setting.item)
 
-    def boot_effect(self, setting: Setting) -> str:
+    def boot_effect(self, setting: DriveCacheSetting) -> str:
         present = next((read_sysfs(path) for path in cache_type_files(setting.name, self.root)), None)
         return udev_rule.write_attribute("device/scsi_disk/*/cache_type", cache_type_for(setting.wanted, present))
 
@@ -317,10 +317,10 @@ class AtaProvider(_ScsiDisk):
             )
         return states
 
-    def set(self, setting: Setting) -> Completed | None:
+    def set(self, setting: DriveCacheSetting) -> Completed | None:
         return self.runner.run(["hdparm", f"-W{setting.digit}", setting.node], ok=None, item=setting.item)
 
-    def boot_effect(self, setting: Setting) -> str:
+    def boot_effect(self, setting: DriveCacheSetting) -> str:
         if not re.search(r"/ata\d+/", os.path.realpath(self.root / "sys/class/block" / setting.name)):
             # Behind a SAS adapter the kernel does not notice what hdparm tells the drive; cache_type reaches both.
             return super().boot_effect(setting)
@@ -353,14 +353,14 @@ class ScsiProvider(_ScsiDisk):
             )
         return states
 
-    def set(self, setting: Setting) -> Completed | None:
+    def set(self, setting: DriveCacheSetting) -> Completed | None:
         change = "--set=WCE" if setting.wanted == ENABLED else "--clear=WCE"
         # A drive that cannot save refuses --save as a whole (status 97) and changes nothing, so it is asked again without.
         saved = self.runner.run(["sdparm", change, "--save", setting.node], ok=None, item=setting.item) if setting.save else None
         return saved if saved and saved.rc == 0 else self.runner.run(["sdparm", change, setting.node], ok=None, item=setting.item)
 
 
-class NvmeProvider(Provider):
+class NvmeProvider(DriveCacheProvider):
     """NVMe drives, by feature 6 of the controller."""
 
     name = "nvme"
@@ -385,17 +385,17 @@ class NvmeProvider(Provider):
             return ABSENT
         return ENABLED if parse_nvme_feature(self.runner.run(["nvme", "get-feature", node, *self._feature], item=node).stdout) else DISABLED
 
-    def set(self, setting: Setting) -> Completed | None:
+    def set(self, setting: DriveCacheSetting) -> Completed | None:
         words = ["nvme", "set-feature", setting.node, *self._feature, f"--value={setting.digit}"]
         # Most drives answer "Feature Identifier Not Saveable" to --save and change nothing.
         saved = self.runner.run([*words, "--save"], ok=None, item=setting.item) if setting.save else None
         return saved if saved and saved.rc == 0 else self.runner.run(words, ok=None, item=setting.item)
 
-    def boot_effect(self, setting: Setting) -> str:
+    def boot_effect(self, setting: DriveCacheSetting) -> str:
         arguments = " ".join(("set-feature", "$devnode", *self._feature, f"--value={setting.digit}"))
         return udev_rule.run_program(self.runner.find("nvme"), arguments, setting.item)
 
-    def align_kernel(self, setting: Setting) -> None:
+    def align_kernel(self, setting: DriveCacheSetting) -> None:
         if kernel_agrees(self.name, setting.wanted, read_kernel(setting.name, self.root)):
             return
         rescan = self.root / "sys/class/block" / setting.name / "device/rescan_controller"
@@ -403,7 +403,7 @@ class NvmeProvider(Provider):
             write_sysfs(rescan, "1", setting.item)
 
 
-class VirtioProvider(Provider):
+class VirtioProvider(DriveCacheProvider):
     """virtio-blk disks, by their ``cache_type``, which is the device's own setting."""
 
     name = "virtio"
@@ -421,14 +421,14 @@ class VirtioProvider(Provider):
                 states[drive.name] = error
         return states
 
-    def set(self, setting: Setting) -> Completed | None:
+    def set(self, setting: DriveCacheSetting) -> Completed | None:
         write_sysfs(self._cache_type(setting.name), setting.kernel_word, setting.item)
         return None
 
-    def boot_effect(self, setting: Setting) -> str:
+    def boot_effect(self, setting: DriveCacheSetting) -> str:
         return udev_rule.write_attribute("cache_type", setting.kernel_word)
 
-    def align_kernel(self, setting: Setting) -> None:
+    def align_kernel(self, setting: DriveCacheSetting) -> None:
         # Writing the device's own setting again also makes the driver renew what the kernel believes.
         if read_kernel(setting.name, self.root) != setting.kernel_word:
             write_sysfs(self._cache_type(setting.name), setting.kernel_word, setting.item)
@@ -438,7 +438,7 @@ class VirtioProvider(Provider):
 
 
 #: Every provider by the name that users write.
-PROVIDERS: t.Mapping[str, type[Provider]] = {provider.name: provider for provider in (AtaProvider, ScsiProvider, NvmeProvider, VirtioProvider)}
+PROVIDERS: t.Mapping[str, type[DriveCacheProvider]] = {provider.name: provider for provider in (AtaProvider, ScsiProvider, NvmeProvider, VirtioProvider)}
 
 _TRANSPORT_PROVIDER = {"sata": "ata", "sas": "scsi", "scsi": "scsi", "iscsi": "scsi", "fc": "scsi", "usb": "scsi", "nvme": "nvme", "virtio": "virtio"}
 

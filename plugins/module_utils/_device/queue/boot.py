@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What makes block queues so after a boot: a udev rules file of our own, and options of kernel modules in modprobe.d.
 
 Sources: udev(7) (assignments of a line are made from left to right, each by writing the file); modprobe.d(5) (options of one module in
@@ -12,6 +10,8 @@ several files add up, and the last one of the same name wins; ``-`` and ``_`` ar
 Documentation/admin-guide/kernel-parameters.rst (``module.option=value``); moduleparam.h (how yes and no are spelled); tuned-profiles(7)
 and tuned.conf(5) (profiles include each other; a later section of the same name goes before the earlier one, key by key).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def rule_for(queue: Queue, settings: t.Mapping[str, int | str]) -> str | None:
 
 
 @dataclass(frozen=True)
-class ModuleWish:
+class ModuleSpec:
     """Options that a module shall be loaded with."""
 
     module: str
@@ -88,7 +88,7 @@ class ModuleState:
     builtin: bool = False
 
 
-def read_module_wishes(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[ModuleWish]:
+def read_module_wishes(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[ModuleSpec]:
     """The entries of the module's list.
 
     :raises BadInput: for a name or a value that cannot stand in the file, and for a module that is listed twice.
@@ -102,7 +102,7 @@ def read_module_wishes(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[Modul
             raise BadInput(f"module_options: '{bad[0]}' cannot stand in a file of modprobe.d: write names and values without blanks and quotes.", item=module)
         if _plain(module) in [_plain(wish.module) for wish in wishes]:
             raise BadInput(f"module_options: the module {module} is listed twice: name it once.", item=module)
-        wishes.append(ModuleWish(module, dict(sorted(options.items()))))
+        wishes.append(ModuleSpec(module, dict(sorted(options.items()))))
     return wishes
 
 
@@ -146,7 +146,7 @@ def write_options(module: str, options: t.Mapping[str, str], root: Path = Path("
     replace_file(root / OPTIONS_FILE, render_options({**read_options(root), _plain(module): options}))
 
 
-def read_modules(wishes: t.Sequence[ModuleWish], root: Path = Path("/")) -> list[ModuleState]:
+def read_modules(wishes: t.Sequence[ModuleSpec], root: Path = Path("/")) -> list[ModuleState]:
     """What is known of every module that is wished for; from files alone."""
     if not wishes:
         return []
@@ -196,7 +196,7 @@ def same_option(one: str, other: str) -> bool:
         return False
 
 
-def module_concerns(state: ModuleState, wish: ModuleWish) -> list[str]:
+def module_concerns(state: ModuleState, wish: ModuleSpec) -> list[str]:
     """What a person should know of the options of a module that are written."""
     concerns = []
     for key, value in wish.options.items():

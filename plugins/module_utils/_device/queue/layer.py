@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The layer ``block_queue``: queues of block devices now and when the devices appear again, and options of kernel modules."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import write_sysfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import plan as queue_plan
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import HostQueues, Wanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec, QueuesState
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import loadable_schedulers, read_queues, unit_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
 
-class BlockQueueLayer(Layer[HostQueues, Wanted]):
+class BlockQueueLayer(Layer[QueuesState, QueuesSpec]):
     """The block queues of one host.
 
     :param wanted: what is asked for; says which paths to look up.
@@ -35,26 +35,26 @@ class BlockQueueLayer(Layer[HostQueues, Wanted]):
 
     name = queue_plan.LAYER
 
-    def __init__(self, runner: Runner, wanted: Wanted, root: Path = Path("/")) -> None:
+    def __init__(self, runner: Runner, wanted: QueuesSpec, root: Path = Path("/")) -> None:
         self.runner = runner
         self.wanted = wanted
         self.root = root
 
-    def read(self) -> HostQueues:
+    def read(self) -> QueuesState:
         """Every queue of the host; the only command is ``udevadm info``, for serial numbers and links.
 
         :raises DeviceMissing: for a path that is not there.
         :raises BadInput: for a path that names no queue, or several drives.
         """
         if not (self.wanted.queues or self.wanted.modules or self.wanted.exclusive):
-            return HostQueues()
+            return QueuesState()
         queues: t.Mapping[str, t.Any] = {}
         named: dict[str, tuple[str, ...]] = {}
         if self.wanted.queues:
             devices = read_devices(self.runner, self.root, dm_targets=False)
             queues = read_queues(devices, self.root)
             named = {wish.device: _named(devices, wish.device) for wish in self.wanted.queues if wish.device is not None}
-        return HostQueues(
+        return QueuesState(
             queues=queues,
             named=named,
             loadable=loadable_schedulers(self.root),
@@ -65,7 +65,7 @@ class BlockQueueLayer(Layer[HostQueues, Wanted]):
             tuned=queue_boot.read_tuned(self.root),
         )
 
-    def plan(self, present: HostQueues, wanted: Wanted) -> list[Step]:
+    def plan(self, present: QueuesState, wanted: QueuesSpec) -> list[Step]:
         """See :func:`queue_plan.plan`.
 
         :raises BadInput: for what the kernel would refuse, cut or ignore.
@@ -99,15 +99,15 @@ class BlockQueueLayer(Layer[HostQueues, Wanted]):
     def _write_options(self, step: Step) -> None:
         queue_boot.write_options(step.arguments["module"], step.arguments["options"], self.root)
 
-    def concerns(self, present: HostQueues, wanted: Wanted) -> list[str]:
+    def concerns(self, present: QueuesState, wanted: QueuesSpec) -> list[str]:
         """Matches without a device, names of old, what tuned will change, and module options that are not in force yet."""
         return queue_plan.concerns(present, wanted)
 
-    def foresee(self, present: HostQueues, wanted: Wanted) -> list[str]:
+    def foresee(self, present: QueuesState, wanted: QueuesSpec) -> list[str]:
         """The same: nothing of it changes by a run but what is in force, and options never are at once."""
         return queue_plan.concerns(present, wanted)
 
-    def facts(self, present: HostQueues) -> dict[str, t.Any]:
+    def facts(self, present: QueuesState) -> dict[str, t.Any]:
         """What the module returns about every queue that an entry speaks of, and every module of the list."""
         return {
             "devices": [

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The steps from the block queues of a host to the wanted ones; pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import ModuleState, ModuleWish, module_concerns
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import ModuleSpec, ModuleState, module_concerns
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import RESETS, place_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import Asked, QueueWish, Selected, select
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import QueueSpec, Selected, WantedValue, select
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import PASSING_ON, Obstacle, Queue, obstacle, same, scheduler_for
 
 LAYER = "block_queue"
 
 
 @dataclass(frozen=True)
-class HostQueues:
+class QueuesState:
     """What of a host matters here.
 
     :param named: kernel names of the queues that each path of the list stands for: one, or the paths of a multipath drive and its device.
@@ -48,14 +48,14 @@ class HostQueues:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class QueuesSpec:
     """What a user asks of a host.
 
     :param exclusive: take away boot rules and module options of what is not listed.
     """
 
-    queues: t.Sequence[QueueWish] = ()
-    modules: t.Sequence[ModuleWish] = ()
+    queues: t.Sequence[QueueSpec] = ()
+    modules: t.Sequence[ModuleSpec] = ()
     exclusive: bool = False
 
 
@@ -73,7 +73,7 @@ class Settled:
     renamed: tuple[tuple[str, str], ...] = ()
 
 
-def settle_all(present: HostQueues, wanted: Wanted) -> list[Settled]:
+def settle_all(present: QueuesState, wanted: QueuesSpec) -> list[Settled]:
     """The wanted values of every queue that an entry speaks of.
 
     :raises BadInput: for a value that the kernel would refuse, cut or ignore, unless it comes from a profile.
@@ -81,7 +81,7 @@ def settle_all(present: HostQueues, wanted: Wanted) -> list[Settled]:
     return [settle(one, present) for one in select(present.queues, present.named, wanted.queues)]
 
 
-def settle(selected: Selected, present: HostQueues) -> Settled:
+def settle(selected: Selected, present: QueuesState) -> Settled:
     """The wanted values of one queue: those of a profile are cut to what the device takes, others are refused if they do not fit.
 
     :raises BadInput: naming the entry, the device, the reason and what can be written instead.
@@ -113,7 +113,7 @@ def settle(selected: Selected, present: HostQueues) -> Settled:
     return Settled(selected, settings, notes, tuple(renamed))
 
 
-def _refusal(selected: Selected, key: str, asked: Asked, against: Obstacle) -> BadInput:
+def _refusal(selected: Selected, key: str, asked: WantedValue, against: Obstacle) -> BadInput:
     if against.instead is not None:
         advice = f"write {key}: {against.instead}"
         if key == "nr_requests" and "without a scheduler" in against.reason:
@@ -128,7 +128,7 @@ def _refusal(selected: Selected, key: str, asked: Asked, against: Obstacle) -> B
     )
 
 
-def plan(present: HostQueues, wanted: Wanted) -> list[Step]:
+def plan(present: QueuesState, wanted: QueuesSpec) -> list[Step]:
     """Per device first the scheduler, then what it resets, then the rest, then the boot rule; after all devices the options of modules.
 
     :raises BadInput: for what cannot be met.
@@ -141,7 +141,7 @@ def plan(present: HostQueues, wanted: Wanted) -> list[Step]:
     return steps + (_other_steps(settled, present, wanted) if wanted.exclusive else [])
 
 
-def _check_path(wish: QueueWish, present: HostQueues) -> None:
+def _check_path(wish: QueueSpec, present: QueuesState) -> None:
     if wish.device is None or not wish.persistent or is_stable(wish.device):
         return
     queue = present.queues[present.named[wish.device][0]]
@@ -178,7 +178,7 @@ def _named(one: Settled) -> str:
     return name if item == one.selected.queue.path else f"{item} ({name})"
 
 
-def _boot_steps(one: Settled, present: HostQueues) -> list[Step]:
+def _boot_steps(one: Settled, present: QueuesState) -> list[Step]:
     queue = one.selected.queue
     rule = queue_boot.rule_for(queue, one.settings) if one.selected.persistent else None
     found = "\n".join(udev_rule.lines_for(present.rules, queue.keys)) or None
@@ -198,7 +198,7 @@ def _boot_steps(one: Settled, present: HostQueues) -> list[Step]:
     ]
 
 
-def _module_steps(state: ModuleState, wish: ModuleWish) -> list[Step]:
+def _module_steps(state: ModuleState, wish: ModuleSpec) -> list[Step]:
     if state.builtin and wish.options:
         words = " ".join(f"{wish.module}.{key}={value}" for key, value in wish.options.items())
         raise BadInput(
@@ -222,7 +222,7 @@ def _module_steps(state: ModuleState, wish: ModuleWish) -> list[Step]:
     ]
 
 
-def _other_steps(settled: t.Sequence[Settled], present: HostQueues, wanted: Wanted) -> list[Step]:
+def _other_steps(settled: t.Sequence[Settled], present: QueuesState, wanted: QueuesSpec) -> list[Step]:
     """What was written for devices and modules that are not listed any more."""
     listed = {line for one in settled for line in udev_rule.lines_for(present.rules, one.selected.queue.keys)}
     others = [line for line in udev_rule.rules_in(present.rules) if line not in listed]
@@ -242,11 +242,11 @@ def _other_steps(settled: t.Sequence[Settled], present: HostQueues, wanted: Want
         )
     modules = {wish.module.replace("-", "_") for wish in wanted.modules}
     for module in sorted(set(present.kept) - modules):
-        steps += _module_steps(ModuleState(module, kept=present.kept[module]), ModuleWish(module, {}))
+        steps += _module_steps(ModuleState(module, kept=present.kept[module]), ModuleSpec(module, {}))
     return steps
 
 
-def concerns(present: HostQueues, wanted: Wanted) -> list[str]:
+def concerns(present: QueuesState, wanted: QueuesSpec) -> list[str]:
     """What a person should know although everything is set."""
     settled = settle_all(present, wanted)
     met = {number for one in settled for number in one.selected.entries}

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What users ask of block queues: entries that name a device or match many, and what of them comes to which device."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _fits(patterns: t.Sequence[str], texts: t.Iterable[str | None]) -> bool:
 
 
 @dataclass(frozen=True)
-class QueueWish:
+class QueueSpec:
     """One entry of the list. ``settings`` are the values that it names itself, in the order in which they are set."""
 
     number: int
@@ -85,15 +85,15 @@ class QueueWish:
         return f"{self.device} (entry {self.number})" if self.device else f"the match of entry {self.number}"
 
     @property
-    def asked(self) -> dict[str, Asked]:
+    def asked(self) -> dict[str, WantedValue]:
         """Every setting of the entry: those of its profile, and over them its own."""
-        found = {key: Asked(value, self.number, self.profile) for key, value in PROFILES.get(self.profile or "", {}).items()}
-        found.update({key: Asked(value, self.number) for key, value in self.settings.items()})
+        found = {key: WantedValue(value, self.number, self.profile) for key, value in PROFILES.get(self.profile or "", {}).items()}
+        found.update({key: WantedValue(value, self.number) for key, value in self.settings.items()})
         return {key: found[key] for key in ORDER if key in found}
 
 
 @dataclass(frozen=True)
-class Asked:
+class WantedValue:
     """A wanted value, and the profile that it comes from: such a value is fitted to what the device takes."""
 
     value: int | str
@@ -101,7 +101,7 @@ class Asked:
     profile: str | None = None
 
 
-def read_wishes(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[QueueWish]:
+def read_specs(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[QueueSpec]:
     """The entries of the module's list.
 
     :raises BadInput: for one that contradicts itself or sets nothing.
@@ -109,9 +109,9 @@ def read_wishes(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[QueueWish]:
     return [_read_wish(number, entry) for number, entry in enumerate(entries, 1)]
 
 
-def _read_wish(number: int, entry: t.Mapping[str, t.Any]) -> QueueWish:
+def _read_wish(number: int, entry: t.Mapping[str, t.Any]) -> QueueSpec:
     settings = {key: int(entry[key]) if key in FLAGS else entry[key] for key in ORDER if entry.get(key) is not None}
-    wish = QueueWish(
+    wish = QueueSpec(
         number=number,
         device=entry.get("device"),
         match=_read_match(number, entry["match"]) if entry.get("match") is not None else None,
@@ -145,7 +145,7 @@ class Selected:
 
     queue: Queue
     item: str
-    asked: t.Mapping[str, Asked]
+    asked: t.Mapping[str, WantedValue]
     persistent: bool
     entries: tuple[int, ...]
     named: tuple[str, ...] = ()
@@ -156,7 +156,7 @@ class Selected:
 _MATCHED, _MEMBER, _NAMED = 0, 1, 2
 
 
-def select(queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], wishes: t.Sequence[QueueWish]) -> list[Selected]:
+def select(queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], wishes: t.Sequence[QueueSpec]) -> list[Selected]:
     """Which settings come to which queue, in the order of kernel names.
 
     Later entries go before earlier ones, setting by setting; among entries that name a device there may be no contradiction.
@@ -180,14 +180,14 @@ def select(queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]]
 
 
 def _select(
-    queue: Queue, queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], wishes: t.Sequence[QueueWish], rotational: bool | None
+    queue: Queue, queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], wishes: t.Sequence[QueueSpec], rotational: bool | None
 ) -> Selected | None:
     levels = [(level, wish) for wish in wishes for level in [_level(wish, queue, queues, named, rotational)] if level is not None]
     if not levels:
         return None
     levels.sort(key=lambda pair: (pair[0], pair[1].number))
-    asked: dict[str, Asked] = {}
-    chosen: dict[str, tuple[int, QueueWish]] = {}
+    asked: dict[str, WantedValue] = {}
+    chosen: dict[str, tuple[int, QueueSpec]] = {}
     for level, wish in levels:
         if wish.profile:
             # A profile takes the place of the one before it as a whole: half of each is none.
@@ -211,7 +211,7 @@ def _select(
     )
 
 
-def _level(wish: QueueWish, queue: Queue, queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], rotational: bool | None) -> int | None:
+def _level(wish: QueueSpec, queue: Queue, queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], rotational: bool | None) -> int | None:
     """How strongly an entry speaks of a queue; ``None`` if it does not."""
     if wish.device is not None:
         own = named[wish.device]

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What block caches hold while fio runs, and whether they are clean: cheap looks, by the kernel's own words.
 
 ``dmsetup status`` knows dm-cache and dm-writecache, and so lvmcache; bcache and EnhanceIO are read from sysfs and /proc, flashcache from
 its own folder.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The device's own counters every few seconds while fio runs, as ``iostat -x`` prints them; block caches, and how busy the host is.
 
 Sources: Documentation/admin-guide/iostats.rst (``/proc/diskstats``), iostat(1), proc(5) (``/proc/stat``). Counters of milliseconds have
 32 bits and wrap around; those of I/Os and sectors only fall when a device was replaced, and then nothing can be said.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

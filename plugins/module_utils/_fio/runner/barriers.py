@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Barriers: where hosts wait for each other. The controller writes ``release-<segment>.json`` with the instant at which all begin."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEAST = 60.0
 
 
 @dataclass(frozen=True)
-class Passed:
+class BarrierResult:
     """How a barrier was passed.
 
     :param start: the instant of the segment, in seconds of the host's clock since the epoch.
@@ -81,7 +81,7 @@ class Barriers:
         """Seconds that the next barrier is waited at."""
         return min(self.patience, max(self.patience / 2**self._left_alone, _LEAST))
 
-    def wait(self, segment: int) -> Passed:
+    def wait(self, segment: int) -> BarrierResult:
         """Until it is released, nobody is expected any more, or the process is told to stop."""
         patience = self.patience_now
         ends = time.monotonic() + patience
@@ -94,13 +94,13 @@ class Barriers:
                 self._left_alone += 1
                 return self._alone(f"Nobody released the barrier {segment} within {patience:g} seconds, so this host went on alone.")
             self.waiter.wait(_LOOK)
-        return Passed(start=self.clock(), alone=True, notes=("The runner was told to stop.",))
+        return BarrierResult(start=self.clock(), alone=True, notes=("The runner was told to stop.",))
 
-    def _released(self, segment: int, release: t.Mapping[str, t.Any]) -> Passed:
+    def _released(self, segment: int, release: t.Mapping[str, t.Any]) -> BarrierResult:
         ahead = release["start"] - self.clock()
         if ahead > max(self.patience, 60.0):
             return self._alone(f"The barrier {segment} was released for an instant {ahead:.0f} seconds ahead, so this host went on alone: look at its clock.")
-        return Passed(release["start"], True, False, release["clock"])
+        return BarrierResult(release["start"], True, False, release["clock"])
 
-    def _alone(self, note: str) -> Passed:
-        return Passed(start=self.clock(), alone=True, notes=(note,))
+    def _alone(self, note: str) -> BarrierResult:
+        return BarrierResult(start=self.clock(), alone=True, notes=(note,))

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Starting, stopping and asking the runner of a campaign on this host."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Host
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.log import RunnerLog
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import ENDED, STATUS_FILE, Status, is_alive, read_status
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import PATIENCE, end_leftovers
@@ -46,7 +46,7 @@ class Busy(StorageError):
     kind = "busy"
 
 
-def start(order: Order, spool: Spool, host: Host, *, check_mode: bool) -> dict[str, t.Any]:
+def start(order: Order, spool: Spool, host: MeasuredHost, *, check_mode: bool) -> dict[str, t.Any]:
     """See that a runner carries this order out; one that does already is left alone.
 
     :returns: the result of the module.
@@ -109,7 +109,7 @@ def _actions(order: Order) -> list[str]:
     ]
 
 
-def _be_the_runner(prepared: Prepared, spool: Spool, host: Host, under_way: t.Callable[[], None]) -> None:
+def _be_the_runner(prepared: Prepared, spool: Spool, host: MeasuredHost, under_way: t.Callable[[], None]) -> None:
     """The life of the runner, in its own process."""
     order = prepared.order
     waiter = Waiter()

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """A process that outlives the task that started it, and the ssh session with it.
 
 It is forked, not started anew: the collection's code is in an archive that Ansible removes when the task ends, and a fork has loaded it
 already. What could be refused has been refused by then; what can still go wrong comes back over a pipe before the task ends.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Measure a list of cells on this host, one after the other, and leave each in the spool.
 
 Everything that can be refused is refused before the first cell runs: half a campaign on wrong devices helps nobody. Each cell
 is guarded again right before it runs, for the host may have changed since.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import out
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import (
     Cell,
-    Host,
+    MeasuredHost,
     as_json,
     describe_cell,
     describe_target,
@@ -52,7 +52,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.handover import Handover
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
 
-__all__ = ["SCHEMA", "Host", "Settings", "measure", "read_cells"]
+__all__ = ["SCHEMA", "MeasuredHost", "Settings", "measure", "read_cells"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Settings:
     keep_going: bool = True
 
 
-def measure(cells: t.Sequence[Cell], spool: Spool, host: Host, settings: Settings, *, check_mode: bool) -> dict[str, t.Any]:
+def measure(cells: t.Sequence[Cell], spool: Spool, host: MeasuredHost, settings: Settings, *, check_mode: bool) -> dict[str, t.Any]:
     """Measure all cells.
 
     :returns: the result of the module.
@@ -132,7 +132,7 @@ def _kept(cells: t.Sequence[Cell], facts: t.Mapping[CellKey, TargetFacts], spool
 class _Campaign:
     """Runs cells one after the other."""
 
-    def __init__(self, spool: Spool, host: Host, settings: Settings, fio: Fio) -> None:
+    def __init__(self, spool: Spool, host: MeasuredHost, settings: Settings, fio: Fio) -> None:
         self.spool = spool
         self.host = host
         self.settings = settings

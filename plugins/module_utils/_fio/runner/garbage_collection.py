@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """How fast a device makes room for writes, from the series of a cell that wrote. Pure.
 
 The rate at the end of a cell is that of garbage collection only if the device had nothing left that was empty: its rate fell during
 the cell and stayed low, or it was full before, since the cells before this one have written at least as much as it holds. Anything
 else is the rate of a device that still had room, and a pause by it would be too short.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """A gate before which a fio that is ready waits, so that the first I/O of every host comes at the agreed instant.
 
 From its start to its first I/O fio needs as long as the host is slow, and that differs from host to host and from run to run. So it is
@@ -14,6 +12,8 @@ got it. No program is started after that: on an emulated machine each is tens of
 
 A gate fails closed: if the runner dies its lock is gone, but so is what says that the gate was opened, and fio ends without any I/O.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

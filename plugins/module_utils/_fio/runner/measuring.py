@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Cells that start together: prepared one after the other, started within milliseconds, and each stored with a state of its own."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, Host
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cache_samples import CacheSamples
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import Status
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import Asked
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.snapshots import Look, Looks
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.snapshots import Snapshot, Snapshots
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
@@ -62,7 +62,7 @@ Metas = t.Dict[CellKey, t.Dict[str, t.Any]]
 
 
 @dataclass(frozen=True)
-class Moment:
+class StartTime:
     """When cells start. Times of the host's clock in seconds since the epoch.
 
     :param start: ``None``: at once.
@@ -83,7 +83,7 @@ class Moment:
 class _Ready:
     """A cell that can start."""
 
-    asked: Asked
+    asked: RequestedCell
     facts: TargetFacts
     top: str | None
     names: tuple[str, ...]
@@ -104,7 +104,7 @@ class _Surroundings:
 
     time: float
     stats: t.Mapping[str, t.Mapping[str, int]]
-    look: Look
+    look: Snapshot
     busy: float | None = None
 
 
@@ -115,7 +115,7 @@ class Measuring:
     """
 
     def __init__(
-        self, prepared: Prepared, spool: Spool, host: Host, looks: Looks, caches: CacheSamples, status: Status, waiter: Waiter, made: MadeFiles
+        self, prepared: Prepared, spool: Spool, host: MeasuredHost, looks: Snapshots, caches: CacheSamples, status: Status, waiter: Waiter, made: MadeFiles
     ) -> None:
         self.prepared = prepared
         self.spool = spool
@@ -128,7 +128,7 @@ class Measuring:
         #: Bytes written to each target since it was discarded last, by the cells of the order that go over all of it.
         self.written: dict[str, float] = {}
 
-    def note_written(self, asked: Asked, meta: t.Mapping[str, t.Any]) -> None:
+    def note_written(self, asked: RequestedCell, meta: t.Mapping[str, t.Any]) -> None:
         """Count what a cell wrote to its target. After a discard the device is empty again; writes to a part of it do not fill it."""
         cell = asked.cell
         path, written = cell.target.path, meta.get("bytes_written") or 0
@@ -137,7 +137,7 @@ class Measuring:
         elif written and covers_target(cell.job, cell.target.size):
             self.written[path] = self.written.get(path, 0.0) + written
 
-    def together(self, asked: t.Sequence[Asked], hashes: t.Mapping[CellKey, str], moment: Moment, *, last: bool = False) -> Metas:
+    def together(self, asked: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], moment: StartTime, *, last: bool = False) -> Metas:
         """Measure cells that start together; those that could not be are stored with the reason.
 
         :param last: nothing is measured after these: the stack is looked at once more.
@@ -160,7 +160,7 @@ class Measuring:
                 metas.update(self._run(ready, hashes, moment, last))
         return metas
 
-    def _prepare(self, asked: Asked, folder: Path, moment: Moment, held: contextlib.ExitStack) -> _Ready:
+    def _prepare(self, asked: RequestedCell, folder: Path, moment: StartTime, held: contextlib.ExitStack) -> _Ready:
         """Look at a target again, take hold of it, and write the job file."""
         cell = asked.cell
         facts = self._facts_now(cell)
@@ -199,7 +199,7 @@ class Measuring:
         guard.require(facts, writing=cell.job.writes)
         return facts
 
-    def _run(self, ready: list[_Ready], hashes: t.Mapping[CellKey, str], moment: Moment, last: bool) -> Metas:
+    def _run(self, ready: list[_Ready], hashes: t.Mapping[CellKey, str], moment: StartTime, last: bool) -> Metas:
         names = sorted({name for one in ready for name in one.names})
         watched = [Watched(one.top, one.names, one.folder) for one in ready]
         pace = self.prepared.order.pace
@@ -235,7 +235,7 @@ class Measuring:
             except StorageError as error:
                 one.notes.append(error.message)
 
-    def _go(self, ready: t.Sequence[_Ready], moment: Moment) -> None:
+    def _go(self, ready: t.Sequence[_Ready], moment: StartTime) -> None:
         """At the instant: those that wait at their gates first, then the others are started."""
         if moment.start is not None and not self.waiter.until(moment.start, self.host.clock):
             return
@@ -280,7 +280,7 @@ class Measuring:
     def _tell(self, figures: t.Mapping[str, float | None]) -> None:
         self.status.say(**figures)
 
-    def _store(self, one: _Ready, hashes: t.Mapping[CellKey, str], moment: Moment, before: _Surroundings, after: _Surroundings) -> dict[str, t.Any]:
+    def _store(self, one: _Ready, hashes: t.Mapping[CellKey, str], moment: StartTime, before: _Surroundings, after: _Surroundings) -> dict[str, t.Any]:
         run = one.process.run()
         cell = one.asked.cell
         output = fio_run.read_output(run, cell.job.block_size)
@@ -323,7 +323,7 @@ class Measuring:
         return garbage_collection.collection_rate(series.read_text(), top, began, ended, block_size=block_size, size=one.facts.size, written=before)
 
     @staticmethod
-    def _findings(one: _Ready, moment: Moment, meta: t.Mapping[str, t.Any], after: _Surroundings) -> list[str]:
+    def _findings(one: _Ready, moment: StartTime, meta: t.Mapping[str, t.Any], after: _Surroundings) -> list[str]:
         notes = [activity.cpu_note(meta["cpu"], one.asked.cell.job)] if meta["summary"] else []
         if moment.start is not None and one.late > _LATE:
             notes.append(f"It began {one.late:.2f} seconds later than it was asked to.")
@@ -331,13 +331,13 @@ class Measuring:
             notes.append("The layers below the target are not set as they were when this cell began: see stack.json.")
         return [note for note in notes if note]
 
-    def _store_unmeasured(self, asked: Asked, hashes: t.Mapping[CellKey, str], moment: Moment, decision: Decision, began: float) -> dict[str, t.Any]:
+    def _store_unmeasured(self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime, decision: Decision, began: float) -> dict[str, t.Any]:
         meta = self._meta(asked, None, decision, began, self.host.clock(), hashes, moment)
         self.spool.store(asked.cell.key, {}, meta)
         return meta
 
     def store_conclusion(
-        self, asked: Asked, hashes: t.Mapping[CellKey, str], moment: Moment, decision: Decision, began: float, **found: t.Any
+        self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime, decision: Decision, began: float, **found: t.Any
     ) -> dict[str, t.Any]:
         """The cell that says what a search or rounds have found; it has no run of its own."""
         facts = self.prepared.facts_of(asked.cell)
@@ -349,7 +349,14 @@ class Measuring:
         return meta
 
     def _meta(
-        self, asked: Asked, facts: TargetFacts | None, decision: Decision, began: float, ended: float, hashes: t.Mapping[CellKey, str], moment: Moment
+        self,
+        asked: RequestedCell,
+        facts: TargetFacts | None,
+        decision: Decision,
+        began: float,
+        ended: float,
+        hashes: t.Mapping[CellKey, str],
+        moment: StartTime,
     ) -> dict[str, t.Any]:
         order, fio = self.prepared.order, self.prepared.fio
         return {

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What the runner of a host is told to do: steps, each with the cells that start together, or a search, or rounds.
 
 An order is what the controller sends, checked here once and then never doubted. Two orders are the same if they measure the same in the
 same way: what of it is done already does not count.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PROGRESS = frozenset({"done_as", "done"})
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedCell:
     """One cell as it was asked for.
 
     :param row: as the controller sent it, for cells that are derived from it.
@@ -53,7 +53,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Step:
+class RunStep:
     """What is measured next. ``cells`` is a single one in a search and in rounds.
 
     :param segment: the number of the barrier after which it runs.
@@ -63,7 +63,7 @@ class Step:
 
     number: int
     kind: str
-    cells: tuple[Asked, ...]
+    cells: tuple[RequestedCell, ...]
     barrier: bool = False
     segment: int = 0
     offset: float | None = None
@@ -100,13 +100,13 @@ class Order:
     campaign: str
     variant: str
     host: str
-    steps: tuple[Step, ...]
+    steps: tuple[RunStep, ...]
     pace: Pace
     sha256: str
     raw: t.Mapping[str, t.Any]
 
     @property
-    def asked(self) -> tuple[Asked, ...]:
+    def asked(self) -> tuple[RequestedCell, ...]:
         """Every cell that was named; probes and rounds are derived from these."""
         return tuple(asked for step in self.steps for asked in step.cells)
 
@@ -122,7 +122,7 @@ def read_order(raw: t.Mapping[str, t.Any]) -> Order:
     :raises BadInput: naming the step and the cell and what is wrong.
     """
     variant = component(raw["variant"], "variant")
-    steps: list[Step] = []
+    steps: list[RunStep] = []
     seen: set[CellKey] = set()
     barriers = 0
     for number, row in enumerate(raw["steps"]):
@@ -160,7 +160,7 @@ def _cell_itself(cell: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     return {**kept, "target": {key: value for key, value in cell["target"].items() if value is not None}}
 
 
-def _read_step(variant: str, row: t.Any, number: int, segment: int) -> Step:
+def _read_step(variant: str, row: t.Any, number: int, segment: int) -> RunStep:
     where = f"Step {number}"
     if not isinstance(row, dict) or set(row) - _STEP_KEYS:
         unknown = sorted(map(str, set(row) - _STEP_KEYS))[:1] if isinstance(row, dict) else []
@@ -180,7 +180,7 @@ def _read_step(variant: str, row: t.Any, number: int, segment: int) -> Step:
     done = row.get("done") or {}
     if not isinstance(done, dict):
         raise BadInput(f"{where}: done is a dictionary of measurement hashes by the names of cells.")
-    step = Step(
+    step = RunStep(
         number=number,
         kind=kind,
         cells=asked,
@@ -197,7 +197,7 @@ def _read_step(variant: str, row: t.Any, number: int, segment: int) -> Step:
     return step
 
 
-def edges(step: Step) -> list[Asked]:
+def edges(step: RunStep) -> list[RequestedCell]:
     """The outermost of the cells that are derived from the one of a search or of rounds; none of ordinary cells.
 
     :raises BadInput: if such a cell cannot be meant.
@@ -207,7 +207,7 @@ def edges(step: Step) -> list[Asked]:
     return [round_of(step, step.rounds.most)] if step.rounds is not None else []
 
 
-def _read_asked(variant: str, row: t.Any, where: str) -> Asked:
+def _read_asked(variant: str, row: t.Any, where: str) -> RequestedCell:
     if not isinstance(row, dict) or not row.get("name") or not isinstance(row.get("target"), dict):
         raise BadInput(f"{where}: a cell is a dictionary with name, target and job.")
     name = str(row["name"])
@@ -220,10 +220,10 @@ def _read_asked(variant: str, row: t.Any, where: str) -> Asked:
     size = row["target"].get("size")
     target = {**row["target"], "size": None if size is None else parse_size(size, item=name)}
     plain = {"name": name, "repeat": int(repeat), "target": target, "job": row.get("job")}
-    return Asked(read_cell(variant, plain), plain, row.get("done_as"), bool(row.get("measures_garbage_collection")))
+    return RequestedCell(read_cell(variant, plain), plain, row.get("done_as"), bool(row.get("measures_garbage_collection")))
 
 
-def _check_targets(asked: t.Sequence[Asked], where: str) -> None:
+def _check_targets(asked: t.Sequence[RequestedCell], where: str) -> None:
     """Cells that run at once must not write where another one runs."""
     for number, one in enumerate(asked):
         for other in asked[number + 1 :]:
@@ -231,18 +231,18 @@ def _check_targets(asked: t.Sequence[Asked], where: str) -> None:
                 raise BadInput(f"{where}: {one.cell.key.cell} and {other.cell.key.cell} would run on {one.cell.target.path} at once, and one of them writes.")
 
 
-def probe(step: Step, value: int) -> Asked:
+def probe(step: RunStep, value: int) -> RequestedCell:
     """The cell of one probe of a search: an ordinary one, with its option set."""
     search = t.cast(Search, step.search)
     return _derived(step, f"{search.over}-{value}", _with_option(step.cells[0].row["job"], search.over, value))
 
 
-def round_of(step: Step, number: int) -> Asked:
+def round_of(step: RunStep, number: int) -> RequestedCell:
     """The cell of one round, from 1."""
     return _derived(step, f"round-{number:02}", step.cells[0].row["job"])
 
 
-def _derived(step: Step, suffix: str, job: t.Any) -> Asked:
+def _derived(step: RunStep, suffix: str, job: t.Any) -> RequestedCell:
     asked = step.cells[0]
     key = asked.cell.key
     row = {**asked.row, "name": component(f"{key.cell}.{suffix}", "cell"), "job": job}

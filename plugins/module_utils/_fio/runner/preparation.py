@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Everything that can be refused of an order, before anything of it runs."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, Host
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import Order, edges
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.checks import Fio, check_fio, guard_all
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
@@ -42,14 +42,14 @@ class Prepared:
     order: Order
     fio: Fio
     devices: Devices
-    facts: t.Mapping[tuple[Target, bool], TargetFacts]
+    facts: t.Mapping[tuple[FioTarget, bool], TargetFacts]
     command: tuple[str, ...]
 
     def facts_of(self, cell: Cell) -> TargetFacts:
         return self.facts[cell.target, cell.job.writes]
 
 
-def prepare(order: Order, host: Host, made: MadeFiles, left: LeftDevices | None = None) -> Prepared:
+def prepare(order: Order, host: MeasuredHost, made: MadeFiles, left: LeftDevices | None = None) -> Prepared:
     """Check everything that can be checked without measuring.
 
     :raises StorageError: the first refusal; those of all targets together.
@@ -70,7 +70,7 @@ def prepare(order: Order, host: Host, made: MadeFiles, left: LeftDevices | None 
     return Prepared(order, fio, devices, facts, (host.runner.find(words[0]), *words[1:-1], host.runner.find("fio")))
 
 
-def _check_job_files(host: Host, texts: t.Mapping[str, Cell]) -> None:
+def _check_job_files(host: MeasuredHost, texts: t.Mapping[str, Cell]) -> None:
     """Let the fio of this host read every different job file; many at once, and one by one only if it objects."""
     bundle: list[tuple[str, Cell]] = []
     bundles = [bundle]
@@ -85,7 +85,7 @@ def _check_job_files(host: Host, texts: t.Mapping[str, Cell]) -> None:
                 fio_run.check_job_file(host.runner, text, cell.key.cell)
 
 
-def _accepts_all(host: Host, texts: t.Sequence[str]) -> bool:
+def _accepts_all(host: MeasuredHost, texts: t.Sequence[str]) -> bool:
     folder = tempfile.mkdtemp(prefix="cachefleet-")
     try:
         paths = [Path(folder) / f"{number}.fio" for number in range(len(texts))]

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """A fio that runs beside others, started and watched without waiting for it.
 
 It is started by the main thread of the runner: the signal that ends it when the runner is killed is bound to the thread that made it
 (prctl(2), PR_SET_PDEATHSIG). What it prints goes into files, so that nothing need be read while it runs.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Steady state by rounds, as SNIA's Solid State Storage Performance Test Specification 2.0.2 defines it in 2.1.24. Pure.
 
 Over a window of rounds the tracked value must not spread more than 20 % of its average, and the line fitted to it must not rise or fall
 more than 10 % of the average from the first round of the window to its last.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The process that measures an order on a host: step by step, by the clock where other hosts take part, until it is done or told to stop.
 
 It needs nobody: barriers that nobody releases let it go on alone, what it has measured is in the spool at once, and what it was doing when
 it was killed is simply done again by the next one.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ import traceback
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, Host, describe_target, devices_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost, describe_target, devices_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cache_samples import CacheSamples
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import Status
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import pauses, rounds, search
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.barriers import Barriers, Passed
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.measuring import Measuring, Metas, Moment, all_names
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import Asked, Step, probe, round_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.barriers import BarrierResult, Barriers
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.measuring import Measuring, Metas, StartTime, all_names
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell, RunStep, probe, round_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.outcomes import Outcomes
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.snapshots import Looks
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.snapshots import Snapshots
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.timetable import seconds_left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
@@ -52,7 +52,7 @@ class HostRun:
     """
 
     def __init__(
-        self, prepared: Prepared, spool: Spool, host: Host, status: Status, waiter: Waiter, log: RunnerLog, made: MadeFiles, left: LeftDevices
+        self, prepared: Prepared, spool: Spool, host: MeasuredHost, status: Status, waiter: Waiter, log: RunnerLog, made: MadeFiles, left: LeftDevices
     ) -> None:
         self.prepared = prepared
         self.order = prepared.order
@@ -63,12 +63,12 @@ class HostRun:
         self.log = log
         self.left = left
         self.tops, self.names = all_names([asked.cell for asked in self.order.asked], prepared, host.root)
-        self.looks = Looks(host, prepared.devices, self.tops, self.names)
+        self.looks = Snapshots(host, prepared.devices, self.tops, self.names)
         self.caches = CacheSamples(prepared.devices, host.runner, host.root)
         self.measuring = Measuring(prepared, spool, host, self.looks, self.caches, status, waiter, made)
         self.barriers = Barriers(spool.home, host.clock, waiter, self.order.pace.barrier_timeout)
         self.outcomes = Outcomes(spool, self.order.sha256)
-        self.passed = Passed()
+        self.passed = BarrierResult()
         #: Since the last pause, and what cells have shown of garbage collection; both by target and block size.
         self.written: dict[str, dict[int | None, float]] = {}
         self.rates: dict[str, dict[int | None, float]] = {}
@@ -109,7 +109,7 @@ class HostRun:
         )
 
     def _all_steps(self) -> None:
-        self.passed = Passed(start=self.host.clock())
+        self.passed = BarrierResult(start=self.host.clock())
         left = seconds_left(self.order)
         for number, step in enumerate(self.order.steps):
             if self.waiter.stopping or (self.failed and not self.order.pace.keep_going):
@@ -129,7 +129,7 @@ class HostRun:
 
     # -- what is done already
 
-    def _hashes(self, step: Step) -> dict[CellKey, str]:
+    def _hashes(self, step: RunStep) -> dict[CellKey, str]:
         what = step.search or step.rounds
         return {asked.cell.key: self._hash(asked.cell, None if what is None else vars(what)) for asked in step.cells}
 
@@ -139,7 +139,7 @@ class HostRun:
         stack = self.looks.last.sha256(top)
         return measurement_sha256(cell.job.workload_sha256, describe_target(cell.target, facts), self.prepared.fio.version, stack, kind)
 
-    def _is_kept(self, asked: Asked, hashes: t.Mapping[CellKey, str]) -> bool:
+    def _is_kept(self, asked: RequestedCell, hashes: t.Mapping[CellKey, str]) -> bool:
         """Whether a result stands already, here or on the controller; said once."""
         key = asked.cell.key
         known = self.outcomes.kept(key)
@@ -154,7 +154,7 @@ class HostRun:
             self._note(key, "ok", kept=True, where="controller")
         return bool(self.outcomes.kept(key))
 
-    def _stored(self, asked: Asked, sha256: str) -> dict[str, t.Any] | None:
+    def _stored(self, asked: RequestedCell, sha256: str) -> dict[str, t.Any] | None:
         """The result in the spool, if it is one of this very measurement that the controller does not have."""
         meta = self.spool.read_meta(asked.cell.key)
         if meta is None or meta.get("state") != "ok" or meta.get("measurement_sha256") != sha256:
@@ -175,20 +175,20 @@ class HostRun:
 
     # -- when
 
-    def _pass(self, step: Step) -> None:
+    def _pass(self, step: RunStep) -> None:
         self.status.say(state="waiting", segment=step.segment, cell=None, target=None, until=self.host.clock() + self.barriers.patience_now)
         self.log.say(f"waiting at the barrier {step.segment}")
         self.passed = self.barriers.wait(step.segment)
         if self.passed.alone:
             self.log.say(self.passed.notes[0])
 
-    def _moment(self, step: Step, notes: t.Sequence[str]) -> Moment:
+    def _moment(self, step: RunStep, notes: t.Sequence[str]) -> StartTime:
         begins = self.passed.start if step.barrier and step.offset is None else None
         start = self.passed.start + step.offset if step.offset is not None else begins
         synchronised = self.passed.synchronised and start is not None
-        return Moment(step.number, step.segment, start, synchronised, self.passed.clock, (*self.passed.notes, *notes))
+        return StartTime(step.number, step.segment, start, synchronised, self.passed.clock, (*self.passed.notes, *notes))
 
-    def _pause(self, step: Step) -> list[str]:
+    def _pause(self, step: RunStep) -> list[str]:
         """Wait as the step wants before it begins; what is to be said about it."""
         pause = step.pause
         if pause is None or (pause.kind != pauses.CLEAN and not any(sum(by_block.values()) for by_block in self.written.values())):
@@ -217,7 +217,7 @@ class HostRun:
 
     # -- what
 
-    def _step(self, step: Step, due: t.Sequence[Asked], hashes: dict[CellKey, str], moment: Moment, last: bool) -> None:
+    def _step(self, step: RunStep, due: t.Sequence[RequestedCell], hashes: dict[CellKey, str], moment: StartTime, last: bool) -> None:
         if step.pause is not None:
             hashes = self._hashes(step)
         self.log.say(f"step {step.number}: {', '.join(str(asked.cell.key) for asked in due)}")
@@ -228,7 +228,7 @@ class HostRun:
         else:
             self._measure(due, hashes, moment, last=last)
 
-    def _measure(self, due: t.Sequence[Asked], hashes: t.Mapping[CellKey, str], moment: Moment, *, last: bool = False) -> Metas:
+    def _measure(self, due: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], moment: StartTime, *, last: bool = False) -> Metas:
         self.status.say(state="waiting" if moment.start else "measuring", until=moment.start)
         metas = self.measuring.together(due, hashes, moment, last=last)
         blocks = {asked.cell.key: asked.cell.job.block_size for asked in due}
@@ -245,7 +245,7 @@ class HostRun:
         if shown.get("rate"):
             self.rates.setdefault(meta["target"]["path"], {})[shown.get("block_size")] = shown["rate"]
 
-    def _one(self, asked: Asked, moment: Moment) -> dict[str, t.Any] | None:
+    def _one(self, asked: RequestedCell, moment: StartTime) -> dict[str, t.Any] | None:
         """A probe or a round: the result that is there, or a new one; ``None`` if told to stop."""
         sha256 = self._hash(asked.cell)
         stored = self._stored(asked, sha256)
@@ -254,7 +254,7 @@ class HostRun:
             return stored
         return None if self.waiter.stopping else self._measure([asked], {asked.cell.key: sha256}, moment).get(asked.cell.key)
 
-    def _search(self, step: Step, asked: Asked, hashes: t.Mapping[CellKey, str], moment: Moment) -> None:
+    def _search(self, step: RunStep, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime) -> None:
         wanted, began = t.cast(search.Search, step.search), self.host.clock()
         probes: list[search.Probe] = []
         value = search.next_value(wanted, probes)
@@ -270,7 +270,7 @@ class HostRun:
             decision = _unfinished(probes[-1].state, f"The search ended early: {wanted.over} {probes[-1].value} was {probes[-1].state} or has no latency.")
         self._conclude(asked, hashes, moment, decision, began, search=search.conclude(wanted, probes))
 
-    def _rounds(self, step: Step, asked: Asked, hashes: t.Mapping[CellKey, str], moment: Moment) -> None:
+    def _rounds(self, step: RunStep, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime) -> None:
         wanted, began = t.cast(rounds.Rounds, step.rounds), self.host.clock()
         values: list[float] = []
         decision = Decision("ok")
@@ -289,7 +289,7 @@ class HostRun:
             decision = Decision("not_steady", f"The {wanted.what} of {wanted.track} did not become steady in {len(values)} rounds.")
         self._conclude(asked, hashes, moment, decision, began, rounds=found)
 
-    def _conclude(self, asked: Asked, hashes: t.Mapping[CellKey, str], moment: Moment, decision: Decision, began: float, **found: t.Any) -> None:
+    def _conclude(self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime, decision: Decision, began: float, **found: t.Any) -> None:
         self.looks.refreshed()
         self.measuring.store_conclusion(asked, hashes, moment, decision, began, **found)
         self._note(asked.cell.key, decision.state, reason=decision.reason)
@@ -300,6 +300,6 @@ def _unfinished(state: str, reason: str) -> Decision:
     return Decision(state if state in ("interrupted", "refused") else "failed", reason)
 
 
-def _later(moment: Moment) -> Moment:
+def _later(moment: StartTime) -> StartTime:
     """The same step after its first cell: what follows begins when it can, and by itself."""
-    return Moment(moment.step, moment.segment, None, False, moment.clock, ())
+    return StartTime(moment.step, moment.segment, None, False, moment.clock, ())

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The most that a device does under a latency limit: a ladder, then bisection. Pure.
 
 The first rung is ``first``, each next one ``factor`` times as much, the last one ``last``. Between the last good and the first bad
 value the middle is tried until what is left between them is a small part of the good one, or nothing.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

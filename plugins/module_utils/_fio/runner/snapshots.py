@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Looks at the cache layers and drives below the targets: whole ones seldom, cheap ones between all cells.
 
 Reading every layer takes seconds on a host with many disks. It is done at the beginning and at the end, and between cells only when the
 last look is old or something changed that is cheap to see.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.fingerprint import cheap_fingerprint, stack_sha256
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Host
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 
 #: Seconds after which a whole look is repeated.
 OLD = 300.0
@@ -32,7 +32,7 @@ _FIGURES = (*("wear_used_percent", "spare_percent", "media_errors", "reallocated
 
 
 @dataclass(frozen=True)
-class Look:
+class Snapshot:
     """What one whole look saw; ``stacks`` and ``drives`` by kernel name."""
 
     read_at: float
@@ -50,44 +50,44 @@ class Look:
         return stack_sha256({} if name is None else self.stacks.get(name, {}))
 
 
-class Looks:
+class Snapshots:
     """The looks of one runner.
 
     :param tops: kernel names of the targets.
     :param names: kernel names of all devices of all targets.
     """
 
-    def __init__(self, host: Host, devices: Devices, tops: t.Collection[str], names: t.Collection[str]) -> None:
+    def __init__(self, host: MeasuredHost, devices: Devices, tops: t.Collection[str], names: t.Collection[str]) -> None:
         self.host = host
         self.devices = devices
         self.tops = sorted(tops)
         self.names = sorted(names)
-        self._last: Look | None = None
+        self._last: Snapshot | None = None
         self._mapped = any(device.dm_name for device in map(devices.get, self.names) if device is not None)
 
     @property
-    def last(self) -> Look:
+    def last(self) -> Snapshot:
         """The last whole look; the first one is taken now."""
         return self._last if self._last is not None else self.again()
 
-    def refreshed(self) -> Look:
+    def refreshed(self) -> Snapshot:
         """The last look if it still holds, else a new one."""
         last = self.last
         if self.host.clock() - last.read_at > OLD or self._fingerprint() != last.fingerprint:
             return self.again()
         return last
 
-    def again(self) -> Look:
+    def again(self) -> Snapshot:
         """A whole look now. A layer that cannot be read is said, and stops nothing."""
         try:
             stack = self.host.read_stack()
             stacks = {name: stack.describe(name) for name in self.tops}
         except StorageError as error:
             stacks = {name: {"error": error.message} for name in self.tops}
-        self._last = Look(self.host.clock(), stacks, self._drives(), self._fingerprint())
+        self._last = Snapshot(self.host.clock(), stacks, self._drives(), self._fingerprint())
         return self._last
 
-    def drives_of(self, look: Look, names: t.Iterable[str]) -> dict[str, dict[str, t.Any]]:
+    def drives_of(self, look: Snapshot, names: t.Iterable[str]) -> dict[str, dict[str, t.Any]]:
         """Temperature and wear of the drives among some devices; the temperature is of now where the kernel tells it."""
         found = {}
         for name in names:

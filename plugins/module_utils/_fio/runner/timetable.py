@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """How long an order still takes, as far as that can be said. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.search import most_likely
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import Order, Step
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import Order, RunStep
 
 #: What a cell takes beside its job, in seconds.
 _BESIDE = 1.0
 
 
-def seconds_of(step: Step) -> float:
+def seconds_of(step: RunStep) -> float:
     """What a step takes: what is known of its jobs, and its fixed pause. A job without a limit counts as nothing."""
     longest = max(asked.cell.job.longest or 0.0 for asked in step.cells) + _BESIDE
     count = most_likely(step.search) if step.search else (step.rounds.window + step.rounds.most) / 2 if step.rounds else 1

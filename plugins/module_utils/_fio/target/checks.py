@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What is looked at before anything runs: whether fio can do what is asked for, and whether it may."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.dis
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, Host
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target, TargetFacts
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Fio:
     abilities: versions.Abilities = field(default_factory=versions.Abilities)
 
 
-def check_fio(cells: t.Sequence[Cell], host: Host) -> Fio:
+def check_fio(cells: t.Sequence[Cell], host: MeasuredHost) -> Fio:
     """The fio of the host, if it can run these cells.
 
     :raises StorageError: if it is not there, too old, or lacks an engine.
@@ -50,7 +50,7 @@ def check_fio(cells: t.Sequence[Cell], host: Host) -> Fio:
 
 
 def guard_all(
-    cells: t.Sequence[Cell], host: Host, devices: Devices, created: t.Container[str] = (), left: LeftDevices | None = None
+    cells: t.Sequence[Cell], host: MeasuredHost, devices: Devices, created: t.Container[str] = (), left: LeftDevices | None = None
 ) -> dict[CellKey, TargetFacts]:
     """Facts of every target; all refusals of a host are told at once.
 
@@ -58,7 +58,7 @@ def guard_all(
     :param left: devices that fio has written, and what it left there.
     :raises StorageError: the refusal of the first target, with the others behind it.
     """
-    known: dict[tuple[Target, bool], TargetFacts] = {}
+    known: dict[tuple[FioTarget, bool], TargetFacts] = {}
     refusals: list[StorageError] = []
     for target, writing in dict.fromkeys((cell.target, cell.job.writes) for cell in cells):
         here = [cell for cell in cells if (cell.target, cell.job.writes) == (target, writing)]

@@ -3,12 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """A target and everything around it, as they are found on the host: nothing is changed, nothing is created. Files are in ``file_examination.py``.
 
 fio's own check compares one string with the names in the mount table; a symbolic link, a partition of a mounted disk, a
 physical volume or a raw swap device pass it. Nothing here relies on it. What the facts mean is for ``guard.py`` to say.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.room im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.file_examination import examine_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Neighbour, Target, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -53,7 +54,7 @@ _UDEV_ATTEMPTS = 30
 
 def examine(
     devices: Devices,
-    target: Target,
+    target: FioTarget,
     runner: Runner,
     root: Path = Path("/"),
     *,
@@ -79,7 +80,7 @@ def examine(
 class _Examination:
     """One look at one block device and its neighbourhood."""
 
-    def __init__(self, devices: Devices, target: Target, runner: Runner, root: Path, left: LeftDevices | None, pause: t.Callable[[float], None]) -> None:
+    def __init__(self, devices: Devices, target: FioTarget, runner: Runner, root: Path, left: LeftDevices | None, pause: t.Callable[[float], None]) -> None:
         self.devices = devices
         self.target = target
         self.runner = runner

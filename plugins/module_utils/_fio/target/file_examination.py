@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Neighbour, Target, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -34,7 +34,7 @@ _KERNEL_TREES = ("/dev", "/proc", "/sys")
 _MOST_LINKS = 40
 
 
-def examine_file(devices: Devices, target: Target, runner: Runner, root: Path, created: t.Container[str], *, writing: bool, again: bool) -> TargetFacts:
+def examine_file(devices: Devices, target: FioTarget, runner: Runner, root: Path, created: t.Container[str], *, writing: bool, again: bool) -> TargetFacts:
     """Look at a plain file, which may be there or not: see :func:`examination.examine`."""
     if not target.path.startswith("/"):
         raise DeviceMissing(f"The file {target.path} must be an absolute path.", item=target.path)
@@ -61,7 +61,7 @@ def examine_file(devices: Devices, target: Target, runner: Runner, root: Path, c
     return facts if facts.unit is None else _with_users(facts, facts.unit, root, again)
 
 
-def _resolved(path: Path, target: Target) -> Path:
+def _resolved(path: Path, target: FioTarget) -> Path:
     """The path behind every link on it, of which none may be one that another user could have put there.
 
     :raises Refused: naming such a link.
@@ -90,7 +90,7 @@ def _resolved(path: Path, target: Target) -> Path:
     return done
 
 
-def _require_trusted(link: Path, status: os.stat_result, folder: os.stat_result, target: Target) -> None:
+def _require_trusted(link: Path, status: os.stat_result, folder: os.stat_result, target: FioTarget) -> None:
     """A permission for a path is none for what another user lets it lead to."""
     trusted = (0, os.geteuid())
     is_shared = folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX
@@ -102,7 +102,7 @@ def _require_trusted(link: Path, status: os.stat_result, folder: os.stat_result,
         )
 
 
-def _status(target: Target, real: Path, inside: str) -> os.stat_result | None:
+def _status(target: FioTarget, real: Path, inside: str) -> os.stat_result | None:
     """What lies there; ``None`` if nothing does.
 
     :raises StorageError: if it is no place for a plain file of fio's.

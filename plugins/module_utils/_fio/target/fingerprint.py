@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What is measured, in one hash: the same hash means that a stored result still stands, and nothing need be measured again.
 
 A stack is hashed as it is set and as it is in force, without what moves by itself: amounts, counters, temperatures, and the names that
 the kernel gives anew at every boot.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

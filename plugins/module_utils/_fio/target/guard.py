@@ -3,7 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """Whether fio may touch a target: facts are collected in ``examination.py``, decided on by :func:`judge`.
 
 Kinds of objection:
@@ -17,6 +16,8 @@ Kinds of objection:
 
 :func:`claimed` keeps what was found true for a device while fio writes to it, :func:`require_unchanged` proves it again before each cell.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import Place
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import Extent
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own, write_draft
 
 if t.TYPE_CHECKING:
@@ -59,7 +59,7 @@ class LeftDevices:
             return False
         if not left.places:
             return left.campaign == self.campaign
-        known = {Place(offset, length): sha256 for offset, length, sha256 in left.places}
+        known = {Extent(offset, length): sha256 for offset, length, sha256 in left.places}
         try:
             return contents.digests(root / facts.path.lstrip("/"), known) == known
         except OSError:

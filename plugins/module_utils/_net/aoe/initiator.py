@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The layer ``aoe_initiator``: on which interfaces the AoE driver of the kernel looks for targets, and what each frame carries.
 
 Sources: drivers/block/aoe (``aoe_iflist``, ``aoe_maxout``, ``aoe_deadsecs`` and ``aoe_maxsectors`` may be written while the
 module is loaded; ``discover`` and ``revalidate`` are character devices), modprobe.d(5), modules-load.d(5). The driver asks for
 targets by itself once a minute, and takes over what they answer.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _LIST_SIZE = 1024
 
 
 @dataclass(frozen=True)
-class AoeDeviceWish:
+class AoeDeviceSpec:
     """A target that must be up; ``payload``: bytes that a full frame must carry, or None for what both sides take."""
 
     name: str
@@ -74,12 +74,12 @@ class AoeDeviceWish:
 
 
 @dataclass(frozen=True)
-class AoeInitiatorWish:
+class AoeInitiatorSpec:
     """The options of ``aoe_initiator``. ``parameters`` are those of the module, by its names."""
 
     interfaces: tuple[str, ...]
     parameters: t.Mapping[str, int] = field(default_factory=dict)
-    devices: tuple[AoeDeviceWish, ...] = ()
+    devices: tuple[AoeDeviceSpec, ...] = ()
     allow_unreachable: bool = False
 
 
@@ -120,7 +120,7 @@ class AoeInitiatorState:
         return min(payload(mtu) for mtu in known) if known else None
 
 
-def read_wanted(params: t.Mapping[str, t.Any] | None) -> AoeInitiatorWish | None:
+def read_wanted(params: t.Mapping[str, t.Any] | None) -> AoeInitiatorSpec | None:
     """The wish from ``aoe_initiator``; None if there is nothing to do.
 
     :raises BadInput: for a name that is none, a number out of range, or a payload that no frame has.
@@ -140,7 +140,7 @@ def read_wanted(params: t.Mapping[str, t.Any] | None) -> AoeInitiatorWish | None
             if value < (0 if option == "max_sectors" else 1):
                 raise BadInput(f"aoe_initiator: {option} cannot be {value}.", item=LAYER)
             parameters[parameter] = value
-    devices = tuple(AoeDeviceWish(device["name"], device.get("payload")) for device in params.get("devices") or [])
+    devices = tuple(AoeDeviceSpec(device["name"], device.get("payload")) for device in params.get("devices") or [])
     for device in devices:
         if not _NAME.match(device.name):
             raise BadInput(f"aoe_initiator: '{device.name}' is not the name of a target: write it as e7.1 (shelf 7, slot 1).", item=device.name)
@@ -149,10 +149,10 @@ def read_wanted(params: t.Mapping[str, t.Any] | None) -> AoeInitiatorWish | None
     names = [device.name for device in devices]
     if len(set(names)) != len(names):
         raise BadInput("aoe_initiator: a target is listed twice under devices: name it once.", item=LAYER)
-    return AoeInitiatorWish(interfaces, parameters, devices, bool(params.get("allow_unreachable")))
+    return AoeInitiatorSpec(interfaces, parameters, devices, bool(params.get("allow_unreachable")))
 
 
-class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorWish]]):
+class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
     """The AoE initiator of one host.
 
     :param wanted: the same that is planned; None to leave it in peace, with nothing read.
@@ -164,7 +164,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorWish]]):
     def __init__(
         self,
         runner: Runner,
-        wanted: AoeInitiatorWish | None,
+        wanted: AoeInitiatorSpec | None,
         root: Path = Path("/"),
         *,
         clock: t.Callable[[], float] = time.monotonic,
@@ -197,7 +197,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorWish]]):
             masked=self._is_masked(),
         )
 
-    def plan(self, present: AoeInitiatorState, wanted: AoeInitiatorWish | None) -> list[Step]:
+    def plan(self, present: AoeInitiatorState, wanted: AoeInitiatorSpec | None) -> list[Step]:
         """First the boot state, then the module, then what its targets carry.
 
         :raises BadInput: if an interface is not there.
@@ -209,7 +209,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorWish]]):
         _check(present, wanted)
         return [*_plan_boot(present, wanted), *_plan_module(present, wanted), *_plan_devices(present, wanted)]
 
-    def verify(self, present: AoeInitiatorState, wanted: AoeInitiatorWish | None) -> list[Difference]:
+    def verify(self, present: AoeInitiatorState, wanted: AoeInitiatorSpec | None) -> list[Difference]:
         """As planned again; of a payload also which side does not allow it."""
         devices = {device.name: device for device in present.devices}
         return [
@@ -242,7 +242,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorWish]]):
         module = {"loaded": present.loaded, "interfaces": list(present.interfaces), **{key: present.parameters.get(name) for key, name in _PARAMETERS.items()}}
         return {"aoe_devices": devices, "aoe_module": module}
 
-    def concerns(self, present: AoeInitiatorState, wanted: AoeInitiatorWish | None) -> list[str]:
+    def concerns(self, present: AoeInitiatorState, wanted: AoeInitiatorSpec | None) -> list[str]:
         """Targets that are down or carry less than the interface would, and files that speak against ours."""
         if wanted is None:
             return []
@@ -328,7 +328,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorWish]]):
             raise CommandFailed(f"{item}: /{path.relative_to(self.root)} does not take '{text.strip()}': {error.strerror}.", item=item) from None
 
 
-def _check(present: AoeInitiatorState, wanted: AoeInitiatorWish) -> None:
+def _check(present: AoeInitiatorState, wanted: AoeInitiatorSpec) -> None:
     missing = [name for name in wanted.interfaces if present.mtus.get(name) is None]
     if missing:
         raise BadInput(f"aoe_initiator: there is no interface {' and no '.join(missing)} on this host: see ip link.", item=missing[0])
@@ -346,7 +346,7 @@ def _check(present: AoeInitiatorState, wanted: AoeInitiatorWish) -> None:
         )
 
 
-def _plan_boot(present: AoeInitiatorState, wanted: AoeInitiatorWish) -> t.Iterator[Step]:
+def _plan_boot(present: AoeInitiatorState, wanted: AoeInitiatorSpec) -> t.Iterator[Step]:
     words = " ".join(_options(wanted))
     files = (
         ("boot_options", OPTIONS_FILE, present.options_file, f"{_NOTE}\noptions aoe {words}\n"),
@@ -359,11 +359,11 @@ def _plan_boot(present: AoeInitiatorState, wanted: AoeInitiatorWish) -> t.Iterat
         yield Step(LAYER, "aoe", "boot_discovery", "masked", "static", f"Unmask {DISCOVER_UNIT}, which asks for targets after boot", "unmask")
 
 
-def _options(wanted: AoeInitiatorWish) -> list[str]:
+def _options(wanted: AoeInitiatorSpec) -> list[str]:
     return [f"{_INTERFACES}={','.join(wanted.interfaces)}", *(f"{name}={value}" for name, value in sorted(wanted.parameters.items()))]
 
 
-def _plan_module(present: AoeInitiatorState, wanted: AoeInitiatorWish) -> t.Iterator[Step]:
+def _plan_module(present: AoeInitiatorState, wanted: AoeInitiatorSpec) -> t.Iterator[Step]:
     if not present.loaded:
         yield Step(
             LAYER, "aoe", "module", "not loaded", "loaded", f"Load the module aoe for {', '.join(wanted.interfaces)}", "load", {"options": _options(wanted)}
@@ -391,11 +391,11 @@ def _plan_module(present: AoeInitiatorState, wanted: AoeInitiatorWish) -> t.Iter
             )
 
 
-def _plan_devices(present: AoeInitiatorState, wanted: AoeInitiatorWish) -> t.Iterator[Step]:
+def _plan_devices(present: AoeInitiatorState, wanted: AoeInitiatorSpec) -> t.Iterator[Step]:
     devices = {device.name: device for device in present.devices}
     wishes = {wish.name: wish for wish in wanted.devices}
     for name in sorted({*devices, *wishes}):
-        device, wish = devices.get(name), wishes.get(name, AoeDeviceWish(name))
+        device, wish = devices.get(name), wishes.get(name, AoeDeviceSpec(name))
         if (device is None or not device.up) and name in wishes:
             yield Step(LAYER, name, "state", device.state if device else None, "up", f"Look for the target {name}", "discover")
         target = _payload_to_reach(present, device, wish)
@@ -404,7 +404,7 @@ def _plan_devices(present: AoeInitiatorState, wanted: AoeInitiatorWish) -> t.Ite
             yield Step(LAYER, name, "payload", before, target, f"Have {name} negotiate its frames again, for {target} bytes in each", "renegotiate")
 
 
-def _payload_to_reach(present: AoeInitiatorState, device: AoeDevice | None, wish: AoeDeviceWish) -> int | None:
+def _payload_to_reach(present: AoeInitiatorState, device: AoeDevice | None, wish: AoeDeviceSpec) -> int | None:
     """What a frame shall carry after another negotiation; None if there need be none."""
     found = device.payload if device is not None and device.up else None
     if wish.payload is not None:

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What the AoE initiator of the kernel, aoe-sancheck and the configuration of vblade say. Parsers, and readers of sysfs.
 
 Sources: ``aoedisk_attrs`` of drivers/block/aoe/aoeblk.c (what aoe-stat prints comes from there), aoe-sancheck(8),
 vblade-persistence(5).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The layer ``aoe_target``: what vblade serves to AoE initiators, now and after the next boot.
 
 Sources: vblade(8), vblade-persistence(5) and the unit ``vblade@.service`` of Debian: one file of ``/etc/vblade.conf.d`` for each
 instance. vblade asks its interface for the MTU at each query and sizes its socket when it starts, as ``-b`` frames of that MTU
 (``dial`` of linux.c); the kernel gives twice what ``net.core.rmem_max`` lets it have (socket(7)).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sys
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.output import parse_packet_sockets
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_safety import swallowed_by
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AOE_TARGET_OPTIONS, AoeTargetsWish, AoeTargetWish, read_wanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AOE_TARGET_OPTIONS, AoeTargetSpec, AoeTargetsSpec, read_wanted
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.vblade_files import FOLDER, VbladeFile, instance_of, read_files, render, unit_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
-__all__ = ["AOE_TARGET_OPTIONS", "AoeTargetLayer", "AoeTargetsState", "AoeTargetsWish", "read_wanted"]
+__all__ = ["AOE_TARGET_OPTIONS", "AoeTargetLayer", "AoeTargetsSpec", "AoeTargetsState", "read_wanted"]
 
 LAYER = "aoe_target"
 SYSCTL_FILE = "etc/sysctl.d/90-cachefleet-aoe-target.conf"
@@ -45,7 +45,7 @@ _TEMPLATES = ("etc/systemd/system/vblade@.service", "usr/lib/systemd/system/vbla
 PATIENCE = 5.0
 SETTLED = 0.5
 
-Swallowed = t.Callable[[t.Sequence[AoeTargetWish]], t.Mapping[str, t.Sequence[str]]]
+Swallowed = t.Callable[[t.Sequence[AoeTargetSpec]], t.Mapping[str, t.Sequence[str]]]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class AoeTargetsState:
     sysctl_file: str = ""
     has_unit: bool = True
 
-    def after_links(self, mtus: t.Mapping[str, int], wanted: AoeTargetsWish) -> AoeTargetsState:
+    def after_links(self, mtus: t.Mapping[str, int], wanted: AoeTargetsSpec) -> AoeTargetsState:
         """The same when the interfaces have other MTUs, by their names: what is planned before the links are set."""
         interfaces = {wish.item: wish.interface for wish in wanted.targets}
         changed = {
@@ -94,7 +94,7 @@ class AoeTargetsState:
         return dataclasses.replace(self, targets=changed)
 
 
-class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsWish]):
+class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
     """The AoE targets of one host that are in the list; others are left in peace.
 
     :param wanted: the same that is planned.
@@ -107,7 +107,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsWish]):
     def __init__(
         self,
         runner: Runner,
-        wanted: AoeTargetsWish,
+        wanted: AoeTargetsSpec,
         root: Path = Path("/"),
         *,
         protected: t.Sequence[str] = (),
@@ -157,7 +157,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsWish]):
             )
         return AoeTargetsState(states, self._rmem_max(), read_file(self.root / SYSCTL_FILE), any((self.root / place).exists() for place in _TEMPLATES))
 
-    def plan(self, present: AoeTargetsState, wanted: AoeTargetsWish) -> list[Step]:
+    def plan(self, present: AoeTargetsState, wanted: AoeTargetsSpec) -> list[Step]:
         """First the room for sockets, then target by target: those that go before those that come.
 
         :raises BadInput: for a device or an interface that cannot be meant; Refused, for what would lose data.
@@ -197,7 +197,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsWish]):
         ]
         return {"aoe_targets": targets}
 
-    def concerns(self, present: AoeTargetsState, wanted: AoeTargetsWish) -> list[str]:
+    def concerns(self, present: AoeTargetsState, wanted: AoeTargetsSpec) -> list[str]:
         """Targets that run and would lose writes, and sockets that hold fewer frames than they shall."""
         sentences = []
         for wish in wanted.targets:
@@ -262,7 +262,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsWish]):
         self.runner.run(["systemctl", "daemon-reload"], item=step.item)
 
 
-def _look_at_device(devices: Devices, wish: AoeTargetWish) -> tuple[tuple[str, ...], str]:
+def _look_at_device(devices: Devices, wish: AoeTargetSpec) -> tuple[tuple[str, ...], str]:
     """What this host does with a device, and why it cannot be served at all.
 
     :raises DeviceMissing: if it is not there.
@@ -289,7 +289,7 @@ def _uses(device: BlockDevice, served: BlockDevice) -> t.Iterator[str]:
         yield f"{where}is used by {', '.join(device.holders)}"
 
 
-def _plan_buffer(present: AoeTargetsState, wanted: AoeTargetsWish) -> t.Iterator[Step]:
+def _plan_buffer(present: AoeTargetsState, wanted: AoeTargetsSpec) -> t.Iterator[Step]:
     size = wanted.receive_buffer
     if not size:
         return
@@ -301,7 +301,7 @@ def _plan_buffer(present: AoeTargetsState, wanted: AoeTargetsWish) -> t.Iterator
         yield Step(LAYER, "rmem_max", "value", present.rmem_max, size, f"Raise net.core.rmem_max to {size}", "set_rmem_max")
 
 
-def _plan_target(state: TargetState, wish: AoeTargetWish, rmem_max: int) -> t.Iterator[Step]:
+def _plan_target(state: TargetState, wish: AoeTargetSpec, rmem_max: int) -> t.Iterator[Step]:
     export = wish.as_export()
     running = state.running is not None and dataclasses.replace(state.running, pid=0) == export
     _check(state, wish, running)
@@ -326,7 +326,7 @@ def _plan_target(state: TargetState, wish: AoeTargetWish, rmem_max: int) -> t.It
         yield Step(LAYER, wish.item, "socket", state.socket, room, action, "restart", place)
 
 
-def _plan_removal(state: TargetState, wish: AoeTargetWish) -> t.Iterator[Step]:
+def _plan_removal(state: TargetState, wish: AoeTargetSpec) -> t.Iterator[Step]:
     if state.strangers:
         raise Refused(_about_strangers(state, wish), item=wish.item)
     if state.file is not None or state.running is not None or state.enabled:
@@ -334,7 +334,7 @@ def _plan_removal(state: TargetState, wish: AoeTargetWish) -> t.Iterator[Step]:
         yield Step(LAYER, wish.item, "configuration", found, None, f"Stop serving {wish.address} on {wish.interface}", "remove", {"instance": state.instance})
 
 
-def _check(state: TargetState, wish: AoeTargetWish, running: bool) -> None:
+def _check(state: TargetState, wish: AoeTargetSpec, running: bool) -> None:
     if state.mtu is None:
         raise BadInput(f"{wish.item}: there is no interface {wish.interface} on this host: see ip link.", item=wish.item)
     if state.no_device:
@@ -355,7 +355,7 @@ def _check(state: TargetState, wish: AoeTargetWish, running: bool) -> None:
         )
 
 
-def _about_strangers(state: TargetState, wish: AoeTargetWish) -> str:
+def _about_strangers(state: TargetState, wish: AoeTargetSpec) -> str:
     pids = " and ".join(map(str, state.strangers))
     return (
         f"{wish.item}: process {pids} serves {wish.address} on {wish.interface} and was not started by {unit_of(state.instance)}: two targets with one address"

@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Which AoE targets would lose writes that they have acknowledged.
 
 vblade takes a flush, answers it and does nothing (``atacmd`` of ata.c). So what an initiator has synced is worth what vblade made
 of the write itself, as counted with ``/sys/block/*/stat``: with ``-s`` each write is followed by a flush of the drive, with ``-d``
 alone none is, and without both even the write comes later.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AoeTargetWish
+    from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AoeTargetSpec
 
 
-def swallowed_by(runner: Runner, wishes: t.Sequence[AoeTargetWish], root: Path = Path("/"), protected: t.Sequence[str] = ()) -> dict[str, list[str]]:
+def swallowed_by(runner: Runner, wishes: t.Sequence[AoeTargetSpec], root: Path = Path("/"), protected: t.Sequence[str] = ()) -> dict[str, list[str]]:
     """By item, what would lose acknowledged writes, each as a clause; the stack is read once, and only if somebody asks."""
     if not wishes:
         return {}
@@ -35,7 +35,7 @@ def swallowed_by(runner: Runner, wishes: t.Sequence[AoeTargetWish], root: Path =
     return {wish.item: judge(stack, wish) for wish in wishes}
 
 
-def judge(stack: Stack, wish: AoeTargetWish) -> list[str]:
+def judge(stack: Stack, wish: AoeTargetSpec) -> list[str]:
     """The clauses of one target; ``stack`` is that of the host without its targets."""
     if not wish.sync and not wish.direct:
         return ["a write waits in the page cache of this host when it is acknowledged (neither direct nor sync)"]

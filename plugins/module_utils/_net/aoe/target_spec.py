@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What users ask for AoE targets."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _HARMLESS_PATH = re.compile(r"^/[A-Za-z0-9_.+:@,=%/-]+\Z")
 
 
 @dataclass(frozen=True)
-class AoeTargetWish:
+class AoeTargetSpec:
     """One entry of ``aoe_targets``."""
 
     shelf: int
@@ -70,14 +70,14 @@ class AoeTargetWish:
 
 
 @dataclass(frozen=True)
-class AoeTargetsWish:
+class AoeTargetsSpec:
     """All of them. ``receive_buffer``: bytes that a socket may have, or None for what the kernel has."""
 
-    targets: tuple[AoeTargetWish, ...] = ()
+    targets: tuple[AoeTargetSpec, ...] = ()
     receive_buffer: int | None = None
 
 
-def read_wanted(entries: t.Sequence[t.Mapping[str, t.Any]] | None, receive_buffer: int | None = None) -> AoeTargetsWish:
+def read_wanted(entries: t.Sequence[t.Mapping[str, t.Any]] | None, receive_buffer: int | None = None) -> AoeTargetsSpec:
     """The wish from ``aoe_targets``.
 
     :raises BadInput: for an entry that cannot be meant, or two that contradict each other.
@@ -85,7 +85,7 @@ def read_wanted(entries: t.Sequence[t.Mapping[str, t.Any]] | None, receive_buffe
     if receive_buffer is not None and not 4096 <= receive_buffer <= 1 << 30:
         raise BadInput(f"aoe_receive_buffer is a number of bytes from 4096 to {1 << 30}, and not {receive_buffer}.", item="rmem_max")
     wishes = [_read_entry(entry) for entry in entries or ()]
-    seen: dict[str, AoeTargetWish] = {}
+    seen: dict[str, AoeTargetSpec] = {}
     for wish in wishes:
         if any(other.item == wish.item for other in seen.values()):
             raise BadInput(f"{wish.item} is listed twice under aoe_targets: name it once.", item=wish.item)
@@ -94,15 +94,15 @@ def read_wanted(entries: t.Sequence[t.Mapping[str, t.Any]] | None, receive_buffe
         if other is not None and other.device != wish.device:
             raise BadInput(f"{wish.address} cannot be both {other.device} and {wish.device}: give one of them another shelf or slot.", item=wish.item)
         seen[wish.item] = wish
-    return AoeTargetsWish(tuple(wishes), receive_buffer)
+    return AoeTargetsSpec(tuple(wishes), receive_buffer)
 
 
-def _read_entry(entry: t.Mapping[str, t.Any]) -> AoeTargetWish:
+def _read_entry(entry: t.Mapping[str, t.Any]) -> AoeTargetSpec:
     # A former name of an option stays in the parameters beside the one it stands for.
     known = {name: entry.get(name) for name in AOE_TARGET_OPTIONS if name not in ("state", "macs")}
     words = {name: value for name, value in known.items() if value is not None}
     macs = tuple(mac.lower() for mac in entry.get("macs") or ())
-    wish = AoeTargetWish(**words, macs=macs, present=entry.get("state", "present") == "present")
+    wish = AoeTargetSpec(**words, macs=macs, present=entry.get("state", "present") == "present")
     if not 0 <= wish.shelf < _SHELVES or not 0 <= wish.slot < _SLOTS:
         raise BadInput(f"{wish.item}: a shelf is a number from 0 to {_SHELVES - 1} and a slot one from 0 to {_SLOTS - 1}.", item=wish.item)
     if not _INTERFACE.match(wish.interface):

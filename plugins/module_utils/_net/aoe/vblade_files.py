@@ -3,12 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The files of vblade's instances: ``/etc/vblade.conf.d/<instance>.conf``, which systemd and a shell read.
 
 Source: vblade-persistence(5); the generator of Debian starts each file that is complete, and ``vblade@<instance>.service`` runs it.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Boot state in ifupdown: the line ``mtu`` in the stanza of the interface; every other byte of the file stays.
 
 Some methods (``dhcp``) know no ``mtu``, and a DHCP server may give one of its own, so there it is a line ``up ip link set``, which
@@ -14,6 +12,8 @@ Source of the format: interfaces(5): stanzas begin with ``iface``, ``auto``, ``a
 beginning of a line; a backslash at its end continues a line; a comment begins with ``#`` as the first character that is no blank.
 """
 
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
 from __future__ import annotations
 
 import re
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootPlace, Provider, file_change
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootProvider, MtuSource, file_change
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -105,13 +105,13 @@ def with_mtu(text: str, stanza: Stanza, mtu: int) -> str:
     return "".join(lines)
 
 
-class Ifupdown(Provider):
+class Ifupdown(BootProvider):
     """See the head of this file."""
 
     name = "ifupdown"
     title = "ifupdown"
 
-    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, BootPlace]:  # noqa: ARG002
+    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:  # noqa: ARG002
         """Every interface with a stanza in ``/etc/network/interfaces`` or a file that it reads."""
         if not wanted or not self.runner.has("ifup"):
             return {}
@@ -119,7 +119,7 @@ class Ifupdown(Provider):
         stanzas = [stanza for file, text in texts.items() for stanza in read_stanzas(file, text)]
         return {link.name: self._place(link, own, texts) for link in wanted for own in [[one for one in stanzas if one.name == link.name]] if own}
 
-    def _place(self, link: Link, stanzas: t.Sequence[Stanza], texts: t.Mapping[str, str]) -> BootPlace:
+    def _place(self, link: Link, stanzas: t.Sequence[Stanza], texts: t.Mapping[str, str]) -> MtuSource:
         # Both of a pair inet and inet6 may carry it; the one that has it counts, else the one of IPv4, which is first brought up.
         with_value = [one for one in stanzas if one.mtu_line is not None]
         stanza = (with_value or [one for one in stanzas if one.family == "inet"] or list(stanzas))[0]
@@ -127,7 +127,7 @@ class Ifupdown(Provider):
         obstacle = ""
         if len({one.mtu for one in with_value}) > 1:
             obstacle = f"{path} has several MTUs for {link.name}: leave one of them."
-        return BootPlace(
+        return MtuSource(
             self.name,
             link.name,
             stanza.mtu,
@@ -158,7 +158,7 @@ class Ifupdown(Provider):
             return sorted(file for folder in base.glob(pattern) if folder.is_dir() for file in folder.iterdir() if _FILE_NAME.match(file.name))
         return sorted(base.glob(pattern))
 
-    def change(self, place: BootPlace, mtu: int) -> BootChange:
+    def change(self, place: MtuSource, mtu: int) -> BootChange:
         """One line of the file."""
         text = place.details["before"]
         stanzas = [one for one in read_stanzas(place.details["path"].lstrip("/"), text) if one.name == place.interface]

@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What an MTU after the next boot is made of, in words of no tool.
 
 A provider answers two questions: does it manage an interface, and what must change in its files (or be said to it) so that the
 interface has another MTU at boot. Both answers are plain data, so that a plan can be made of them, shown as a difference, and
 undone by a process that knows nothing of providers (:mod:`dead_man`).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class BootPlace:
+class MtuSource:
     """Where the MTU of one interface comes from at boot.
 
     :param provider: the name in the registry.
@@ -72,7 +72,7 @@ def file_change(path: str, before: str, after: str, mode: int = 0o644) -> dict[s
     return {"path": path, "before": before, "after": after, "mode": mode}
 
 
-class Provider(abc.ABC):
+class BootProvider(abc.ABC):
     """One tool that configures interfaces at boot.
 
     :param links: every interface of the host; what a file matches depends on all of them.
@@ -89,12 +89,12 @@ class Provider(abc.ABC):
         self.root = root
 
     @abc.abstractmethod
-    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, BootPlace]:
+    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:
         """The interfaces among ``wanted`` that this tool manages.
 
         :param insist: the user has named this provider; what it does not manage yet may get a place all the same.
         """
 
     @abc.abstractmethod
-    def change(self, place: BootPlace, mtu: int) -> BootChange:
+    def change(self, place: MtuSource, mtu: int) -> BootChange:
         """What sets another MTU; pure."""

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Boot state in netplan: a file of its own that adds ``mtu`` to definitions that other files hold.
 
 netplan reads all files in the order of their names and merges what they say of one definition, so a file with nothing but ``mtu``
@@ -15,6 +13,8 @@ writes below /run only, and networkd reads it at the next boot.
 Sources: netplan(5) "mtu", netplan-get(8), netplan-generate(8).
 """
 
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
 from __future__ import annotations
 
 import json
@@ -22,7 +22,7 @@ import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootPlace, Provider, file_change
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootProvider, MtuSource, file_change
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkd import NETPLAN, network_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkmanager import active_profiles
 
@@ -36,13 +36,13 @@ _LINE = re.compile(r'^    "([^"]+)": \{mtu: (\d+)\}$')
 _HARMLESS = re.compile(r"^[A-Za-z0-9_.:@-]+\Z")
 
 
-class Netplan(Provider):
+class Netplan(BootProvider):
     """See the head of this file."""
 
     name = "netplan"
     title = "netplan"
 
-    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, BootPlace]:  # noqa: ARG002
+    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:  # noqa: ARG002
         """Every interface whose ``.network`` file or NetworkManager profile was made by netplan."""
         if not wanted or not self.runner.has("netplan"):
             return {}
@@ -63,14 +63,14 @@ class Netplan(Provider):
                 found[name] = profile.netplan
         return found
 
-    def _place(self, link: Link, identity: str, text: str) -> BootPlace:
+    def _place(self, link: Link, identity: str, text: str) -> MtuSource:
         if not _HARMLESS.match(identity):
-            return BootPlace(
+            return MtuSource(
                 self.name, link.name, None, obstacle=f"{link.name}: the definition {identity} of netplan has a name that cannot be written safely."
             )
         kind = next((one for one in _TYPES if self._get(one, identity) != "null"), "")
         if not kind:
-            return BootPlace(
+            return MtuSource(
                 self.name,
                 link.name,
                 None,
@@ -79,7 +79,7 @@ class Netplan(Provider):
         mtu = self._get(kind, identity, "mtu")
         match = self._get(kind, identity, "match") if kind == "ethernets" else "null"
         unsure = kind == "ethernets" and "macaddress" not in match
-        return BootPlace(
+        return MtuSource(
             self.name,
             link.name,
             int(mtu) if mtu.isdigit() else None,
@@ -96,7 +96,7 @@ class Netplan(Provider):
         path = ".".join((kind, identity.replace(".", "\\."), *more))
         return self.runner.run(["netplan", "get", path], item=identity).stdout.strip()
 
-    def change(self, place: BootPlace, mtu: int) -> BootChange:
+    def change(self, place: MtuSource, mtu: int) -> BootChange:
         """One more line in the file. Several changes of one run are made one after the other: see :func:`boot.merge`."""
         details = place.details
         after = with_entry(details["before"], details["kind"], details["identity"], mtu)

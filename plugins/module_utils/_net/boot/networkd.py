@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Boot state in systemd-networkd: a drop-in beside the ``.network`` file that matches the interface, or a ``.link`` file of its own.
 
 A drop-in is read with every interface that its ``.network`` file matches. Where that is more than one, and where nothing of
@@ -15,6 +13,8 @@ the present one says (how cards are named!) is carried over.
 Sources: systemd.network(5) (order of drop-ins, ``[Link] MTUBytes=``, ``UseMTU=``), systemd.link(5), networkctl(1).
 """
 
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
 from __future__ import annotations
 
 import fnmatch
@@ -22,7 +22,7 @@ import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootPlace, Provider, file_change
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootProvider, MtuSource, file_change
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -64,16 +64,16 @@ def parse_status(text: str) -> dict[str, str]:
     return found
 
 
-class SystemdNetworkd(Provider):
+class SystemdNetworkd(BootProvider):
     """See the head of this file."""
 
     name = "systemd_networkd"
     title = "systemd-networkd"
 
-    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, BootPlace]:
+    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:
         """Every interface with a ``.network`` file that netplan did not make."""
         files = network_files(self.runner, self.links if wanted else [])
-        places: dict[str, BootPlace] = {}
+        places: dict[str, MtuSource] = {}
         for link in wanted:
             file = files.get(link.name)
             if file is not None and not NETPLAN.match(file):
@@ -87,7 +87,7 @@ class SystemdNetworkd(Provider):
     def _text(self, path: str) -> str:
         return read_file(self.root / path.lstrip("/"))
 
-    def _beside_network_file(self, link: Link, file: str) -> BootPlace:
+    def _beside_network_file(self, link: Link, file: str) -> MtuSource:
         name = file.rpartition("/")[2]
         own = f"/etc/systemd/network/{name}.d/{_DROP_IN}"
         drop_ins = self._drop_ins(name)
@@ -100,7 +100,7 @@ class SystemdNetworkd(Provider):
             path = f"/{later[-1].relative_to(self.root)}"
             obstacle = f"{path} sets MTUBytes= for {link.name} and is read last: take that line out of it."
         follows_dhcp = (dhcp or "").lower() in ("1", "yes", "true", "on", "y", "t")
-        return BootPlace(
+        return MtuSource(
             self.name,
             link.name,
             mtu if not follows_dhcp or "UseMTU=no" in self._text(own) else None,
@@ -117,7 +117,7 @@ class SystemdNetworkd(Provider):
                 found.setdefault(place.name, place)
         return [found[one] for one in sorted(found)]
 
-    def _beside_link_file(self, link: Link, file: str, sharing: t.Sequence[str]) -> BootPlace:
+    def _beside_link_file(self, link: Link, file: str, sharing: t.Sequence[str]) -> MtuSource:
         own = f"/etc/systemd/network/00-cachefleet-mtu-{re.sub('[^A-Za-z0-9_.-]', '_', link.name)}.link"
         why = (
             f"{file} is for several interfaces ({', '.join(sharing) or 'it matches by a pattern'})" if file else "systemd-networkd has no .network file for it"
@@ -135,7 +135,7 @@ class SystemdNetworkd(Provider):
         source = present if template == own else self._text(template) if template else ""
         carried = [line for line in _section(source, "Link") if not line.startswith("MTUBytes=")]
         text = _HEADER + "[Match]\n" + f"PermanentMACAddress={link.hardware_mac}\n" + "\n[Link]\n" + "".join(f"{line}\n" for line in carried)
-        return BootPlace(
+        return MtuSource(
             self.name,
             link.name,
             _bytes(_last([present], ("Link",), "MTUBytes")),
@@ -150,7 +150,7 @@ class SystemdNetworkd(Provider):
         completed = self.runner.run(["udevadm", "info", "--query=property", f"--path=/sys/class/net/{link.name}"], ok=None, item=link.name)
         return dict(line.split("=", 1) for line in completed.stdout.splitlines() if "=" in line)
 
-    def change(self, place: BootPlace, mtu: int) -> BootChange:
+    def change(self, place: MtuSource, mtu: int) -> BootChange:
         """The drop-in, or the ``.link`` file. Neither is read before the next boot: a reload would take the interface down for a moment."""
         details = place.details
         if details["kind"] == "link":

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Boot state in NetworkManager: the MTU of the profile that is active on the interface.
 
 Set with ``nmcli connection modify UUID 802-3-ethernet.mtu N`` and not with community.general.nmcli: that module writes its own
@@ -15,13 +13,15 @@ and a storage network without a default route would get one. A changed profile i
 Sources: nmcli(1), nm-settings-nmcli(5).
 """
 
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
 from __future__ import annotations
 
 import re
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootPlace, Provider
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootProvider, MtuSource
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -72,18 +72,18 @@ def _rows(text: str, count: int) -> list[list[str]]:
     return [row for row in rows if len(row) == count]
 
 
-class NetworkManager(Provider):
+class NetworkManager(BootProvider):
     """See the head of this file."""
 
     name = "networkmanager"
     title = "NetworkManager"
 
-    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, BootPlace]:  # noqa: ARG002
+    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:  # noqa: ARG002
         """Every interface with an active profile that netplan did not make."""
         profiles = active_profiles(self.runner) if wanted else {}
         return {link.name: self._place(link, profiles[link.name]) for link in wanted if link.name in profiles and not profiles[link.name].netplan}
 
-    def _place(self, link: Link, profile: Profile) -> BootPlace:
+    def _place(self, link: Link, profile: Profile) -> MtuSource:
         item = _PROPERTIES.get(profile.kind, _ETHERNET)
         found = self.runner.run(["nmcli", "--terse", "--get-values", item, "connection", "show", profile.uuid], item=link.name).stdout.strip()
         obstacle = ""
@@ -91,7 +91,7 @@ class NetworkManager(Provider):
             obstacle = f"{link.name}: its profile in NetworkManager has the UUID {profile.uuid!r}, which is none."
         elif profile.file.startswith("/run/"):
             obstacle = f"{link.name}: its profile {profile.name} in NetworkManager lives in {profile.file} and is forgotten at boot: save it first."
-        return BootPlace(
+        return MtuSource(
             self.name,
             link.name,
             int(found) if found.isdigit() and int(found) else None,
@@ -99,7 +99,7 @@ class NetworkManager(Provider):
             obstacle=obstacle,
         )
 
-    def change(self, place: BootPlace, mtu: int) -> BootChange:
+    def change(self, place: MtuSource, mtu: int) -> BootChange:
         """One property of the profile."""
         modify = ("nmcli", "connection", "modify", place.details["uuid"], place.details["property"])
         before = place.details["before"]

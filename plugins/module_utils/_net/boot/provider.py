@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Every provider of boot state, and which of them manages an interface."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.ifupdown import Ifupdown
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootPlace, Provider
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootProvider, MtuSource
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.netplan import Netplan
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkd import SystemdNetworkd
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkmanager import NetworkManager
@@ -23,7 +23,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links
 
 AUTO = "auto"
-PROVIDERS: dict[str, type[Provider]] = {provider.name: provider for provider in (SystemdNetworkd, Netplan, NetworkManager, Ifupdown)}
+PROVIDERS: dict[str, type[BootProvider]] = {provider.name: provider for provider in (SystemdNetworkd, Netplan, NetworkManager, Ifupdown)}
 CHOICES = (AUTO, *PROVIDERS)
 
 
@@ -42,7 +42,7 @@ class _OneAnswer:
         return self._answers[words]
 
 
-def find_places(runner: Runner, links: Links, wanted: t.Mapping[str, str], root: Path = Path("/")) -> dict[str, BootPlace]:
+def find_places(runner: Runner, links: Links, wanted: t.Mapping[str, str], root: Path = Path("/")) -> dict[str, MtuSource]:
     """Where the MTU of each interface comes from at boot. What cannot be told has an ``obstacle`` and no provider.
 
     :param wanted: the provider that the user asks for, or :data:`AUTO`, by interface.
@@ -52,7 +52,7 @@ def find_places(runner: Runner, links: Links, wanted: t.Mapping[str, str], root:
         for one in PROVIDERS if choice == AUTO else (choice,):
             asked.setdefault(one, []).append(links[name])
     asking = t.cast("Runner", _OneAnswer(runner))
-    found: dict[str, list[BootPlace]] = {name: [] for name in wanted}
+    found: dict[str, list[MtuSource]] = {name: [] for name in wanted}
     for name, provider in PROVIDERS.items():
         named = [link for link in asked.get(name, []) if wanted[link.name] == name]
         for part, insist in ((named, True), ([link for link in asked.get(name, []) if link not in named], False)):
@@ -61,18 +61,18 @@ def find_places(runner: Runner, links: Links, wanted: t.Mapping[str, str], root:
     return {name: _only(name, places, wanted[name]) for name, places in found.items()}
 
 
-def _only(name: str, places: t.Sequence[BootPlace], choice: str) -> BootPlace:
+def _only(name: str, places: t.Sequence[MtuSource], choice: str) -> MtuSource:
     if len(places) == 1:
         return places[0]
     if places:
         titles = " and ".join(PROVIDERS[place.provider].title for place in places)
-        return BootPlace(
+        return MtuSource(
             "", name, None, obstacle=f"{name} is configured by {titles}: name the one that counts at boot in provider, or take it out of the others."
         )
     if choice != AUTO:
-        return BootPlace("", name, None, obstacle=f"{name} is not configured by {PROVIDERS[choice].title} on this host: name another provider, or auto.")
+        return MtuSource("", name, None, obstacle=f"{name} is not configured by {PROVIDERS[choice].title} on this host: name another provider, or auto.")
     titles = ", ".join(provider.title for provider in PROVIDERS.values())
-    return BootPlace(
+    return MtuSource(
         "",
         name,
         None,

@@ -3,12 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The layer of interfaces: their MTU now and at the next boot.
 
 Its steps are made to be carried out under a dead man's switch (:mod:`storage_network`), which knows what was before.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.provi
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.connection import Peer, carrying, find_peers
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Links, ipv6_addresses, read_links, remember_change
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import ALL, LAYER, LinkState, directions, plan_links
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LinkWish, resolve
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LinkSpec, resolve
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange
 
 
-class LinkLayer(Layer[LinkState, t.Sequence[LinkWish]]):
+class LinkLayer(Layer[LinkState, t.Sequence[LinkSpec]]):
     """Interfaces of one host.
 
     :param wishes: what is looked at.
@@ -43,7 +43,7 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkWish]]):
     def __init__(
         self,
         runner: Runner,
-        wishes: t.Sequence[LinkWish],
+        wishes: t.Sequence[LinkSpec],
         direction: str = ALL,
         root: Path = Path("/"),
         peers: t.Sequence[Peer] | None = None,
@@ -73,7 +73,7 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkWish]]):
         peers = find_peers(self.root) if self.peers is None else self.peers
         return LinkState(links, carrying(self.runner, links, peers), ipv6_addresses(self.root), find_places(self.runner, links, kept, self.root))
 
-    def plan(self, present: LinkState, wanted: t.Sequence[LinkWish]) -> list[Step]:
+    def plan(self, present: LinkState, wanted: t.Sequence[LinkSpec]) -> list[Step]:
         """See :func:`plan_links`."""
         return plan_links(present, wanted, self.direction)
 
@@ -131,7 +131,7 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkWish]]):
             )
         return {"links": found}
 
-    def concerns(self, present: LinkState, wanted: t.Sequence[LinkWish]) -> list[str]:
+    def concerns(self, present: LinkState, wanted: t.Sequence[LinkSpec]) -> list[str]:
         """What is right now and may not be so at boot, and purposes that the card does not quite serve."""
         said = [place.concern for place in present.places.values() if place.concern]
         for target in resolve(present.links, wanted).values():
@@ -140,6 +140,6 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkWish]]):
                 said.append(f"{link.name} takes an MTU of {link.max_mtu} at most, so {target.mtu} was chosen: every host of its network needs the same.")
         return said
 
-    def foresee(self, present: LinkState, wanted: t.Sequence[LinkWish]) -> list[str]:
+    def foresee(self, present: LinkState, wanted: t.Sequence[LinkSpec]) -> list[str]:
         """The same."""
         return self.concerns(present, wanted)

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """From the MTUs that are there to those that are wanted: what is refused, and the order of the steps. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootPlace
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import MtuSource
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Links
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LinkTarget, LinkWish, resolve
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LinkSpec, LinkTarget, resolve
 
 LAYER = "storage_network"
 #: Operations of steps.
@@ -41,10 +41,10 @@ class LinkState:
     links: Links
     carrying: frozenset[str] = frozenset()
     ipv6: t.Mapping[str, t.Sequence[str]] = field(default_factory=dict)
-    places: t.Mapping[str, BootPlace] = field(default_factory=dict)
+    places: t.Mapping[str, MtuSource] = field(default_factory=dict)
 
 
-def plan_links(present: LinkState, wishes: t.Sequence[LinkWish], direction: str = ALL) -> list[Step]:
+def plan_links(present: LinkState, wishes: t.Sequence[LinkSpec], direction: str = ALL) -> list[Step]:
     """Raised from the lowest interface up, then lowered from the highest down, then the state at boot in the same order.
 
     :param direction: of the live changes, which of them are carried out now. The state at boot follows wherever the MTU is right now.
@@ -62,7 +62,7 @@ def plan_links(present: LinkState, wishes: t.Sequence[LinkWish], direction: str 
     return [*live, *(step for step in boot if step is not None)]
 
 
-def directions(present: LinkState, wishes: t.Sequence[LinkWish]) -> list[str]:
+def directions(present: LinkState, wishes: t.Sequence[LinkSpec]) -> list[str]:
     """Which of raise, lower and other (the state at boot alone) the interfaces need."""
     found = set()
     targets = resolve(present.links, wishes)
@@ -143,7 +143,7 @@ def _live_step(present: LinkState, target: LinkTarget) -> Step:
     )
 
 
-def _settled_at_boot(target: LinkTarget, place: BootPlace) -> bool:
+def _settled_at_boot(target: LinkTarget, place: MtuSource) -> bool:
     if not target.wish.persistent or target.handed_down:
         return True
     if target.at_least:

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What is wanted of interfaces, and what that means for those below them."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LINK_OPTIONS: dict[str, dict[str, t.Any]] = {
 
 
 @dataclass(frozen=True)
-class LinkWish:
+class LinkSpec:
     """One entry of the list; the options of it."""
 
     interface: str | None = None
@@ -94,7 +94,7 @@ class LinkTarget:
 
     name: str
     mtu: int
-    wish: LinkWish
+    wish: LinkSpec
     implied: bool = False
     at_least: bool = False
     handed_down: bool = False
@@ -104,12 +104,12 @@ class LinkTarget:
         return max(self.mtu, link.mtu) if self.at_least else self.mtu
 
 
-def read_wanted(entries: t.Iterable[t.Mapping[str, t.Any]]) -> list[LinkWish]:
+def read_wanted(entries: t.Iterable[t.Mapping[str, t.Any]]) -> list[LinkSpec]:
     """The entries of the list, checked as far as that goes without a host.
 
     :raises BadInput: for one that contradicts itself.
     """
-    wishes = [LinkWish(**entry) for entry in entries]
+    wishes = [LinkSpec(**entry) for entry in entries]
     for place, wish in enumerate(wishes):
         if bool(wish.interface) == bool(wish.mac):
             raise BadInput(f"links: entry {place + 1} must name its interface by interface or by mac, and by one of them only.", item=wish.item)
@@ -123,7 +123,7 @@ def read_wanted(entries: t.Iterable[t.Mapping[str, t.Any]]) -> list[LinkWish]:
     return wishes
 
 
-def resolve(links: Links, wishes: t.Sequence[LinkWish]) -> dict[str, LinkTarget]:
+def resolve(links: Links, wishes: t.Sequence[LinkSpec]) -> dict[str, LinkTarget]:
     """What every interface of the list, and every one below it that must follow, shall have.
 
     :raises BadInput: for an interface that is not there or is named twice, and for wishes that contradict each other.

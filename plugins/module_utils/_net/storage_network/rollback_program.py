@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The program of the dead man: puts MTUs back unless it is told in time that the host can be reached.
 
 It runs on the host by itself, without the collection, the connection or the process that started it, so it imports nothing of
@@ -16,6 +14,8 @@ The journal: ``token``; ``deadline`` (seconds of CLOCK_MONOTONIC) and ``boot`` (
 command); ``live``, a list of ``{index, name, mtu, up, routes}`` in the order in which to put back; ``changes``, a list of
 ``{files: [{path, before, after, mode}], commands, undo}`` in the order in which they were made.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

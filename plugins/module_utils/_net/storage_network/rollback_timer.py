@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """A dead man's switch for changes that can cut the connection they are made over: what was is put back unless somebody confirms.
 
 Before the first change a process is started that depends on nothing the change could break: a unit of systemd of its own, since the
@@ -12,6 +10,8 @@ end of an ssh session takes the session's processes along, and where there is no
 told by a journal, on the disk, what to put back. The journal is also the truth about whether a change is confirmed: whoever
 takes it away under its lock, by confirming or by putting back, has decided.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _START = 30.0
 GRACE = 30.0
 
 
-class DeadMan:
+class RollbackTimer:
     """The switch of one host.
 
     :param root: another folder than ``/`` is for tests only: interfaces are those of the host in any case.

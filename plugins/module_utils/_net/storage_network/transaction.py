@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The storage network of one host: interfaces, what it serves over ATA over Ethernet, what it uses of it.
 
 One run is one transaction, or two module calls that are one. The first call arms a dead man's switch and changes the MTUs. The second
@@ -12,6 +10,8 @@ one, which comes over a connection that was made afterwards, changes the state a
 MTU. Whatever ends a run before it confirms (a cut connection, a killed module, a controller that died, a reboot) ends in the MTUs
 that were there before, now and at boot.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock impo
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import tell_changes, untold_changes
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.layer import LinkLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import ALL, LAYER, OTHER, SET_MTU
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import DeadMan
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import RollbackTimer
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AoeInitiatorState
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.connection import Peer
-    from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LinkWish
+    from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LinkSpec
 
 States = t.Dict[str, t.Any]
 
@@ -51,22 +51,22 @@ class Part:
 
 
 @dataclass(frozen=True)
-class NetworkWish:
+class NetworkSpec:
     """Everything that is wanted of a host. Parts come in the order in which they are brought about."""
 
-    links: t.Sequence[LinkWish] = ()
+    links: t.Sequence[LinkSpec] = ()
     parts: t.Sequence[Part] = ()
     direction: str = ALL
     peers: t.Sequence[Peer] | None = None
 
 
-class StorageNetworkLayer(Layer[States, NetworkWish]):
+class StorageNetworkLayer(Layer[States, NetworkSpec]):
     """Interfaces first, then what is served over them, then what is used."""
 
     name = LAYER
     one_at_a_time = True
 
-    def __init__(self, runner: Runner, wish: NetworkWish, root: Path = Path("/")) -> None:
+    def __init__(self, runner: Runner, wish: NetworkSpec, root: Path = Path("/")) -> None:
         self.wish = wish
         self.root = root
         self.links = LinkLayer(runner, wish.links, wish.direction, root, wish.peers)
@@ -76,12 +76,12 @@ class StorageNetworkLayer(Layer[States, NetworkWish]):
         """The state of every layer, by its name."""
         return {name: layer.read() for name, layer in self._layers.items()}
 
-    def plan(self, present: States, wanted: NetworkWish) -> list[Step]:
+    def plan(self, present: States, wanted: NetworkSpec) -> list[Step]:
         """The steps of the interfaces; where they are planned in all directions, also those of what lies on them."""
         steps = self.links.plan(present[self.links.name], wanted.links)
         return steps + (self._plan_parts(present, wanted, steps) if wanted.direction == ALL else [])
 
-    def _plan_parts(self, present: States, wanted: NetworkWish, links: t.Sequence[Step]) -> list[Step]:
+    def _plan_parts(self, present: States, wanted: NetworkSpec, links: t.Sequence[Step]) -> list[Step]:
         # What is planned for an interface depends on the MTU that the steps before will leave behind.
         expected = {step.item: step.after for step in links if step.operation == SET_MTU}
         untold = untold_changes(self.root) if wanted.parts else frozenset()
@@ -92,7 +92,7 @@ class StorageNetworkLayer(Layer[States, NetworkWish]):
         links = present[self.links.name]
         return {**present, self.links.name: dataclasses.replace(links, links=links.links.with_mtus(mtus))}
 
-    def directions(self, present: States, wanted: NetworkWish) -> list[str]:
+    def directions(self, present: States, wanted: NetworkSpec) -> list[str]:
         """Which of raise, lower and other the host needs, whatever direction is carried out now."""
         found = self.links.directions(present[self.links.name])
         # What follows from another MTU counts too: nobody has to come back to a host on which nothing follows.
@@ -108,12 +108,12 @@ class StorageNetworkLayer(Layer[States, NetworkWish]):
         """Those of all layers."""
         return {name: value for one, layer in self._layers.items() for name, value in layer.facts(present[one]).items()}
 
-    def concerns(self, present: States, wanted: NetworkWish) -> list[str]:
+    def concerns(self, present: States, wanted: NetworkSpec) -> list[str]:
         """Those of all layers."""
         said = list(self.links.concerns(present[self.links.name], wanted.links))
         return said + [concern for part in wanted.parts for concern in part.layer.concerns(present[part.layer.name], part.wanted)]
 
-    def foresee(self, present: States, wanted: NetworkWish) -> list[str]:
+    def foresee(self, present: States, wanted: NetworkSpec) -> list[str]:
         """Those of all layers."""
         said = list(self.links.foresee(present[self.links.name], wanted.links))
         return said + [concern for part in wanted.parts for concern in part.layer.foresee(present[part.layer.name], part.wanted)]
@@ -149,7 +149,7 @@ class Transaction:
     :param revert_after: seconds in which a confirmation must come.
     """
 
-    def __init__(self, layer: StorageNetworkLayer, dead_man: DeadMan, revert_after: int, root: Path = Path("/")) -> None:
+    def __init__(self, layer: StorageNetworkLayer, dead_man: RollbackTimer, revert_after: int, root: Path = Path("/")) -> None:
         self.layer = layer
         self.dead_man = dead_man
         self.revert_after = revert_after

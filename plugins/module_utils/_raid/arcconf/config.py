@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """GETCONFIG of arcconf, the whole of it or any of its parts, read into a controller; pure.
 
 Which generation a controller is follows from the labels and the name of the driver, never from a version: one arcconf speaks to
 both, and prints different labels for each.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Physical devices of arcconf, and which of them are the members of a volume.
 
 A drive is addressed by the pair in ``Reported Channel,Device(T:L) : 0,31(31:0)``, never by the number in ``Device #13``. Members are
 listed by serial number, by the place of the drive or (old builds) by the pair, depending on the build.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

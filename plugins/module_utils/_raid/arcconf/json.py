@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """GETCONFIGJSON of arcconf, read into the model; pure, and never raises.
 
 The second line of the output is one JSON document. No capture of a real one was at hand: the keys are those inside an arcconf
 build of 2023 and those that libstoragemgmt uses. What is doubtful stays unknown; above all ``writeCacheEnable`` of a drive, whose
 own comment in that build turns its name around. The provider reads the text form, which says more.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The structure of what arcconf prints: sections, the objects in them, and their labels; pure, and never raises.
 
 The text is made for people: a section is a line between two lines of dashes, an object begins with a line like
 ``Logical device number 0`` or ``Device #3``, everything else is ``label : value``. A label means nothing without its section
 (``Status`` occurs in five), so a line keeps the section, the part of the section and the object it was found in.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The commands of arcconf for maxCache; pure.
 
 Every builder returns the words after the tool's name, or raises :class:`ValueError` naming what this generation of maxCache
@@ -20,6 +18,8 @@ There are three generations (:attr:`MaxCache.generation`):
 
 Sources: the usage texts in arcconf builds of 2011, 2016 and 2023.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """arcconf: Adaptec and Microchip controllers, their IBM, Sun and Cisco builds, of both generations.
 
 * aacraid (series 2 to 8): reading and writing are switched per volume; the cache of drives per drive, from series 7 on also for
@@ -12,6 +10,8 @@
 * smart (SmartRAID, SmartHBA): one switch per volume for reading and writing; whether it writes back without protection is one
   setting of the controller; the cache of drives per class of drives.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Reading,
     Volume,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Judgement, Provider, Subject, configured
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Judgement, RaidProvider, Subject, configured
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
@@ -54,7 +54,7 @@ _CLASSES = tuple(words.CLASS_COMMANDS)
 _CLASS_OF_USAGE = {"configured": "configured", "spare": "configured", "cache": "configured", "unconfigured": "unconfigured", "hba": "hba"}
 
 
-class ArcConf(Provider):
+class ArcConf(RaidProvider):
     """The command ``arcconf``."""
 
     name = "arcconf"

@@ -3,12 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """maxCache as arcconf's GETCONFIG tells of it, in its three generations; pure.
 
 The labels begin with maxCache, in three spellings, and in the oldest builds with MaxIQ.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

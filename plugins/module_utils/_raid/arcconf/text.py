@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What arcconf prints, read into the model; pure, and never raises.
 
 Both generations: aacraid (series 2 to 8, IBM ServeRAID, Sun STK) and SmartRAID (SmartHBA, HBA 1000 and later, Cisco). Which of the
 two a controller is follows from the labels and the name of the driver, never from a version: one arcconf speaks to both.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The vocabulary of arcconf as tables: its words and ours.
 
 All keys are in lower case, since capitals changed from build to build. Sources: captures of aacraid series 2 to 8, SmartRAID and
 HBA cards, and the texts inside arcconf builds of 2010 to 2023.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """RAID controllers in words that belong to no vendor.
 
 ``unknown`` is a value like any other. What a tool does not print is unknown; it is never read as off, and never as healthy.
 Everything is plain data: a state can be serialised, compared and kept with results.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What every RAID tool has to answer: what is there, what cannot be done and why, which command does it, did it work.
 
 A provider knows one command language. It decides nothing: what shall change is decided by the plan, and whether it was
 taken by reading back.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Judgement:
     said: str = ""
 
 
-class Provider(abc.ABC):
+class RaidProvider(abc.ABC):
     """One tool on one host.
 
     :param tool: its absolute path.

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Getting the newest data from SSDs to the disks: write caching off, then waiting until the controller says clean; pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Volume,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import LAYER, NOTHING, WAIT, Target, send, who
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import LAYER, NOTHING, WAIT, MaxCacheTarget, send, who
 
 
-def emptying(target: Target, item: str, cache: CacheVolume | None, volumes: t.Sequence[Volume]) -> list[Step]:
+def emptying(target: MaxCacheTarget, item: str, cache: CacheVolume | None, volumes: t.Sequence[Volume]) -> list[Step]:
     """Write caching off for every volume that writes, and the wait.
 
     :param cache: ``None`` for a pool.
@@ -75,7 +75,7 @@ def emptying(target: Target, item: str, cache: CacheVolume | None, volumes: t.Se
     return steps
 
 
-def _switch_off(target: Target, volume: Volume) -> Step:
+def _switch_off(target: MaxCacheTarget, volume: Volume) -> Step:
     off = rules.off_word(target.generation)
     if target.generation == SMART:
         words = commands.write_policy(target.controller, [volume.id], WRITETHROUGH)

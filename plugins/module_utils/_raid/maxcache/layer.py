@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The layer of SSD caches inside controllers: as that of controller caches, and waiting until a cache is clean."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import emptying as maxcache_emptying
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import plan as maxcache_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import target as maxcache_target
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import MaxCacheWish, parse_controllers
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import MaxCacheSpec, parse_controllers
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -30,7 +30,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Step
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Provider
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
 
 #: The only tool that speaks to controllers with maxCache.
 TOOL = "arcconf"
@@ -46,7 +46,7 @@ class Interrupted(StorageError):
     kind = "interrupted"
 
 
-class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
+class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
     """The SSD caches inside the controllers of one host.
 
     :param clock: seconds, only for differences.
@@ -58,7 +58,7 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
 
     def __init__(
         self,
-        providers: t.Sequence[Provider],
+        providers: t.Sequence[RaidProvider],
         *,
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
@@ -74,18 +74,18 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
 
     # -- read, plan, prove
 
-    def read(self) -> Host:
+    def read(self) -> RaidState:
         """Every controller that the tool sees."""
         host = registry.read_host(self.providers.values())
         self.problems = host.problems
         return host
 
-    def plan(self, present: Host, wanted: t.Sequence[MaxCacheWish]) -> list[Step]:
+    def plan(self, present: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> list[Step]:
         steps, left_out = maxcache_plan.plan(present, wanted)
         self.problems += [problem for problem in left_out if problem not in self.problems]
         return steps
 
-    def verify(self, present: Host, wanted: t.Sequence[MaxCacheWish]) -> list[Difference]:
+    def verify(self, present: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> list[Difference]:
         """As planned again, with the command that should have done it as evidence.
 
         :raises NotEffective: if a controller did not take what it was told.
@@ -109,10 +109,10 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
                 )
         return differences
 
-    def concerns(self, present: Host, wanted: t.Sequence[MaxCacheWish]) -> list[str]:
+    def concerns(self, present: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> list[str]:
         return maxcache_plan.concerns(present, wanted) + self.problems
 
-    def facts(self, present: Host) -> dict[str, t.Any]:
+    def facts(self, present: RaidState) -> dict[str, t.Any]:
         controllers = [one.controller.as_result() for one in present.controllers]
         return {"controllers": controllers, "problems": list(self.problems), "progress": list(self.progress)}
 
@@ -135,7 +135,7 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
             error.facts.setdefault("progress", list(self.progress))
             raise
 
-    def _wait(self, provider: Provider, step: Step) -> None:
+    def _wait(self, provider: RaidProvider, step: Step) -> None:
         """Look again and again until the controller says that everything is clean; no deadline but the user's own.
 
         :raises NotEffective: if write caching is on again.
@@ -148,7 +148,7 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
         except KeyboardInterrupt:
             raise Interrupted(f"{step.item}: the wait for a clean maxCache was interrupted: {_kept(step)}", item=step.item) from None
 
-    def _wait_for_clean(self, provider: Provider, step: Step) -> None:
+    def _wait_for_clean(self, provider: RaidProvider, step: Step) -> None:
         started, pause = self.clock(), FIRST_PAUSE
         limit = step.arguments["flush_timeout"]
         while True:
@@ -169,7 +169,7 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
             self.sleep(pause if limit is None else min(pause, limit - waited))
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _look(self, provider: Provider, step: Step) -> Controller:
+    def _look(self, provider: RaidProvider, step: Step) -> Controller:
         """The controller now; a reading that fails is repeated.
 
         :raises StorageError: if it fails several times in a row.
@@ -191,7 +191,7 @@ class RaidMaxCacheLayer(Layer[Host, t.Sequence[MaxCacheWish]]):
             self.log(line)
 
 
-def _controller_in(provider: Provider, step: Step) -> Controller:
+def _controller_in(provider: RaidProvider, step: Step) -> Controller:
     """
     :raises NotUnderstood: if the output is damaged or the controller is not in it.
     """
@@ -214,12 +214,12 @@ def _kept(step: Step) -> str:
     return f"{off}the cache was not taken away. Run again to go on."
 
 
-def resolve_tools(runner: Runner, wanted: t.Sequence[MaxCacheWish]) -> tuple[list[Provider], list[MaxCacheWish]]:
+def resolve_tools(runner: Runner, wanted: t.Sequence[MaxCacheSpec]) -> tuple[list[RaidProvider], list[MaxCacheSpec]]:
     """The tool of the controllers with maxCache, at every place that the wishes name, and the wishes with the tool that is theirs.
 
     :raises ToolMissing: if it is not there.
     """
-    found: dict[str, Provider] = {}
+    found: dict[str, RaidProvider] = {}
     resolved = []
     for wish in wanted:
         provider = registry.find_tool(runner, TOOL, wish.tool_path)
@@ -236,5 +236,5 @@ def run_module(module: AnsibleModule) -> t.NoReturn:
     except StorageError as error:
         module.fail_json(**error.as_result())
     if not wanted:
-        module.exit_json(**layer.facts(Host()), **Outcome((), None).as_result())
+        module.exit_json(**layer.facts(RaidState()), **Outcome((), None).as_result())
     run_layer(module, layer, wanted)

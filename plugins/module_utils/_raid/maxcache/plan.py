@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """From the present SSD caches of controllers to the steps towards the wanted ones; pure.
 
 The order is always the same: what shall go is emptied (write caching off, wait until the controller says clean) and deleted, then
 what shall come is created, then the settings of the controller, then those of its volumes. Whatever is impossible, or dangerous
 without a permission, is said before the first step.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.emptying import emptying
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.pool import PoolChange
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.settings import check_settings, setting_steps
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import NOTHING, Target, targets_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import NOTHING, MaxCacheTarget, targets_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.uses import check_danger, use_steps, uses_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.volumes import (
     Change,
@@ -36,11 +36,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec impo
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import MaxCacheWish
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import MaxCacheSpec
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState
 
 
-def plan(host: Host, wanted: t.Sequence[MaxCacheWish]) -> tuple[list[Step], list[str]]:
+def plan(host: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> tuple[list[Step], list[str]]:
     """The steps, and what is left out of ``all`` because it cannot be done, one sentence each.
 
     :raises StorageError: for whatever is impossible, dangerous without permission, or could not be proved.
@@ -54,7 +54,7 @@ def plan(host: Host, wanted: t.Sequence[MaxCacheWish]) -> tuple[list[Step], list
     return steps, left_out
 
 
-def _plan_target(target: Target) -> tuple[list[Step], list[str]]:
+def _plan_target(target: MaxCacheTarget) -> tuple[list[Step], list[str]]:
     changes = changes_of(target)
     pool = PoolChange.of(target)
     _check_whole(target, changes, pool)
@@ -72,7 +72,7 @@ def _plan_target(target: Target) -> tuple[list[Step], list[str]]:
     return steps, left_out
 
 
-def _check_whole(target: Target, changes: t.Sequence[Change], pool: PoolChange) -> None:
+def _check_whole(target: MaxCacheTarget, changes: t.Sequence[Change], pool: PoolChange) -> None:
     """
     :raises NotUnderstood: if something of the controller could not be read, and the wish needs all of it: a volume that is not
         seen may have its newest data on the SSDs that shall go, and an SSD that shall be used may be its own.
@@ -88,7 +88,7 @@ def _check_whole(target: Target, changes: t.Sequence[Change], pool: PoolChange) 
         )
 
 
-def _empty_and_delete(target: Target, changes: t.Sequence[Change], pool: PoolChange) -> list[Step]:
+def _empty_and_delete(target: MaxCacheTarget, changes: t.Sequence[Change], pool: PoolChange) -> list[Step]:
     """Write caching off, wait until everything is clean, delete.
 
     :raises Refused: if the controller would not say that it is clean.
@@ -103,7 +103,7 @@ def _empty_and_delete(target: Target, changes: t.Sequence[Change], pool: PoolCha
     return steps + [deletion(target, change) for change in doomed]
 
 
-def concerns(host: Host, wanted: t.Sequence[MaxCacheWish]) -> list[str]:
+def concerns(host: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> list[str]:
     """What a person should know although everything is set as wished, one sentence each."""
     found = []
     for target in targets_of(host, wanted)[0]:
@@ -127,7 +127,7 @@ def concerns(host: Host, wanted: t.Sequence[MaxCacheWish]) -> list[str]:
     return found
 
 
-def _depends_on(target: Target, cache: CacheVolume, volume: Volume) -> bool:
+def _depends_on(target: MaxCacheTarget, cache: CacheVolume, volume: Volume) -> bool:
     if volume.maxcache is None or cache.data_volume not in (None, volume.id):
         return False
     return rules.needs_protection(rules.write_policy(target.generation, volume))

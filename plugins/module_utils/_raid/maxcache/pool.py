@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The pool of SSDs of a controller (maxCache 1 and 2): who enters and who leaves; pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import maxcache_output as commands
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.maxcache_output import POOL
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import NOTHING, Target, send
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import NOTHING, MaxCacheTarget, send
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import plain_address
 
 if t.TYPE_CHECKING:
@@ -32,7 +32,7 @@ class PoolChange:
     after: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, target: Target) -> PoolChange:
+    def of(cls, target: MaxCacheTarget) -> PoolChange:
         present = tuple(plain_address(drive) for drive in target.maxcache.pool)
         wanted = target.wish.pool_drives
         # Without cache volumes, the cache that shall be absent is the pool.
@@ -49,7 +49,7 @@ class PoolChange:
             target.refuse(reason)
         return cls(added, tuple(drive for drive in present if drive not in wanted), wanted)
 
-    def steps(self, target: Target) -> list[Step]:
+    def steps(self, target: MaxCacheTarget) -> list[Step]:
         controller = target.controller
         before = sorted(plain_address(drive) for drive in target.maxcache.pool)
         kept = [drive for drive in before if drive not in self.removed]

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What the SSD cache of a controller can be and cannot be, and when it holds nothing that the disks lack; pure.
 
 Every rule answers with a clause that can follow the name of the controller, or ``None`` if there is nothing to say against it.
@@ -12,6 +10,8 @@ Every rule answers with a clause that can follow the name of the controller, or 
 Sources of the rules: messages and usage texts of arcconf; "maxCache Limitations" and "Enabling Cache Optimizations" of the SmartRAID
 user guide; for one container of at most 1 TB that must be redundant for write caching, the field notes of the series 7 and 8.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import plain_address
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import CacheVolumeWish
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import CacheVolumeSpec
 
 GENERATIONS = (POOL, CONTAINER, SMART)
 #: What people call them.
@@ -217,7 +217,7 @@ def _objection_to_drive(controller: Controller, drive: Drive, free: t.Container[
     return _USAGE.get(drive.usage, "is in a state that does not show it free") + state
 
 
-def objection_to_container(controller: Controller, wish: CacheVolumeWish) -> str | None:
+def objection_to_container(controller: Controller, wish: CacheVolumeSpec) -> str | None:
     """Why maxCache 3.0 cannot have such a cache volume."""
     for name, value in (("data_volume", wish.data_volume), ("line_size", wish.line_size), ("write", wish.write)):
         if value is not None:
@@ -227,14 +227,14 @@ def objection_to_container(controller: Controller, wish: CacheVolumeWish) -> str
     return _too_large(controller, wish)
 
 
-def _too_large(controller: Controller, wish: CacheVolumeWish) -> str | None:
+def _too_large(controller: Controller, wish: CacheVolumeSpec) -> str | None:
     most = usable_size(controller, wish)
     if wish.size is not None and most is not None and wish.size > most:
         return f"cannot make a maxCache volume of {format_size(wish.size)}: these SSDs give {format_size(most)} as raid_level {wish.raid_level}"
     return None
 
 
-def objection_to_smart(controller: Controller, volume: Volume, wish: CacheVolumeWish, replaces: bool, others: int) -> str | None:
+def objection_to_smart(controller: Controller, volume: Volume, wish: CacheVolumeSpec, replaces: bool, others: int) -> str | None:
     """Why maxCache 4 cannot have such a cache volume now.
 
     :param replaces: whether the volume has a cache volume already, which is deleted before.
@@ -275,7 +275,7 @@ def _unprotected(controller: Controller) -> str | None:
     return None
 
 
-def _objection_to_smart_size(volume: Volume, called: str, wish: CacheVolumeWish, others: int) -> str | None:
+def _objection_to_smart_size(volume: Volume, called: str, wish: CacheVolumeSpec, others: int) -> str | None:
     if wish.size is None:
         return f"needs a size for the maxCache of volume {called}: the tool has no word for all of the SSDs with maxCache 4"
     if wish.size < SMALLEST_SMART:
@@ -289,7 +289,7 @@ def _objection_to_smart_size(volume: Volume, called: str, wish: CacheVolumeWish,
     return None
 
 
-def usable_size(controller: Controller, wish: CacheVolumeWish) -> int | None:
+def usable_size(controller: Controller, wish: CacheVolumeSpec) -> int | None:
     """Bytes that these SSDs give at this level; ``None`` if the size of one is not known. Drives lose a little to metadata."""
     addresses = set(wish.drives)
     sizes = [drive.size for drive in controller.drives if plain_address(drive.address) in addresses]

@@ -3,16 +3,16 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Settings of an SSD cache as a whole: rate, threshold and balance; pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import maxcache_output as commands
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import Target, plain, send, shown
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import MaxCacheTarget, plain, send, shown
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
@@ -20,7 +20,7 @@ if t.TYPE_CHECKING:
 _CALLED = {"flush_and_fetch_rate": "flush and fetch rate", "dirty_page_threshold": "dirty page threshold", "read_write_balance": "read/write balance"}
 
 
-def check_settings(target: Target) -> None:
+def check_settings(target: MaxCacheTarget) -> None:
     """
     :raises BadInput: if the controller does not have a setting, or does not tell it.
     """
@@ -32,7 +32,7 @@ def check_settings(target: Target) -> None:
             target.refuse(reason)
 
 
-def setting_steps(target: Target) -> list[Step]:
+def setting_steps(target: MaxCacheTarget) -> list[Step]:
     controller = target.controller
     steps = []
     for name, value in target.wish.settings.items():

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What users ask of the SSD cache inside a controller: from module parameters to plain wishes."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import ALL, AUTO, ControllerWish, ItemWish, plain_address
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import ALL, AUTO, ControllerSpec, ItemSpec, plain_address
 
 PRESENT, ABSENT = "present", "absent"
 #: A cache volume of one SSD.
@@ -31,7 +31,7 @@ WITHOUT_MAXCACHE: t.Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class CacheVolumeWish:
+class CacheVolumeSpec:
     """One cache volume.
 
     :param drives: addresses of its SSDs, each written as the tool prints it (``0,4``).
@@ -56,7 +56,7 @@ class CacheVolumeWish:
 
 
 @dataclass(frozen=True)
-class MaxCacheWish(ControllerWish):
+class MaxCacheSpec(ControllerSpec):
     """Everything wished of the SSD caches of the controllers that one list entry names.
 
     ``settings`` are those of the whole cache: ``flush_and_fetch_rate``, ``dirty_page_threshold`` and ``read_write_balance`` (a pair).
@@ -65,7 +65,7 @@ class MaxCacheWish(ControllerWish):
     :param flush_timeout: seconds that waiting for a clean cache may take; ``None`` sets no limit.
     """
 
-    cache_volumes: tuple[CacheVolumeWish, ...] = ()
+    cache_volumes: tuple[CacheVolumeSpec, ...] = ()
     pool_drives: tuple[str, ...] = ()
     flush_timeout: int | None = None
 
@@ -80,7 +80,7 @@ class MaxCacheWish(ControllerWish):
         return self.id != ALL or self.serial is not None
 
 
-def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[MaxCacheWish]:
+def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[MaxCacheSpec]:
     """The parameter ``controllers`` of the module ``raid_maxcache``.
 
     :raises BadInput: for an entry that contradicts itself, or names a tool without maxCache.
@@ -88,7 +88,7 @@ def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[Ma
     return [_parse_controller(entry) for entry in controllers]
 
 
-def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheWish:
+def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheSpec:
     provider = entry.get("provider") or AUTO
     called = f"controller {entry.get('serial') or entry.get('id') or ALL} (provider {provider})"
     if provider in WITHOUT_MAXCACHE:
@@ -102,7 +102,7 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheWish:
     balance = entry.get("read_write_balance")
     if balance:
         settings["read_write_balance"] = (balance["read"], balance["write"])
-    return MaxCacheWish(
+    return MaxCacheSpec(
         provider=provider,
         tool_path=entry.get("tool_path"),
         id=str(entry["id"]) if entry.get("id") is not None else ALL,
@@ -116,11 +116,11 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheWish:
     )
 
 
-def _parse_volume(entry: t.Mapping[str, t.Any], called: str) -> ItemWish:
+def _parse_volume(entry: t.Mapping[str, t.Any], called: str) -> ItemSpec:
     given = [key for key in ("id", "name", "wwn") if entry.get(key) is not None]
     if len(given) != 1:
         raise BadInput(f"{called}: a volume is named by exactly one of id, name, wwn; this one has {' and '.join(given) or 'none'}.", item=called)
-    return ItemWish(
+    return ItemSpec(
         by=given[0],
         value=str(entry[given[0]]),
         settings={name: entry[name] for name in ("read", "write") if entry.get(name) is not None},
@@ -128,9 +128,9 @@ def _parse_volume(entry: t.Mapping[str, t.Any], called: str) -> ItemWish:
     )
 
 
-def _parse_cache_volume(entry: t.Mapping[str, t.Any], called: str) -> CacheVolumeWish:
+def _parse_cache_volume(entry: t.Mapping[str, t.Any], called: str) -> CacheVolumeSpec:
     where = f"{called}: cache volume" + (f" of {entry['data_volume']}" if entry.get("data_volume") else "")
-    wish = CacheVolumeWish(
+    wish = CacheVolumeSpec(
         state=entry.get("state") or PRESENT,
         drives=_addresses(entry.get("drives") or (), where),
         raid_level=entry.get("raid_level"),
@@ -148,7 +148,7 @@ def _parse_cache_volume(entry: t.Mapping[str, t.Any], called: str) -> CacheVolum
 _DRIVES: t.Mapping[str, tuple[int, t.Optional[int]]] = {SIMPLE: (1, 1), "0": (1, None), "1": (2, 2), "1E": (3, None), "5": (3, None), "10": (4, None)}
 
 
-def _check_level(wish: CacheVolumeWish, where: str) -> None:
+def _check_level(wish: CacheVolumeSpec, where: str) -> None:
     if not wish.drives or wish.raid_level is None:
         raise BadInput(f"{where}: drives and raid_level say what it is made of: write both, or state: absent.", item=where)
     least, most = _DRIVES[wish.raid_level]

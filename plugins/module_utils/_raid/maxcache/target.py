@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """One controller, what is wished of its SSD cache, and the steps that are one command to it; pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import choose_controllers
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import MaxCacheWish
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host, Seen
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import MaxCacheSpec
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen
 
 LAYER = "raid_maxcache"
 #: Operations of steps.
@@ -30,11 +30,11 @@ NOTHING = "Nothing was changed."
 
 
 @dataclass(frozen=True)
-class Target:
+class MaxCacheTarget:
     """One controller and everything that is wished of its SSD cache."""
 
     seen: Seen
-    wish: MaxCacheWish
+    wish: MaxCacheSpec
 
     @property
     def controller(self) -> Controller:
@@ -71,15 +71,15 @@ class Target:
         raise BadInput(f"{called} {reason}. {NOTHING}", item=self.item if volume is None else self.item_of(volume))
 
 
-def targets_of(host: Host, wanted: t.Sequence[MaxCacheWish]) -> tuple[list[Target], list[str]]:
+def targets_of(host: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> tuple[list[MaxCacheTarget], list[str]]:
     """Every controller that is meant and has maxCache, and a sentence for each of ``all`` that has none.
 
     :raises BadInput: if a controller that is named, or every one of all, has none; if two entries are for one controller.
     """
-    found: list[Target] = []
+    found: list[MaxCacheTarget] = []
     left_out: list[str] = []
     for wish in wanted:
-        chosen = [Target(seen, wish) for seen in choose_controllers(host, wish)]
+        chosen = [MaxCacheTarget(seen, wish) for seen in choose_controllers(host, wish)]
         if wish.empty:
             continue
         without = {id(target): reason for target in chosen for reason in [rules.no_maxcache(target.controller)] if reason is not None}
@@ -95,12 +95,12 @@ def targets_of(host: Host, wanted: t.Sequence[MaxCacheWish]) -> tuple[list[Targe
     return found, left_out
 
 
-def who(target: Target) -> dict[str, str]:
+def who(target: MaxCacheTarget) -> dict[str, str]:
     return {"provider": target.seen.source.provider.name, "tool": target.seen.source.provider.tool}
 
 
 def send(
-    target: Target,
+    target: MaxCacheTarget,
     item: str,
     attribute: str,
     before: t.Any,

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """How each volume uses the SSD cache of its controller, from what the steps before leave behind; pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf i
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.maxcache_output import CONTAINER, POOL, SMART
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import DISABLED, UNKNOWN, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import NOTHING, Target, send, shown
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import NOTHING, MaxCacheTarget, send, shown
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.volumes import Change, cache_of, emptied_by
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import expand_volumes
 
@@ -44,7 +44,7 @@ class Use:
     named: bool = True
 
 
-def uses_of(target: Target, changes: t.Sequence[Change], pool: PoolChange) -> tuple[list[Use], list[str]]:
+def uses_of(target: MaxCacheTarget, changes: t.Sequence[Change], pool: PoolChange) -> tuple[list[Use], list[str]]:
     """How every volume that matters shall use the cache, and who is left out of ``all``.
 
     :raises BadInput: for what is impossible for a volume that is named, or for every one of all.
@@ -61,7 +61,7 @@ def uses_of(target: Target, changes: t.Sequence[Change], pool: PoolChange) -> tu
     return _with_what_was_there(target, changes, pool, settable), left_out
 
 
-def _with_policies_of_cache_volumes(target: Target, changes: t.Sequence[Change], uses: t.Sequence[Use]) -> list[Use]:
+def _with_policies_of_cache_volumes(target: MaxCacheTarget, changes: t.Sequence[Change], uses: t.Sequence[Use]) -> list[Use]:
     """The write policy that stands beside a cache volume belongs to the volume that it caches."""
     found = list(uses)
     for change in changes:
@@ -80,7 +80,7 @@ def _with_policies_of_cache_volumes(target: Target, changes: t.Sequence[Change],
     return found
 
 
-def _with_what_was_there(target: Target, changes: t.Sequence[Change], pool: PoolChange, uses: t.Sequence[Use]) -> list[Use]:
+def _with_what_was_there(target: MaxCacheTarget, changes: t.Sequence[Change], pool: PoolChange, uses: t.Sequence[Use]) -> list[Use]:
     """Volumes whose cache is rebuilt get back what they had, unless something else is wished of them.
 
     :raises BadInput: if what they had cannot be set back.
@@ -100,7 +100,7 @@ def _with_what_was_there(target: Target, changes: t.Sequence[Change], pool: Pool
     return [own[volume.id] for volume in target.controller.volumes if volume.id in own]
 
 
-def _to_set_back(target: Target, volume: Volume, wished: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _to_set_back(target: MaxCacheTarget, volume: Volume, wished: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     had: dict[str, t.Any] = {}
     if volume.maxcache is None:
         # Its cache is not taken away either.
@@ -115,7 +115,7 @@ def _to_set_back(target: Target, volume: Volume, wished: t.Mapping[str, t.Any]) 
     return {**had, "write": policy}
 
 
-def _objection_to_use(target: Target, use: Use, changes: t.Sequence[Change], pool: PoolChange) -> str | None:
+def _objection_to_use(target: MaxCacheTarget, use: Use, changes: t.Sequence[Change], pool: PoolChange) -> str | None:
     """Why a volume cannot use the cache as wished, or why it could not be proved."""
     change = cache_of(target, changes, use.volume)
     there = change is not None and change.stays
@@ -136,7 +136,7 @@ def _objection_to_use(target: Target, use: Use, changes: t.Sequence[Change], poo
     return None
 
 
-def _objection_to_setting(target: Target, attribute: str, value: t.Any) -> str | None:
+def _objection_to_setting(target: MaxCacheTarget, attribute: str, value: t.Any) -> str | None:
     if attribute == "read":
         return commands.objection(target.controller, "read_cache")
     if value != DISABLED:
@@ -144,7 +144,7 @@ def _objection_to_setting(target: Target, attribute: str, value: t.Any) -> str |
     return commands.objection(target.controller, "write_cache")
 
 
-def _objection_to_write_caching(target: Target, change: Change | None, value: str | None) -> str | None:
+def _objection_to_write_caching(target: MaxCacheTarget, change: Change | None, value: str | None) -> str | None:
     """What maxCache 3.0 refuses itself, whoever permits it."""
     if target.generation != CONTAINER or value in (None, DISABLED) or change is None or not change.stays:
         return None
@@ -158,7 +158,7 @@ def _level_text(level: str) -> str:
     return "a single SSD" if level == "simple" else f"RAID {level}"
 
 
-def _value(target: Target, volume: Volume, attribute: str) -> t.Any:
+def _value(target: MaxCacheTarget, volume: Volume, attribute: str) -> t.Any:
     """What a volume has now; ``None`` if the controller prints no such line. ``unknown`` is a line that tells nothing."""
     cached = volume.maxcache
     if cached is None:
@@ -171,7 +171,7 @@ def _value(target: Target, volume: Volume, attribute: str) -> t.Any:
     return rules.write_policy(target.generation, volume)
 
 
-def check_danger(target: Target, use: Use, changes: t.Sequence[Change]) -> None:
+def check_danger(target: MaxCacheTarget, use: Use, changes: t.Sequence[Change]) -> None:
     """
     :raises Refused: if the newest data of a volume would be on SSDs without redundancy, and its entry does not allow that.
     """
@@ -198,7 +198,7 @@ def check_danger(target: Target, use: Use, changes: t.Sequence[Change]) -> None:
         )
 
 
-def use_steps(target: Target, use: Use, changes: t.Sequence[Change], pool: PoolChange) -> list[Step]:
+def use_steps(target: MaxCacheTarget, use: Use, changes: t.Sequence[Change], pool: PoolChange) -> list[Step]:
     """Reading, then writing, of one volume, from what the steps before leave behind."""
     change = cache_of(target, changes, use.volume)
     fresh = change is not None and (change.removes or change.creates)
@@ -225,7 +225,7 @@ def use_steps(target: Target, use: Use, changes: t.Sequence[Change], pool: PoolC
     return steps
 
 
-def _use_words(target: Target, volume: Volume, attribute: str, value: t.Any, before: t.Any) -> list[str]:
+def _use_words(target: MaxCacheTarget, volume: Volume, attribute: str, value: t.Any, before: t.Any) -> list[str]:
     controller, ids = target.controller, [volume.id]
     if attribute == "read":
         return commands.read_cache(controller, ids, value)

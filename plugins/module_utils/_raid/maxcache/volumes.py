@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The cache volumes of a controller (maxCache 3.0 and 4): what is there beside what is wished, and what follows from that; pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf i
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.maxcache_output import CONTAINER, POOL, SMART
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN, WRITETHROUGH, CacheVolume, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import CacheVolumeWish
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import NOTHING, Target, send
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import CacheVolumeSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import NOTHING, MaxCacheTarget, send
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import plain_address
 
 if t.TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Change:
     """
 
     present: CacheVolume | None
-    wish: CacheVolumeWish | None
+    wish: CacheVolumeSpec | None
     data: Volume | None = None
     rebuild: bool = False
 
@@ -62,7 +62,7 @@ class Change:
         return self.present.raid_level if self.present is not None else UNKNOWN
 
 
-def changes_of(target: Target) -> list[Change]:
+def changes_of(target: MaxCacheTarget) -> list[Change]:
     """Every cache volume that is there or wished.
 
     :raises BadInput: for wishes that this generation cannot have, or that contradict each other.
@@ -81,7 +81,7 @@ def changes_of(target: Target) -> list[Change]:
     return _smart_changes(target, wished)
 
 
-def _container_change(target: Target, wished: t.Sequence[CacheVolumeWish]) -> list[Change]:
+def _container_change(target: MaxCacheTarget, wished: t.Sequence[CacheVolumeSpec]) -> list[Change]:
     if len(wished) > 1:
         target.refuse("has one maxCache volume at most (maxCache 3.0), and cache_volumes has several entries")
     present = next(iter(target.maxcache.volumes), None)
@@ -89,8 +89,8 @@ def _container_change(target: Target, wished: t.Sequence[CacheVolumeWish]) -> li
     return [_judged(target, Change(present, wish))] if present is not None or wish is not None else []
 
 
-def _smart_changes(target: Target, wished: t.Sequence[CacheVolumeWish]) -> list[Change]:
-    by_data: dict[str, CacheVolumeWish] = {}
+def _smart_changes(target: MaxCacheTarget, wished: t.Sequence[CacheVolumeSpec]) -> list[Change]:
+    by_data: dict[str, CacheVolumeSpec] = {}
     for wish in wished:
         volume = _data_volume(target, wish)
         if volume.id in by_data:
@@ -105,7 +105,7 @@ def _smart_changes(target: Target, wished: t.Sequence[CacheVolumeWish]) -> list[
     return changes + [_judged(target, Change(None, wish, volumes[key])) for key, wish in by_data.items()]
 
 
-def _data_volume(target: Target, wish: CacheVolumeWish) -> Volume:
+def _data_volume(target: MaxCacheTarget, wish: CacheVolumeSpec) -> Volume:
     if wish.data_volume is None:
         target.refuse("has one maxCache volume per volume (maxCache 4): write the data_volume that each of cache_volumes is for")
     found = [volume for volume in target.controller.volumes if wish.data_volume in (volume.id, volume.name)]
@@ -117,7 +117,7 @@ def _data_volume(target: Target, wish: CacheVolumeWish) -> Volume:
     return found[0]
 
 
-def _judged(target: Target, change: Change) -> Change:
+def _judged(target: MaxCacheTarget, change: Change) -> Change:
     """The change with whether what is there has to be replaced."""
     wish, present = change.wish, change.present
     if wish is None or not wish.present or present is None:
@@ -136,7 +136,7 @@ def _judged(target: Target, change: Change) -> Change:
     return dataclasses.replace(change, rebuild=not same)
 
 
-def check_creations(target: Target, changes: t.Sequence[Change]) -> None:
+def check_creations(target: MaxCacheTarget, changes: t.Sequence[Change]) -> None:
     """
     :raises BadInput: if a cache volume cannot be made.
     """
@@ -155,12 +155,12 @@ def check_creations(target: Target, changes: t.Sequence[Change]) -> None:
         target.refuse(f"cannot give drive {twice} to two cache volumes")
 
 
-def _objection_to_limit(target: Target, wish: CacheVolumeWish) -> str | None:
+def _objection_to_limit(target: MaxCacheTarget, wish: CacheVolumeSpec) -> str | None:
     limit = target.maxcache.limit
     return f"allows {limit} SSDs in its maxCache, and {len(wish.drives)} are wanted" if limit is not None and len(wish.drives) > limit else None
 
 
-def _objection(target: Target, change: Change, wish: CacheVolumeWish, changes: t.Sequence[Change], freed: t.Container[str]) -> str | None:
+def _objection(target: MaxCacheTarget, change: Change, wish: CacheVolumeSpec, changes: t.Sequence[Change], freed: t.Container[str]) -> str | None:
     controller = target.controller
     reason = commands.objection(controller, "create", rules.tool_level(target.generation, wish.raid_level or ""))
     reason = reason or rules.objection_to_drives(controller, wish.drives, freed)
@@ -172,27 +172,27 @@ def _objection(target: Target, change: Change, wish: CacheVolumeWish, changes: t
     return rules.objection_to_smart(controller, change.data, wish, change.present is not None, others)
 
 
-def cache_of(target: Target, changes: t.Sequence[Change], volume: Volume) -> Change | None:
+def cache_of(target: MaxCacheTarget, changes: t.Sequence[Change], volume: Volume) -> Change | None:
     """The cache volume that serves a volume, or shall."""
     if target.generation == SMART:
         return next((change for change in changes if change.data is not None and change.data.id == volume.id), None)
     return next(iter(changes), None)
 
 
-def emptied_by(target: Target, change: Change) -> list[Volume]:
+def emptied_by(target: MaxCacheTarget, change: Change) -> list[Volume]:
     """The volumes whose data may be in a cache volume; one that tells nothing of it is one of them."""
     return [change.data] if change.data is not None else list(target.controller.volumes)
 
 
-def deletion(target: Target, change: Change) -> Step:
+def deletion(target: MaxCacheTarget, change: Change) -> Step:
     present = change.present or CacheVolume(UNKNOWN)
     text = f"Delete maxCache volume {present.id} ({_made_of(present.members, present.raid_level)}) of {target.controller.called}"
     words = commands.delete(target.controller, present.id)
     return send(target, target.cache_item(change.data), "cache_volume", _described(target, present.members, present.raid_level), None, text, words)
 
 
-def creation(target: Target, change: Change, uses: t.Sequence[Use]) -> Step:
-    wish = change.wish or CacheVolumeWish()
+def creation(target: MaxCacheTarget, change: Change, uses: t.Sequence[Use]) -> Step:
+    wish = change.wish or CacheVolumeSpec()
     level = wish.raid_level or UNKNOWN
     policy = None
     if change.data is not None:
@@ -217,5 +217,5 @@ def _made_of(drives: t.Iterable[str], level: str) -> str:
     return f"SSDs {' and '.join(drives)}, raid_level {level}"
 
 
-def _described(target: Target, drives: t.Iterable[str], level: str) -> dict[str, t.Any]:
+def _described(target: MaxCacheTarget, drives: t.Iterable[str], level: str) -> dict[str, t.Any]:
     return {"drives": sorted(plain_address(drive) for drive in drives), "raid_level": rules.plain_level(target.generation, level)}

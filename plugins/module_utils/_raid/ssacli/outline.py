@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The tree that ssacli prints: what is indented below a line belongs to it.
 
 Steps are of three blanks, mostly. Warnings and errors stand in column 0 in the middle of the tree and do not end a section; the
 warnings are known from public reports (check_raid issues 211 and 212, libstoragemgmt issue 344).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

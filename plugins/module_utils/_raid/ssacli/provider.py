@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """HPE Smart Array controllers (drivers hpsa and smartpqi) through ssacli, or hpssacli and hpacucli before it.
 
 One read is one command for the whole host. ``modify`` prints nothing when it succeeds. Words that set something, with where they are from:
@@ -22,6 +20,8 @@ One read is one command for the whole host. ``modify`` prints nothing when it su
 Not confirmed by anything public: what the tool answers if a setting is so already (taken here for success if it says
 "already"), and its words when Smart Path or a battery forbids a setting.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ CACHING_WORDS: t.Mapping[str, str] = {READ_AHEAD: "enable", NONE: "disable", WRI
 _QUESTIONS = ("continue?", "(y/n)", "are you sure")
 
 
-class SsaCli(provider.Provider):
+class SsaCli(provider.RaidProvider):
     """The command language of ssacli, which hpssacli and hpacucli share as far as caches are concerned."""
 
     name = "ssacli"

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Reader of what ssacli, hpssacli and hpacucli print.
 
 The format is a tree made by indentation, in steps of three blanks: a controller's heading in column 0, its properties, enclosures
@@ -16,6 +14,8 @@ which stand in column 0 in the middle of the tree.
 Sizes of logical drives and of the cache are in powers of 1024, sizes of physical drives in powers of 1000; newer versions print the
 size of the cache without a unit, in GiB (libstoragemgmt issue 340).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What the labels of storcli and perccli 7.x mean, and what they share with storcli2 and perccli2."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     policy,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import Members, filled, join, members_of_rows, with_members
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Answer, Data, Output, at_line, read_output, rows, section, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, at_line, read_output, rows, section, word
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
     ADAPTER_FLAGS,
     BBU_BITS,
@@ -253,7 +253,7 @@ def major_version(version: str) -> int:
     return 0 if number is None else number
 
 
-def interpreted(reader: Reader, generation: t.Callable[[Reader, Answer], t.Any]) -> Reading:
+def interpreted(reader: Reader, generation: t.Callable[[Reader, Reply], t.Any]) -> Reading:
     """The reading of an output whose layout a generation of the tools has."""
     parts = []
     for answer in reader.output.answers:
@@ -267,7 +267,7 @@ def interpreted(reader: Reader, generation: t.Callable[[Reader, Answer], t.Any])
 class _Generation7:
     """One answer of storcli or perccli 7.x."""
 
-    def __init__(self, reader: Reader, answer: Answer) -> None:
+    def __init__(self, reader: Reader, answer: Reply) -> None:
         self.reader = reader
         self.answer = answer
         self.data = answer.data

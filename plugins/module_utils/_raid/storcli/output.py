@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """From what storcli and its relatives print to plain data, one shape for JSON and for plain text.
 
 All four tools (storcli, perccli, storcli2, perccli2) answer with one block per controller: a command status and response
@@ -14,6 +12,8 @@ although ``J`` was given: ``Label = value`` lines, headings underlined with ``=`
 
 Nothing in here raises, whatever the text is.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _STATUS_LABELS = ("CLI Version", "Operating system", "Controller", "Status", "De
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     """What the tool says about one controller (or, in an overview, about the host)."""
 
     status: Data = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Output:
     """One output of a tool: its answers, what was not understood, and whether it ends as it should."""
 
     text: str
-    answers: t.Sequence[Answer] = ()
+    answers: t.Sequence[Reply] = ()
     not_understood: t.Sequence[str] = ()
     complete: bool = True
 
@@ -189,7 +189,7 @@ def _read_json(text: str, start: int) -> Output:
             problems.append("an answer has no command status")
             continue
         data = block.get("Response Data")
-        answers.append(Answer(section(status), section(data) if isinstance(data, dict) else {}))
+        answers.append(Reply(section(status), section(data) if isinstance(data, dict) else {}))
     damaged = text.find("\ufffd")
     if damaged >= 0 and any(_damaged_labels(answer.data) or _damaged_labels(answer.status) for answer in answers):
         # Strings can hold strange bytes (serial numbers of drives do); labels cannot, and one that is lost could be any.
@@ -341,8 +341,8 @@ class _TextBlock:
         elif self.section is not None:
             self.data[self.section] = table
 
-    def answer(self) -> Answer:
-        return Answer(self.status, self.data)
+    def answer(self) -> Reply:
+        return Reply(self.status, self.data)
 
 
 def _read_text(text: str) -> Output:
@@ -381,12 +381,12 @@ def _read_text(text: str) -> Output:
     if not any("Status" in answer.status for answer in answers):
         refusal = _SYNTAX_ERROR.search(text)
         if refusal:
-            return Output(text, (Answer({"Status": "Failure", "Description": refusal.group().strip()}),))
+            return Output(text, (Reply({"Status": "Failure", "Description": refusal.group().strip()}),))
         if _HELP.search(text):
             return Output(text)
         sentence = next((line.strip() for line in lines if _UNSUPPORTED.search(line)), None)
         if sentence is not None and not blocks:
-            return Output(text, (Answer({"Status": "Failure", "Description": sentence}),))
+            return Output(text, (Reply({"Status": "Failure", "Description": sentence}),))
         first = len(text) - len(text.lstrip())
         return Output(text, (), (*problems, at_line(text, first)), False)
     return Output(text, answers, tuple(problems), complete)

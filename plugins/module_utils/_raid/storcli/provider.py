@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """storcli and perccli 7.x (MegaRAID and PERC controllers of SAS2 and SAS3, tri-mode 94xx and 95xx, HBAs): reading and setting.
 
 A read takes three commands for the whole host, whatever the number of controllers, volumes and drives, and up to four more
@@ -12,6 +10,8 @@ in cases that are known after the first: drives without enclosure, a drive cache
 of which the summary does not tell enough.
 The exit status means nothing with these tools; the command status and the row of each property count.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Reading,
     Volume,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Judgement, Provider, Subject, configured
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Judgement, RaidProvider, Subject, configured
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.facts import interpret, parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import join
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Output, read_output, word
@@ -67,7 +67,7 @@ LAST_WORDS = ("nolog", "J")
 _PLACES = {"battery": "bbu", "capacitor": "cv", UNKNOWN: "bbu"}
 
 
-class StorCli(Provider):
+class StorCli(RaidProvider):
     """storcli 7.x."""
 
     name = "storcli"

@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """storcli2 and perccli2 (SAS4 controllers: MegaRAID 96xx, PERC 12, Cisco tri-mode 24G): reading and setting.
 
 Its JSON has the frame of storcli's and other labels in it: the policy of a volume is two columns (``CurrentCache``,
 ``DefaultCache``), volumes and drives are lists, the protection is an energy pack, and there is no I/O policy. It takes one
 property per ``set``; anything else is a syntax error in plain text. Success exits with 6 at times.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.facts import Reader, interpreted, major_version
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import join, members_of_rows, with_members
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Answer, Data, Output, read_output, rows, section, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, read_output, rows, section, word
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.provider import DRIVE_CACHE_WORDS, READ_WORDS, WRITE_WORDS, Settings, StorCli
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
     CONTROLLER_STATES,
@@ -84,7 +84,7 @@ def interpret(output: Output, provider: str) -> Reading:
 class _Generation8:
     """One answer of storcli2 or perccli2."""
 
-    def __init__(self, reader: Reader, answer: Answer) -> None:
+    def __init__(self, reader: Reader, answer: Reply) -> None:
         self.reader = reader
         self.answer = answer
         self.data = answer.data

@@ -142,7 +142,7 @@ def _stamp(now: datetime.datetime) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExpectedMeasurement:
     """What a cell shall measure, as far as its result says it again.
 
     :param workload_sha256: of the job, whatever it runs on.
@@ -154,7 +154,7 @@ class Asked:
     used_size: int | None
 
 
-def finished(campaign: Path, host: str, wanted: t.Mapping[CellKey, Asked]) -> set[CellKey]:
+def finished(campaign: Path, host: str, wanted: t.Mapping[CellKey, ExpectedMeasurement]) -> set[CellKey]:
     """The cells that have an ``ok`` result of the very same measurement already: whole files, same job, same target.
 
     :raises BadInput: if an ``ok`` result of another measurement has the name of a cell.
@@ -166,7 +166,7 @@ def finished(campaign: Path, host: str, wanted: t.Mapping[CellKey, Asked]) -> se
         meta = read_json(key.below(campaign / host) / META_FILE)
         target = meta.get("target")
         target = target if isinstance(target, dict) else {}
-        if Asked(meta.get("workload_sha256"), target.get("path"), target.get("used_size")) != asked:  # type: ignore[arg-type]
+        if ExpectedMeasurement(meta.get("workload_sha256"), target.get("path"), target.get("used_size")) != asked:  # type: ignore[arg-type]
             raise BadInput(
                 f"The campaign {campaign.name} has an ok result of {key} of host {host} already, of another job or target: "
                 "give fio_benchmark_campaign or fio_benchmark_variant another name, or set fio_benchmark_replace to true.",

@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import Wear, decimal, wear_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, Run, Step
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, PlanStep, Run
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import ASSUMED_IOPS, ASSUMED_RATE
 
 #: Characters of a line at most.
@@ -87,7 +87,7 @@ def _time(run: Run) -> str:
     return duration(run.estimate.seconds) if run.estimate.seconds < 1 else f"{bound}{duration(run.estimate.seconds)}"
 
 
-def _pause(step: Step) -> str:
+def _pause(step: PlanStep) -> str:
     if step.pause is None:
         return "-"
     if "seconds" in step.pause:

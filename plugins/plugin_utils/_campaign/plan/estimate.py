@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import Target
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import CampaignTarget
 
 _WRITES_ALL = frozenset({"write", "randwrite"})
 _WRITES_PART = frozenset({"rw", "readwrite", "randrw", "trimwrite", "randtrimwrite"})
@@ -62,7 +62,7 @@ class _Part:
     rate: float
 
 
-def estimate(job: Job, target: Target, cell: str) -> Estimate:
+def estimate(job: Job, target: CampaignTarget, cell: str) -> Estimate:
     """What a job will take on a target. Sections that run at the same time share what the target can do.
 
     :raises BadInput: if a number of the job cannot be read.
@@ -103,7 +103,7 @@ def _together(parts: t.Sequence[_Part]) -> _Part:
     return _Part(seconds, written, exact, rate)
 
 
-def _part(section: Section, target: Target) -> _Part:
+def _part(section: Section, target: CampaignTarget) -> _Part:
     share = _write_share(section)
     rate = _rate(section, target)
     moved = None if section.asked_runtime is not None else _moved(section, target)
@@ -133,7 +133,7 @@ def _write_share(section: Section) -> float:
     return 0.5 if reads is None else 1 - _percent(reads)
 
 
-def _rate(section: Section, target: Target) -> float:
+def _rate(section: Section, target: CampaignTarget) -> float:
     """Bytes per second at most: what the target takes, and what the job itself limits."""
     block = _block(section)
     rate = target.write_rate if block is None else min(target.write_rate, target.write_iops * block)
@@ -188,7 +188,7 @@ def _plain_number(text: str | None) -> int | None:
     return parse_size(text)
 
 
-def _moved(section: Section, target: Target) -> int | None:
+def _moved(section: Section, target: CampaignTarget) -> int | None:
     """Bytes that a job without a time moves before it ends by itself, all its clones together; ``None`` if nothing tells."""
     count = section.value("number_ios")
     block = _block(section)
@@ -201,7 +201,7 @@ def _moved(section: Section, target: Target) -> int | None:
     return None if region is None else region * max(1, _whole(section, "loops")) * _jobs(section)
 
 
-def _region(section: Section, target: Target) -> int | None:
+def _region(section: Section, target: CampaignTarget) -> int | None:
     size = section.value("size")
     return target.region if size is None else _of(size, target.region)
 

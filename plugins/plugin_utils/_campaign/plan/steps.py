@@ -26,8 +26,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import component
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.estimate import Estimate, estimate
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Cell, Suite, read_suite
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import Target, read_targets
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite, SuiteCell, read_suite
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import CampaignTarget, read_targets
 
 #: Seconds that a job without a time limit may take, at least: what the module that measures allows it.
 UNLIMITED = 21600
@@ -47,8 +47,8 @@ class Run:
 
     name: str
     repeat: int
-    cell: Cell
-    target: Target
+    cell: SuiteCell
+    target: CampaignTarget
     job: t.Mapping[str, t.Any]
     estimate: Estimate
 
@@ -76,7 +76,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Step:
+class PlanStep:
     """What starts together, and what is waited for before. Times in seconds; see the head of this file."""
 
     number: int
@@ -124,8 +124,8 @@ class Plan:
     """
 
     suite: Suite
-    targets: tuple[Target, ...]
-    steps: tuple[Step, ...] = ()
+    targets: tuple[CampaignTarget, ...]
+    steps: tuple[PlanStep, ...] = ()
     gap: float = 0.0
 
     @property
@@ -189,7 +189,7 @@ class Plan:
             apart += 0.0 if step.known else self._longest(step, timeout)
         return round(BARRIER + worst)
 
-    def _longest(self, step: Step, timeout: float) -> float:
+    def _longest(self, step: PlanStep, timeout: float) -> float:
         times = [run.runs * (GRACE_OF_A_CELL + (timeout if run.estimate.longest is None else 1.5 * run.estimate.longest)) for run in step.runs]
         return step.longest_pause + self.gap + max(times)
 
@@ -232,7 +232,7 @@ def make_plan(
     return Plan(suite, tuple(places), tuple(timetable.steps), gap)
 
 
-def _groups(suite: Suite, targets: t.Sequence[Target]) -> t.Iterator[tuple[Cell, list[Target]]]:
+def _groups(suite: Suite, targets: t.Sequence[CampaignTarget]) -> t.Iterator[tuple[SuiteCell, list[CampaignTarget]]]:
     """What starts together. Searches and rounds are led by their results, so each has its target for itself."""
     if suite.together and targets:
         for cell in suite.cells:
@@ -244,11 +244,11 @@ def _groups(suite: Suite, targets: t.Sequence[Target]) -> t.Iterator[tuple[Cell,
         yield from ((cell, [target]) for target in targets for cell in suite.cells)
 
 
-def _count(cell: Cell, repeats: int) -> int:
+def _count(cell: SuiteCell, repeats: int) -> int:
     return 1 if cell.fill else repeats or cell.repeats
 
 
-def _run(cell: Cell, target: Target, runtime: int) -> Run:
+def _run(cell: SuiteCell, target: CampaignTarget, runtime: int) -> Run:
     # '@' is not allowed in the names of folders that hosts can choose, so the target follows a dot.
     name = component(f"{cell.name}.{target.label}" if target.label else cell.name, "cell")
     if cell.search or cell.rounds:
@@ -289,7 +289,7 @@ class _Timetable:
 
     synchronise: bool
     gap: float
-    steps: list[Step] = field(default_factory=list)
+    steps: list[PlanStep] = field(default_factory=list)
     clock: float = 0.0
     #: Whether something was written that no pause has waited for yet, and whether a cell has told the rate to wait by.
     written: bool = False
@@ -302,13 +302,13 @@ class _Timetable:
         barrier = self.synchronise and (last is None or not last.known or (pause is not None and "seconds" not in pause))
         self.clock = 0.0 if barrier else self.clock + fixed
         offset = round(self.clock, 3) if self.synchronise else None
-        step = Step(len(self.steps), tuple(runs), pause, barrier, offset)
+        step = PlanStep(len(self.steps), tuple(runs), pause, barrier, offset)
         self.steps.append(step)
         self.clock += (step.seconds or 0.0) + self.gap
         self.written = self.written or any(run.estimate.written != 0 for run in runs)
         self.rate_known = self.rate_known or runs[0].cell.measures_garbage_collection
 
-    def _pause(self, cell: Cell) -> dict[str, t.Any] | None:
+    def _pause(self, cell: SuiteCell) -> dict[str, t.Any] | None:
         pause = cell.pause
         if pause is None or (not self.steps and not pause.until_clean):
             # Nothing was done yet that one would have to recover from, but caches may hold what was written before.

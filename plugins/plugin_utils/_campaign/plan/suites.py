@@ -45,7 +45,7 @@ APART = "apart"
 
 
 @dataclass(frozen=True)
-class Cell:
+class SuiteCell:
     """One measurement of a suite, on whatever target.
 
     :param job: the fio options as a user writes them, with those that are common to the suite.
@@ -87,7 +87,7 @@ class Suite:
 
     name: str
     description: str
-    cells: tuple[Cell, ...]
+    cells: tuple[SuiteCell, ...]
     together: bool = False
     apart: bool = False
     requires: str | None = None
@@ -168,7 +168,7 @@ def _joined(base: t.Mapping[str, t.Any], own: t.Mapping[str, t.Any], depth: int)
     return joined
 
 
-def _cells(suite: t.Mapping[str, t.Any], where: str) -> list[Cell]:
+def _cells(suite: t.Mapping[str, t.Any], where: str) -> list[SuiteCell]:
     """Those that are written out, then those of the matrix or the matrices."""
     written = suite.get("cells", [])
     if not isinstance(written, list):
@@ -183,7 +183,7 @@ def _cells(suite: t.Mapping[str, t.Any], where: str) -> list[Cell]:
         rows += [(place, row, _CELL_KEYS) for row in matrix_rows(matrix, place)]
     if not rows:
         raise BadInput(f"{where}: it needs at least one cell, in 'cells' or by a 'matrix'.")
-    cells: dict[str, Cell] = {}
+    cells: dict[str, SuiteCell] = {}
     for place, row, keys in rows:
         mapping(row, place, keys)
         cell = _cell(row, place, where, suite, options)
@@ -193,7 +193,7 @@ def _cells(suite: t.Mapping[str, t.Any], where: str) -> list[Cell]:
     return list(cells.values())
 
 
-def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -> Cell:
+def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -> SuiteCell:
     if not row.get("name"):
         raise BadInput(f"{place}: 'name' is missing.")
     try:
@@ -210,7 +210,7 @@ def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Map
         raise BadInput(f"{where}: it has both 'search' and 'rounds'; a cell does one of them.")
     if row.get("fill") and (row.get("search") is not None or row.get("rounds") is not None):
         raise BadInput(f"{where}: a cell with 'fill' has neither 'search' nor 'rounds'.")
-    return Cell(
+    return SuiteCell(
         name=name,
         job=job,
         repeats=_repeats(row.get("repeats", suite.get("repeats", 1)), where),

@@ -34,7 +34,7 @@ _ENDURANCE_UNITS = {"G": 10**9, "": 10**12, "T": 10**12, "P": 10**15}
 
 
 @dataclass(frozen=True)
-class Target:
+class CampaignTarget:
     """Where a host measures.
 
     :param label: what follows the names of its cells; empty for the only one without a name.
@@ -57,7 +57,7 @@ class Target:
     assumed: tuple[str, ...] = ("write_rate", "write_iops")
     endurance: int | None = None
 
-    def share(self, percent: int, cell: str) -> Target:
+    def share(self, percent: int, cell: str) -> CampaignTarget:
         """The first ``percent`` of it.
 
         A target without a size, used whole, stays as it is: the job of the cell says the percentage to fio, which alone knows
@@ -78,12 +78,12 @@ class Target:
         return replace(self, given={**self.given, "size": size}, region=size)
 
 
-def read_targets(targets: t.Sequence[t.Any], suite: Suite) -> list[Target]:
+def read_targets(targets: t.Sequence[t.Any], suite: Suite) -> list[CampaignTarget]:
     """The targets of one host, each fit for the suite.
 
     :raises BadInput: naming the target and what is wrong with it.
     """
-    read: list[Target] = []
+    read: list[CampaignTarget] = []
     for number, row in enumerate(targets, start=1):
         where = f"fio_benchmark_targets: target {number}"
         mapping(row, where, (*_FOR_THE_HOST, *_FOR_THE_PLAN))
@@ -97,7 +97,7 @@ def read_targets(targets: t.Sequence[t.Any], suite: Suite) -> list[Target]:
     return read
 
 
-def _target(given: dict[str, t.Any], number: int, count: int, where: str, suite: Suite) -> Target:
+def _target(given: dict[str, t.Any], number: int, count: int, where: str, suite: Suite) -> CampaignTarget:
     is_file = bool(given.get("file"))
     path = str(given["file"] if is_file else given["device"])
     if suite.requires == "file" and not is_file:
@@ -111,7 +111,7 @@ def _target(given: dict[str, t.Any], number: int, count: int, where: str, suite:
     region = _size(told, "size", where)
     capacity = _size(given, "capacity", where)
     rates = {key: _size(given, key, where) for key in ("write_rate", "write_iops")}
-    return Target(
+    return CampaignTarget(
         label=_label(given, path, number, count),
         path=path,
         is_file=is_file,

@@ -3,11 +3,11 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 """Hosts that measure, in words: one line each, and a sum. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

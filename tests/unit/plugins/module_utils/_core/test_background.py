@@ -9,14 +9,14 @@ import threading
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.background import Meanwhile
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.background import Background
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 
 
 def test_the_caller_goes_on_before_the_answer_is_there():
     go = threading.Event()
     # It would wait for ever if the caller had to wait for it.
-    asked = Meanwhile(lambda: go.wait(60) and "answer")
+    asked = Background(lambda: go.wait(60) and "answer")
     go.set()
     assert asked.answer() == "answer"
     assert asked.answer() == "answer"
@@ -26,10 +26,10 @@ def test_an_error_reaches_who_asks_for_the_answer():
     def fail():
         raise CommandFailed("lvm failed.", item="vg0")
 
-    asked = Meanwhile(fail)
+    asked = Background(fail)
     with pytest.raises(CommandFailed, match="lvm failed"):
         asked.answer()
 
 
 def test_nothing_is_an_answer_too():
-    assert Meanwhile(lambda: None).answer() is None
+    assert Background(lambda: None).answer() is None

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import spec as wanted
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host, Seen, Source, read_host
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source, read_host
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_raid import FakeTool, controller, volume
 
 
@@ -106,7 +106,7 @@ def test_a_number_that_two_tools_know_is_ambiguous():
     other = FakeTool(dataclasses.replace(controller("0"), provider="ssacli"), name="ssacli")
     first = FakeTool(controller("0"))
     sources = tuple(Source(tool, tool.read()) for tool in (first, other))
-    host = Host(sources, tuple(Seen(one, source) for source in sources for one in source.reading.controllers))
+    host = RaidState(sources, tuple(Seen(one, source) for source in sources for one in source.reading.controllers))
     with pytest.raises(BadInput, match="controller 0 is ambiguous: ssacli and storcli each have one"):
         wanted.choose_controllers(host, _one(id="0"))
     assert len(wanted.choose_controllers(host, _one(id="0", provider="ssacli"))) == 1
@@ -115,7 +115,7 @@ def test_a_number_that_two_tools_know_is_ambiguous():
 
 def test_a_host_without_a_tool_says_so():
     with pytest.raises(DeviceMissing, match="no RAID tool on this host"):
-        wanted.choose_controllers(Host(), _one())
+        wanted.choose_controllers(RaidState(), _one())
 
 
 def test_a_damaged_output_changes_nothing():

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import output
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import Config, Superblock
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import Config, EnhanceIOSuperblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 
 CONFIG = """\
@@ -147,7 +147,7 @@ def test_a_histogram_line_that_is_none(line):
 )
 def test_superblock(state, mode, word, dirty):
     found = output.parse_superblock(superblock(state=state, mode=mode))
-    assert found == Superblock("images", "/dev/sda", "/dev/sdb", output.MODES[mode], "lru", 4096, word)
+    assert found == EnhanceIOSuperblock("images", "/dev/sda", "/dev/sdb", output.MODES[mode], "lru", 4096, word)
     assert found.may_be_dirty is dirty
 
 

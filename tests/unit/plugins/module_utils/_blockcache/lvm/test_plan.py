@@ -8,7 +8,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.plan import plan, problems
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
@@ -205,9 +205,9 @@ class TestCacheDevice:
     @pytest.mark.parametrize(
         ("finding", "said"),
         [
-            (Finding(signatures=("ext4 (home)",)), "carries a signature (ext4 (home))"),
-            (Finding(users=("lies under /dev/loop0",)), "lies under /dev/loop0"),
-            (Finding(users=("cannot be opened exclusively (Device or resource busy)",)), "cannot be opened exclusively"),
+            (DeviceUse(signatures=("ext4 (home)",)), "carries a signature (ext4 (home))"),
+            (DeviceUse(users=("lies under /dev/loop0",)), "lies under /dev/loop0"),
+            (DeviceUse(users=("cannot be opened exclusively (Device or resource busy)",)), "cannot be opened exclusively"),
         ],
     )
     def test_what_was_found_on_the_device_itself(self, finding, said):
@@ -217,11 +217,11 @@ class TestCacheDevice:
 
     def test_a_signature_that_udev_saw_too_is_named_once(self):
         ssd = dataclasses.replace(SSD, signature=Signature(usage="filesystem", type="ext4"))
-        message = refusal(Refused, FakeLvm(), host={"ssd": ssd, "finding": Finding(signatures=("ext4 (home)",))})
+        message = refusal(Refused, FakeLvm(), host={"ssd": ssd, "finding": DeviceUse(signatures=("ext4 (home)",))})
         assert message.count("ext4") == 1
 
     def test_trap_an_unloaded_cache_may_hold_the_newest_data_and_wipefs_does_not_know_it(self):
-        message = refusal(Refused, FakeLvm(), host={"finding": Finding(cache_metadata=("EnhanceIO metadata",))})
+        message = refusal(Refused, FakeLvm(), host={"finding": DeviceUse(cache_metadata=("EnhanceIO metadata",))})
         assert "carries EnhanceIO metadata, and may hold blocks that its origin does not have" in message
         assert "flush that cache with its own tools" in message
         assert "wipefs -a" not in message

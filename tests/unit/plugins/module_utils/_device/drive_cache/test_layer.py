@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import providers as drive_cache
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveWish, DriveWriteCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveSpec, DriveWriteCacheLayer
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
@@ -180,7 +180,7 @@ class Machine:
             missing=self.missing,
         )
 
-    def converge(self, *wishes: DriveWish, check_mode: bool = False, runner: Runner | None = None) -> Outcome:
+    def converge(self, *wishes: DriveSpec, check_mode: bool = False, runner: Runner | None = None) -> Outcome:
         return converge(DriveWriteCacheLayer(runner or self.runner, wishes, self.root), wishes, check_mode=check_mode)
 
     @property
@@ -219,7 +219,7 @@ def test_an_empty_list_runs_nothing(machine: Machine) -> None:
 
 
 def test_every_kind_of_drive_is_switched_off_now_and_for_the_next_boot(rack: Machine) -> None:
-    wishes = [DriveWish(device, "disabled") for device in ALL]
+    wishes = [DriveSpec(device, "disabled") for device in ALL]
     outcome = rack.converge(*wishes)
     assert attributes(outcome) == ["write_cache", "boot_rule"] * 5
     assert [drive.on for name, drive in rack.drives.items() if name != "sdc"] == [False] * 5
@@ -234,7 +234,7 @@ def test_every_kind_of_drive_is_switched_off_now_and_for_the_next_boot(rack: Mac
 
 
 def test_the_second_run_changes_nothing_and_reads_with_one_command_per_tool(rack: Machine) -> None:
-    wishes = [DriveWish(device, "disabled") for device in (HDD, SSD)]
+    wishes = [DriveSpec(device, "disabled") for device in (HDD, SSD)]
     rack.converge(*wishes)
     runner = rack.runner
     assert rack.converge(*wishes, runner=runner).changed is False
@@ -242,7 +242,7 @@ def test_the_second_run_changes_nothing_and_reads_with_one_command_per_tool(rack
 
 
 def test_check_mode_plans_the_same_steps_and_changes_nothing(rack: Machine) -> None:
-    wishes = [DriveWish(device, "disabled") for device in ALL]
+    wishes = [DriveSpec(device, "disabled") for device in ALL]
     predicted = rack.converge(*wishes, check_mode=True)
     assert all(drive.on for drive in rack.drives.values())
     assert rack.rules == ""
@@ -251,7 +251,7 @@ def test_check_mode_plans_the_same_steps_and_changes_nothing(rack: Machine) -> N
 
 
 def test_planning_is_pure(rack: Machine) -> None:
-    wishes = [DriveWish(device, "disabled") for device in ALL]
+    wishes = [DriveSpec(device, "disabled") for device in ALL]
     runner = rack.runner
     layer = DriveWriteCacheLayer(runner, wishes, rack.root)
     present = layer.read()
@@ -263,25 +263,25 @@ def test_planning_is_pure(rack: Machine) -> None:
 def test_live_and_boot_state_are_two_lines_of_the_same_plan(rack: Machine) -> None:
     rack.drives["sda"].on = False
     rack.view("sda", False)
-    outcome = rack.converge(DriveWish(HDD, "disabled"))
+    outcome = rack.converge(DriveSpec(HDD, "disabled"))
     assert attributes(outcome) == ["boot_rule"]
     assert outcome.as_result()["diff"]["before"] == {HDD: {"boot_rule": None}}
     rack.drives["sda"].on = True
     rack.view("sda", True)
-    assert attributes(rack.converge(DriveWish(HDD, "disabled"))) == ["write_cache"]
+    assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache"]
 
 
 def test_enabled_for_good_writes_a_rule_that_enables(rack: Machine) -> None:
-    rack.converge(DriveWish(HDD, "disabled"))
-    outcome = rack.converge(DriveWish(HDD, "enabled"))
+    rack.converge(DriveSpec(HDD, "disabled"))
+    outcome = rack.converge(DriveSpec(HDD, "enabled"))
     assert attributes(outcome) == ["write_cache", "boot_rule"]
     assert "-W1 $devnode" in rack.rules
     assert "-W0" not in rack.rules
 
 
 def test_not_persistent_removes_the_rule_so_that_nothing_contradicts(rack: Machine) -> None:
-    rack.converge(DriveWish(HDD, "disabled"), DriveWish(SSD, "disabled"))
-    outcome = rack.converge(DriveWish(HDD, "enabled", persistent=False))
+    rack.converge(DriveSpec(HDD, "disabled"), DriveSpec(SSD, "disabled"))
+    outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
     assert attributes(outcome) == ["write_cache", "boot_rule"]
     assert outcome.steps[1].after is None
     assert "HDD0" not in rack.rules
@@ -289,21 +289,21 @@ def test_not_persistent_removes_the_rule_so_that_nothing_contradicts(rack: Machi
 
 
 def test_lines_of_drives_of_another_play_stay(rack: Machine) -> None:
-    rack.converge(DriveWish(HDD, "disabled"))
-    rack.converge(DriveWish(SSD, "disabled"))
+    rack.converge(DriveSpec(HDD, "disabled"))
+    rack.converge(DriveSpec(SSD, "disabled"))
     assert "HDD0" in rack.rules
 
 
 def test_a_rule_that_was_changed_by_hand_is_planned_as_a_change(rack: Machine) -> None:
-    rack.converge(DriveWish(HDD, "disabled"))
+    rack.converge(DriveSpec(HDD, "disabled"))
     udev_rule.write_rules(rack.rules.replace("-W0", "-W1"), rack.root)
-    assert attributes(rack.converge(DriveWish(HDD, "disabled"))) == ["boot_rule"]
+    assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["boot_rule"]
     assert "-W0" in rack.rules
 
 
 def test_rules_are_loaded_after_a_change_and_no_event_is_triggered(rack: Machine) -> None:
     runner = rack.runner
-    rack.converge(DriveWish(HDD, "disabled"), runner=runner)
+    rack.converge(DriveSpec(HDD, "disabled"), runner=runner)
     assert ("udevadm", "control", "--reload") in runner.calls
     assert not any(words[:2] == ("udevadm", "trigger") for words in runner.calls)
 
@@ -312,7 +312,7 @@ def test_the_debian_file_hdparm_conf_is_not_relied_on(rack: Machine) -> None:
     # Its helper does nothing while an array resyncs, which is right after an unclean shutdown.
     conf = rack.host.write("etc/hdparm.conf", f"{HDD} {{\n write_cache = off\n}}\n")
     before = conf.read_text()
-    assert attributes(rack.converge(DriveWish(HDD, "disabled"))) == ["write_cache", "boot_rule"]
+    assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache", "boot_rule"]
     assert conf.read_text() == before
 
 
@@ -322,7 +322,7 @@ def test_the_debian_file_hdparm_conf_is_not_relied_on(rack: Machine) -> None:
 def test_kernel_says_write_through_and_drive_says_on_is_a_change_and_not_converged(rack: Machine) -> None:
     rack.view("sda", False)
     rack.drives["sda"].overridden = True
-    outcome = rack.converge(DriveWish(HDD, "disabled", persistent=False))
+    outcome = rack.converge(DriveSpec(HDD, "disabled", persistent=False))
     assert attributes(outcome) == ["write_cache"]
     assert rack.drives["sda"].on is False
 
@@ -330,7 +330,7 @@ def test_kernel_says_write_through_and_drive_says_on_is_a_change_and_not_converg
 def test_a_lie_told_with_temporary_is_ended_by_a_plain_cache_type(rack: Machine) -> None:
     rack.view("sda", False)
     rack.drives["sda"].overridden = True
-    outcome = rack.converge(DriveWish(HDD, "enabled", persistent=False))
+    outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
     assert attributes(outcome) == ["kernel_view"]
     assert (outcome.steps[0].before, outcome.steps[0].after) == ("write through", "write back")
     assert rack.writes == [("sda", "rescan", "1"), ("sda", "cache_type", "write back")]
@@ -338,7 +338,7 @@ def test_a_lie_told_with_temporary_is_ended_by_a_plain_cache_type(rack: Machine)
 
 def test_a_lie_told_in_queue_write_cache_is_ended_by_a_rescan(rack: Machine) -> None:
     (rack.root / "sys/class/block/sda/queue/write_cache").write_text("write through\n")
-    outcome = rack.converge(DriveWish(HDD, "enabled", persistent=False))
+    outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
     assert attributes(outcome) == ["kernel_view"]
     assert outcome.steps[0].before == "write back, write through"
     assert rack.writes == [("sda", "rescan", "1")]
@@ -347,7 +347,7 @@ def test_a_lie_told_in_queue_write_cache_is_ended_by_a_rescan(rack: Machine) -> 
 def test_sata_behind_a_sas_adapter_whose_kernel_view_does_not_follow_hdparm(machine: Machine) -> None:
     drive = machine.add("sda", "sas", HDD, serial="HDD0", drive=Drive(kernel_notices=False))
     (machine.root / "sys/class/block/sda/device/vendor").write_text("ATA     \n")
-    outcome = machine.converge(DriveWish(HDD, "disabled"))
+    outcome = machine.converge(DriveSpec(HDD, "disabled"))
     assert attributes(outcome) == ["write_cache", "boot_rule"]
     assert machine.writes == [("sda", "rescan", "1"), ("sda", "cache_type", "write through")]
     assert drive.on is False
@@ -359,21 +359,21 @@ def test_a_kernel_that_cannot_be_convinced_is_not_effective(rack: Machine, monke
     rack.view("sda", False)
     monkeypatch.setattr(drive_cache, "write_sysfs", lambda path, value, item: None)
     with pytest.raises(NotEffective, match="kernel_view should be write back and is write through"):
-        rack.converge(DriveWish(HDD, "enabled", persistent=False))
+        rack.converge(DriveSpec(HDD, "enabled", persistent=False))
 
 
 def test_the_read_cache_of_a_scsi_drive_stays_off(machine: Machine) -> None:
     machine.add("sdb", "sas", SAS, serial="5000c500", drive=Drive(on=False))
     for path in drive_cache.cache_type_files("sdb", machine.root):
         path.write_text("none\n")
-    machine.converge(DriveWish(SAS, "disabled"))
+    machine.converge(DriveSpec(SAS, "disabled"))
     assert 'cache_type}="none"' in machine.rules
 
 
 def test_hdparm_that_says_done_and_reads_back_unchanged_is_not_effective(rack: Machine) -> None:
     rack.drives["sda"].stubborn = True
     with pytest.raises(NotEffective) as caught:
-        rack.converge(DriveWish(HDD, "disabled"))
+        rack.converge(DriveSpec(HDD, "disabled"))
     result = caught.value.as_result()
     assert "write_cache should be disabled and is enabled" in result["msg"]
     assert result["item"] == HDD
@@ -386,7 +386,7 @@ def test_hdparm_that_says_done_and_reads_back_unchanged_is_not_effective(rack: M
 
 
 def test_nvme_kernel_view_stays_write_back_and_that_is_no_difference(rack: Machine) -> None:
-    wish = DriveWish(NVME, "disabled")
+    wish = DriveSpec(NVME, "disabled")
     rack.converge(wish)
     assert (rack.root / "sys/class/block/nvme0n1/queue/write_cache").read_text().strip() == "write back"
     assert rack.converge(wish).changed is False
@@ -394,23 +394,23 @@ def test_nvme_kernel_view_stays_write_back_and_that_is_no_difference(rack: Machi
 
 def test_nvme_without_a_volatile_cache_is_disabled_already_and_needs_no_rule(rack: Machine) -> None:
     rack.drives["nvme0n1"].vwc = 6
-    assert rack.converge(DriveWish(NVME, "disabled")).changed is False
+    assert rack.converge(DriveSpec(NVME, "disabled")).changed is False
     with pytest.raises(BadInput, match=r"no volatile write cache \(vwc is 0\)"):
-        rack.converge(DriveWish(NVME, "enabled"))
+        rack.converge(DriveSpec(NVME, "enabled"))
 
 
 def test_sas_is_saved_where_the_drive_can_and_only_for_good(rack: Machine) -> None:
     rack.drives["sdb"].saves = True
     runner = rack.runner
-    rack.converge(DriveWish(SAS, "disabled"), runner=runner)
+    rack.converge(DriveSpec(SAS, "disabled"), runner=runner)
     assert [words for words in runner.calls if "--clear=WCE" in words] == [("sdparm", "--clear=WCE", "--save", "/dev/sdb")]
     runner = rack.runner
-    rack.converge(DriveWish(SAS, "enabled", persistent=False), runner=runner)
+    rack.converge(DriveSpec(SAS, "enabled", persistent=False), runner=runner)
     assert [words for words in runner.calls if "--set=WCE" in words] == [("sdparm", "--set=WCE", "/dev/sdb")]
 
 
 def test_sas_not_saveable_97_is_set_without_saving(rack: Machine) -> None:
-    assert "write_cache" in attributes(rack.converge(DriveWish(SAS, "disabled")))
+    assert "write_cache" in attributes(rack.converge(DriveSpec(SAS, "disabled")))
     assert rack.drives["sdb"].on is False
 
 
@@ -418,19 +418,19 @@ def test_sas_that_lets_nothing_be_changed_is_said_before_anything_is_tried(rack:
     rack.drives["sdb"].changeable = False
     runner = rack.runner
     with pytest.raises(BadInput, match="does not let it be changed"):
-        rack.converge(DriveWish(HDD, "disabled"), DriveWish(SAS, "disabled"), runner=runner)
+        rack.converge(DriveSpec(HDD, "disabled"), DriveSpec(SAS, "disabled"), runner=runner)
     assert rack.drives["sda"].on
 
 
 def test_virtio_is_set_in_its_own_cache_type(rack: Machine) -> None:
-    rack.converge(DriveWish(VIRTIO, "disabled", persistent=False))
+    rack.converge(DriveSpec(VIRTIO, "disabled", persistent=False))
     assert rack.writes == [("vdb", "cache_type", "write through")]
 
 
 # Refusals: before anything is changed.
 
 
-def refuse(machine: Machine, error: type[StorageError], match: str, *wishes: DriveWish) -> None:
+def refuse(machine: Machine, error: type[StorageError], match: str, *wishes: DriveSpec) -> None:
     before = {name: drive.on for name, drive in machine.drives.items()}
     with pytest.raises(error, match=match):
         machine.converge(*wishes)
@@ -440,42 +440,42 @@ def refuse(machine: Machine, error: type[StorageError], match: str, *wishes: Dri
 
 
 def test_a_missing_device_stops_everything_before_the_first_change(rack: Machine) -> None:
-    refuse(rack, DeviceMissing, "does not exist on this host", DriveWish(HDD, "disabled"), DriveWish("/dev/disk/by-id/ata-GONE", "disabled"))
+    refuse(rack, DeviceMissing, "does not exist on this host", DriveSpec(HDD, "disabled"), DriveSpec("/dev/disk/by-id/ata-GONE", "disabled"))
 
 
 @pytest.mark.parametrize("second", ["disabled", "enabled"])
 def test_one_drive_under_two_names_is_refused(rack: Machine, second: str) -> None:
     rack.host.link("/dev/disk/by-path/pci-0000:00:04.0-ata-1", "sda")
-    refuse(rack, BadInput, "are the same drive", DriveWish(HDD, "disabled"), DriveWish("/dev/disk/by-path/pci-0000:00:04.0-ata-1", second))
+    refuse(rack, BadInput, "are the same drive", DriveSpec(HDD, "disabled"), DriveSpec("/dev/disk/by-path/pci-0000:00:04.0-ata-1", second))
 
 
 def test_one_drive_listed_twice_by_one_name_is_refused(rack: Machine) -> None:
-    refuse(rack, BadInput, "listed twice", DriveWish(HDD, "disabled"), DriveWish(HDD, "enabled"))
+    refuse(rack, BadInput, "listed twice", DriveSpec(HDD, "disabled"), DriveSpec(HDD, "enabled"))
 
 
 def test_two_namespaces_of_one_nvme_controller_are_one_drive(machine: Machine) -> None:
     machine.add("nvme0n1", "nvme", NVME, serial="NVME0")
     next(machine.root.glob("sys/devices/*/*/nvme/driver")).unlink()  # the fake host links the driver once per disk
     machine.add("nvme0n2", "nvme", NVME + "_2", serial="NVME0")
-    refuse(machine, BadInput, "same drive", DriveWish(NVME, "disabled"), DriveWish(NVME + "_2", "disabled"))
-    assert "NVME0" in machine.converge(DriveWish(NVME, "disabled")).steps[1].after
+    refuse(machine, BadInput, "same drive", DriveSpec(NVME, "disabled"), DriveSpec(NVME + "_2", "disabled"))
+    assert "NVME0" in machine.converge(DriveSpec(NVME, "disabled")).steps[1].after
 
 
 def test_a_bare_name_for_good_names_the_path_to_write(rack: Machine) -> None:
-    refuse(rack, BadInput, f"write {HDD} instead", DriveWish("/dev/sda", "disabled"))
-    assert attributes(rack.converge(DriveWish("/dev/sda", "disabled", persistent=False))) == ["write_cache"]
+    refuse(rack, BadInput, f"write {HDD} instead", DriveSpec("/dev/sda", "disabled"))
+    assert attributes(rack.converge(DriveSpec("/dev/sda", "disabled", persistent=False))) == ["write_cache"]
 
 
 def test_a_name_by_disk_sequence_does_not_last_either(rack: Machine) -> None:
     rack.host.link("/dev/disk/by-diskseq/5", "sda")
-    refuse(rack, BadInput, "after the next boot", DriveWish("/dev/disk/by-diskseq/5", "disabled"))
+    refuse(rack, BadInput, "after the next boot", DriveSpec("/dev/disk/by-diskseq/5", "disabled"))
 
 
 def test_two_drives_with_one_serial_get_no_rule_keyed_on_it(machine: Machine) -> None:
     machine.add("sda", "sata", "/dev/disk/by-path/ata-1", serial="SAME")
     machine.add("sdb", "sata", "/dev/disk/by-path/ata-2", serial="SAME", wwn="0x5000c500")
-    refuse(machine, BadInput, "another drive of this host has the same", DriveWish("/dev/disk/by-path/ata-1", "disabled"))
-    machine.converge(DriveWish("/dev/disk/by-path/ata-2", "disabled"))
+    refuse(machine, BadInput, "another drive of this host has the same", DriveSpec("/dev/disk/by-path/ata-1", "disabled"))
+    machine.converge(DriveSpec("/dev/disk/by-path/ata-2", "disabled"))
     assert 'ENV{ID_WWN}=="0x5000c500"' in machine.rules
     assert "SAME" not in machine.rules
 
@@ -483,40 +483,40 @@ def test_two_drives_with_one_serial_get_no_rule_keyed_on_it(machine: Machine) ->
 def test_a_link_that_two_drives_claim_names_neither(machine: Machine) -> None:
     machine.add("sda", "sata", HDD, serial="HDD0")
     machine.add("sdb", "sata", HDD, serial="HDD0")
-    refuse(machine, BadInput, r"the name of several drives \(/dev/sda, /dev/sdb\)", DriveWish(HDD, "disabled", persistent=False))
+    refuse(machine, BadInput, r"the name of several drives \(/dev/sda, /dev/sdb\)", DriveSpec(HDD, "disabled", persistent=False))
 
 
 def test_a_partition_names_its_drive(rack: Machine) -> None:
     rack.host.partition("sda", 1, DEVLINKS=HDD + "-part1")
-    refuse(rack, BadInput, f"is a partition: name the whole drive, {HDD}", DriveWish(HDD + "-part1", "disabled"))
+    refuse(rack, BadInput, f"is a partition: name the whole drive, {HDD}", DriveSpec(HDD + "-part1", "disabled"))
 
 
 def test_a_logical_volume_names_the_drives_below_it(rack: Machine) -> None:
     rack.add("dm-0", "virtual", "/dev/mapper/vg0-data", dm_name="vg0-data", dm_uuid="LVM-abc", slaves=("sda",))
-    refuse(rack, BadInput, f"is a logical volume and no drive: name the drives below it: {HDD}", DriveWish("/dev/mapper/vg0-data", "disabled"))
+    refuse(rack, BadInput, f"is a logical volume and no drive: name the drives below it: {HDD}", DriveSpec("/dev/mapper/vg0-data", "disabled"))
 
 
 @pytest.mark.parametrize("name, words", [("md0", "an MD array"), ("bcache0", "a bcache device"), ("loop0", "a loop device"), ("nbd0", "over the network")])
 def test_what_is_no_drive_is_refused(rack: Machine, name: str, words: str) -> None:
     rack.add(name, "virtual")
-    refuse(rack, BadInput, words, DriveWish(f"/dev/{name}", "disabled", persistent=False))
+    refuse(rack, BadInput, words, DriveSpec(f"/dev/{name}", "disabled", persistent=False))
 
 
 def test_a_volume_of_a_raid_controller_is_refused(rack: Machine) -> None:
-    refuse(rack, BadInput, "raid_cache", DriveWish(HDD, "disabled"), DriveWish(RAID, "disabled"))
+    refuse(rack, BadInput, "raid_cache", DriveSpec(HDD, "disabled"), DriveSpec(RAID, "disabled"))
 
 
 def test_a_serial_with_characters_of_udev_gets_no_rule(machine: Machine) -> None:
     machine.add("sda", "sata", HDD, serial='A"; RUN+="/bin/sh')
-    refuse(machine, BadInput, "cannot be written safely", DriveWish(HDD, "disabled"))
-    assert attributes(machine.converge(DriveWish(HDD, "disabled", persistent=False))) == ["write_cache"]
+    refuse(machine, BadInput, "cannot be written safely", DriveSpec(HDD, "disabled"))
+    assert attributes(machine.converge(DriveSpec(HDD, "disabled", persistent=False))) == ["write_cache"]
 
 
 def test_a_missing_tool_is_named_with_its_package(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(tmp_path, monkeypatch, missing=("sdparm",))
     machine.add("sda", "sata", HDD, serial="HDD0")
     machine.add("sdb", "sas", SAS, serial="5000c500")
-    refuse(machine, ToolMissing, "install the package sdparm", DriveWish(HDD, "disabled"), DriveWish(SAS, "disabled"))
+    refuse(machine, ToolMissing, "install the package sdparm", DriveSpec(HDD, "disabled"), DriveSpec(SAS, "disabled"))
 
 
 # A write cache below something that swallows flushes.
@@ -529,20 +529,20 @@ def below_flashcache(machine: Machine) -> None:
 
 def test_no_write_cache_below_flashcache(rack: Machine) -> None:
     below_flashcache(rack)
-    refuse(rack, Refused, "flashcache cached passes no flushes.*allow_ignored_flushes", DriveWish(HDD, "enabled"))
-    assert attributes(rack.converge(DriveWish(HDD, "disabled"))) == ["write_cache", "boot_rule"]
+    refuse(rack, Refused, "flashcache cached passes no flushes.*allow_ignored_flushes", DriveSpec(HDD, "enabled"))
+    assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache", "boot_rule"]
 
 
 def test_no_write_cache_below_a_mapping_that_nobody_can_ask_about(rack: Machine) -> None:
     below_flashcache(rack)
     (rack.host.root / "dev/mapper/control").unlink()
-    refuse(rack, Refused, "mapping cached, whose target dmsetup does not tell, perhaps passes no flushes.*allow_ignored_flushes", DriveWish(HDD, "enabled"))
-    assert attributes(rack.converge(DriveWish(HDD, "disabled"))) == ["write_cache", "boot_rule"]
+    refuse(rack, Refused, "mapping cached, whose target dmsetup does not tell, perhaps passes no flushes.*allow_ignored_flushes", DriveSpec(HDD, "enabled"))
+    assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache", "boot_rule"]
 
 
 def test_a_write_cache_below_flashcache_when_allowed_for_that_drive(rack: Machine) -> None:
     below_flashcache(rack)
-    assert rack.converge(DriveWish(HDD, "enabled", allow_ignored_flushes=True)).changed
+    assert rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True)).changed
 
 
 # A write cache below what device-mapper made while it was off.
@@ -555,29 +555,29 @@ def mapped(machine: Machine, name: str, table: str, slaves: tuple[str, ...] = ("
 
 
 def test_what_was_made_while_the_cache_was_off_is_loaded_again_from_below(rack: Machine) -> None:
-    rack.converge(DriveWish(HDD, "disabled"))
+    rack.converge(DriveSpec(HDD, "disabled"))
     mapped(rack, "vg-data_corig", "0 2048 linear 8:0 2048", uuid="LVM-abc-real")
     mapped(rack, "vg-data", "0 2048 cache 253:1 253:2 253:0 128 2 metadata2 writeback smq 0", ("dm-0",))
-    predicted = rack.converge(DriveWish(HDD, "enabled"), check_mode=True)
-    outcome = rack.converge(DriveWish(HDD, "enabled"))
+    predicted = rack.converge(DriveSpec(HDD, "enabled"), check_mode=True)
+    outcome = rack.converge(DriveSpec(HDD, "enabled"))
     assert predicted.as_result() == outcome.as_result()
     assert attributes(outcome) == ["write_cache", "boot_rule", "flushes./dev/mapper/vg-data_corig", "flushes./dev/vg/data"]
     assert outcome.steps[-1].action == f"Load the table of /dev/vg/data again, so that it passes flushes on to {HDD} (sda)"
     assert rack.loaded_again == ["vg-data_corig", "vg-data"]
-    assert not rack.converge(DriveWish(HDD, "enabled")).changed
+    assert not rack.converge(DriveSpec(HDD, "enabled")).changed
 
 
 def test_one_that_an_earlier_run_or_a_person_left_so_is_found_too(rack: Machine) -> None:
-    rack.converge(DriveWish(HDD, "enabled"))
+    rack.converge(DriveSpec(HDD, "enabled"))
     mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
-    assert attributes(rack.converge(DriveWish(HDD, "enabled"))) == ["flushes./dev/vg/data"]
-    assert attributes(rack.converge(DriveWish(HDD, "disabled", persistent=False), check_mode=True)) == ["write_cache", "boot_rule"]
+    assert attributes(rack.converge(DriveSpec(HDD, "enabled"))) == ["flushes./dev/vg/data"]
+    assert attributes(rack.converge(DriveSpec(HDD, "disabled", persistent=False), check_mode=True)) == ["write_cache", "boot_rule"]
 
 
 def test_one_over_two_drives_is_loaded_once(rack: Machine) -> None:
-    rack.converge(DriveWish(HDD, "disabled"), DriveWish(SSD, "disabled"))
+    rack.converge(DriveSpec(HDD, "disabled"), DriveSpec(SSD, "disabled"))
     mapped(rack, "vg-data", "0 2048 striped 2 128 8:0 0 8:16 0", ("sda", "sdb"))
-    rack.converge(DriveWish(HDD, "enabled"), DriveWish(SSD, "enabled"))
+    rack.converge(DriveSpec(HDD, "enabled"), DriveSpec(SSD, "enabled"))
     assert rack.loaded_again == ["vg-data"]
 
 
@@ -591,28 +591,28 @@ def test_one_over_two_drives_is_loaded_once(rack: Machine) -> None:
 )
 def test_trap_what_cannot_be_loaded_again_as_it_is_read_is_not_touched(rack: Machine, table: str, uuid: str, path: str) -> None:
     """``dmsetup table`` shows no key of dm-crypt: a volume that was loaded with what it prints would be garbage."""
-    rack.converge(DriveWish(HDD, "disabled", persistent=False))
+    rack.converge(DriveSpec(HDD, "disabled", persistent=False))
     mapped(rack, "secret", table, uuid=uuid)
-    refuse(rack, Refused, f"{path} was made while it was off and ends flushes.*allow_ignored_flushes: true", DriveWish(HDD, "enabled"))
-    outcome = rack.converge(DriveWish(HDD, "enabled", allow_ignored_flushes=True))
+    refuse(rack, Refused, f"{path} was made while it was off and ends flushes.*allow_ignored_flushes: true", DriveSpec(HDD, "enabled"))
+    outcome = rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True))
     assert attributes(outcome) == ["write_cache", "boot_rule"]
     assert rack.loaded_again == []
-    assert not rack.converge(DriveWish(HDD, "enabled", allow_ignored_flushes=True)).changed
+    assert not rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True)).changed
 
 
 def test_above_flashcache_nothing_is_loaded_again(rack: Machine) -> None:
     below_flashcache(rack)
     mapped(rack, "vg-data", "0 2048 linear 253:0 0", ("dm-0",))
-    rack.converge(DriveWish(HDD, "enabled", allow_ignored_flushes=True))
+    rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True))
     assert rack.loaded_again == []
 
 
 def test_a_table_that_is_refused_is_a_failure_that_names_it(rack: Machine) -> None:
-    rack.converge(DriveWish(HDD, "disabled"))
+    rack.converge(DriveSpec(HDD, "disabled"))
     mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
     rack.refused_tables.add("vg-data")
     with pytest.raises(StorageError, match=r"/dev/vg/data goes on as before; the kernel says why in dmesg"):
-        rack.converge(DriveWish(HDD, "enabled"))
+        rack.converge(DriveSpec(HDD, "enabled"))
 
 
 @pytest.mark.parametrize("words", [("/usr/sbin/vblade", "-d", "0", "1", "eth1", "{}"), ("/usr/bin/python3", "/usr/sbin/vblade", "0", "1", "eth1", "{}")])
@@ -622,14 +622,14 @@ def test_no_write_cache_below_a_running_aoe_target(rack: Machine, words: tuple[s
     cmdline = "\0".join(words).format(served) + "\0"
     rack.host.write("proc/4711/cmdline", cmdline)
     (rack.root / "proc/4711/cwd").symlink_to(rack.root)
-    refuse(rack, Refused, "the AoE target vblade", DriveWish(HDD, "enabled"))
-    assert rack.converge(DriveWish(SSD, "enabled")).changed
+    refuse(rack, Refused, "the AoE target vblade", DriveSpec(HDD, "enabled"))
+    assert rack.converge(DriveSpec(SSD, "enabled")).changed
 
 
 def test_other_processes_with_the_drive_in_their_arguments_do_not_matter(rack: Machine) -> None:
     rack.host.write("proc/4711/cmdline", "grep\0vblade\0x\0/dev/sda\0".replace("vblade", "-r"))
     rack.host.write("proc/4712/cmdline", "")
-    assert rack.converge(DriveWish(HDD, "enabled")).changed
+    assert rack.converge(DriveSpec(HDD, "enabled")).changed
 
 
 # Multipath.
@@ -639,25 +639,25 @@ def test_a_drive_over_two_paths_is_one_drive_and_the_kernel_must_agree_on_both(m
     first = machine.add("sda", "sas", "/dev/disk/by-path/sas-1", serial="5000c500", wwn="0x5000c500")
     machine.add("sdb", "sas", "/dev/disk/by-path/sas-2", serial="5000c500", wwn="0x5000c500", drive=first)
     machine.add("dm-0", "virtual", SAS, dm_name="mpatha", dm_uuid="mpath-35000c500", slaves=("sda", "sdb"))
-    wish = DriveWish(SAS, "disabled")
+    wish = DriveSpec(SAS, "disabled")
     machine.converge(wish)
     assert machine.writes == [("sdb", "rescan", "1")]
     assert (machine.root / "sys/class/block/sdb/queue/write_cache").read_text().strip() == "write through"
     assert 'ENV{ID_SERIAL_SHORT}=="5000c500"' in machine.rules
     assert machine.converge(wish).changed is False
     with pytest.raises(BadInput, match="same drive"):
-        machine.converge(DriveWish("/dev/disk/by-path/sas-1", "disabled"), DriveWish("/dev/disk/by-path/sas-2", "disabled"))
+        machine.converge(DriveSpec("/dev/disk/by-path/sas-1", "disabled"), DriveSpec("/dev/disk/by-path/sas-2", "disabled"))
 
 
 def test_the_rule_of_a_scsi_drive_ignores_change_events(rack: Machine) -> None:
     # Over two paths each MODE SELECT is announced on the other path: rules on "change" would answer each other for ever.
-    rack.converge(DriveWish(SAS, "disabled"))
+    rack.converge(DriveSpec(SAS, "disabled"))
     assert 'ACTION=="add", SUBSYSTEM=="block"' in rack.rules
     assert "add|change" not in rack.rules
 
 
 def test_the_result_says_which_provider_was_taken(rack: Machine) -> None:
-    wishes = [DriveWish(device, "disabled") for device in ALL]
+    wishes = [DriveSpec(device, "disabled") for device in ALL]
     layer = DriveWriteCacheLayer(rack.runner, wishes, rack.root)
     drives = layer.facts(layer.read())["drives"]
     assert [drive["provider"] for drive in drives] == ["ata", "ata", "scsi", "nvme", "virtio"]

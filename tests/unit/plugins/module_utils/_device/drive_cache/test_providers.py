@@ -263,7 +263,7 @@ def test_nvme_without_a_volatile_cache_is_absent_and_feature_6_is_not_asked_for(
 def test_nvme_not_saveable_falls_back_to_a_set_without_save(save: bool, expected: list[str | None]) -> None:
     refused = Reply(rc=1, stderr=captured("nvme-save-refused.err"))
     runner = ScriptedRunner({("nvme",): lambda words: refused if "--save" in words else Reply(captured("nvme-set.txt"))})
-    completed = dc.NvmeProvider(runner).set(dc.Setting("nvme0n1", "/dev/nvme0n1", "disabled", "x", save))
+    completed = dc.NvmeProvider(runner).set(dc.DriveCacheSetting("nvme0n1", "/dev/nvme0n1", "disabled", "x", save))
     assert completed is not None
     assert completed.rc == 0
     plain = ("nvme", "set-feature", "/dev/nvme0n1", "--namespace-id=0xffffffff", "--feature-id=6", "--value=0")
@@ -274,13 +274,13 @@ def test_nvme_not_saveable_falls_back_to_a_set_without_save(save: bool, expected
 def test_sdparm_not_saveable_exit_status_97_falls_back_to_a_set_without_save(wanted: str, change: str) -> None:
     refused = Reply(captured("sdparm-save-refused.txt"), rc=97, stderr=captured("sdparm-save-refused.err"))
     runner = ScriptedRunner({("sdparm",): lambda words: refused if "--save" in words else Reply()})
-    dc.ScsiProvider(runner).set(dc.Setting("sdb", "/dev/sdb", wanted, "x", save=True))
+    dc.ScsiProvider(runner).set(dc.DriveCacheSetting("sdb", "/dev/sdb", wanted, "x", save=True))
     assert runner.calls == [("sdparm", change, "--save", "/dev/sdb"), ("sdparm", change, "/dev/sdb")]
 
 
 def test_sdparm_that_can_save_is_asked_once() -> None:
     runner = ScriptedRunner({("sdparm",): Reply()})
-    dc.ScsiProvider(runner).set(dc.Setting("sdb", "/dev/sdb", "disabled", "x", save=True))
+    dc.ScsiProvider(runner).set(dc.DriveCacheSetting("sdb", "/dev/sdb", "disabled", "x", save=True))
     assert runner.calls == [("sdparm", "--clear=WCE", "--save", "/dev/sdb")]
 
 

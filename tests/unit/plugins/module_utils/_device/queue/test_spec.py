@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import ORDER, PROFILES, RESETS
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import Selected, read_wishes, select
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import Selected, read_specs, select
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import Queue
 
 GIB = 1024**3
@@ -24,7 +24,7 @@ def queue(name: str = "sda", **more: t.Any) -> Queue:
 
 
 def chosen(entries: t.Sequence[t.Mapping[str, t.Any]], *queues: Queue, named: t.Mapping[str, t.Sequence[str]] | None = None) -> dict[str, Selected]:
-    found = select({one.name: one for one in queues}, named or {}, read_wishes(entries))
+    found = select({one.name: one for one in queues}, named or {}, read_specs(entries))
     return {one.queue.name: one for one in found}
 
 

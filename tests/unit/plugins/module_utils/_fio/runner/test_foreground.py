@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import foreground as fio_measure
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import Host, Settings, measure, read_cells
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import MeasuredHost, Settings, measure, read_cells
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
@@ -67,7 +67,7 @@ class Rig:
             missing={"setpriv"},
         )
         self.spool = Spool(root / "spool", "c1")
-        self.host = Host(self.runner, self.read_stack, root, lambda runner, root: Devices(self.disks, root))
+        self.host = MeasuredHost(self.runner, self.read_stack, root, lambda runner, root: Devices(self.disks, root))
 
     def read_stack(self):
         self.stacks += 1
@@ -143,7 +143,7 @@ def test_a_stack_that_cannot_be_read_is_said(rig):
     def broken():
         raise StorageError("The tool said nothing.")
 
-    rig.host = Host(rig.runner, broken, rig.root, rig.host.read_devices)
+    rig.host = MeasuredHost(rig.runner, broken, rig.root, rig.host.read_devices)
     assert rig.measure(cell())["cells"][0]["state"] == "ok"
     assert rig.load("stack.json")["before"] == {"error": "The tool said nothing."}
 
@@ -361,7 +361,7 @@ def test_a_cell_asked_for_twice():
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
 def test_a_real_file_with_the_real_fio(tmp_path):
     runner = Runner()
-    host = Host(runner, lambda: Stack(0))
+    host = MeasuredHost(runner, lambda: Stack(0))
     row = cell(target={"file": str(tmp_path / "f"), "size": 2**20}, job={"rw": "randrw", "bs": "4k", "number_ios": 200})
     result = measure(read_cells("as_found", [row]), Spool(tmp_path / "spool", "c1"), host, Settings("here", series=True), check_mode=False)
     assert result["cells"][0]["state"] == "ok", result["cells"][0]["reason"]

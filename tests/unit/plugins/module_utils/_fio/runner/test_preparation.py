@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Host
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import prepare
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
@@ -32,7 +32,7 @@ def host(tmp_path):
             ("setpriv",): Reply(),
         }
     )
-    return Host(runner, lambda: None, tmp_path, lambda runner, root: Devices([BlockDevice("sdb", "/dev/sdb", "8:16", size=2**30)], root))
+    return MeasuredHost(runner, lambda: None, tmp_path, lambda runner, root: Devices([BlockDevice("sdb", "/dev/sdb", "8:16", size=2**30)], root))
 
 
 def order(*jobs, **settings):

@@ -23,9 +23,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import is_alive, started_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control, measuring
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.measuring import Measuring
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import Asked
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
 from ansible_collections.cachefleet.storage.tests.unit.support.runner_rig import JOB, RunnerRig, await_gone, is_running, step
 
 
@@ -409,8 +409,8 @@ def test_what_was_written_is_counted_for_each_target_and_a_discard_empties_it():
     measuring = Measuring(*[None] * 8)
 
     def wrote(amount, rw="write", path="/dev/sdb", limit=None, **options):
-        cell = Cell(CellKey("v", "w", 1), Target(path, size=limit), read_job({"rw": rw, "bs": "4k", **options}, "w"))
-        measuring.note_written(Asked(cell, {}), {"bytes_written": amount})
+        cell = Cell(CellKey("v", "w", 1), FioTarget(path, size=limit), read_job({"rw": rw, "bs": "4k", **options}, "w"))
+        measuring.note_written(RequestedCell(cell, {}), {"bytes_written": amount})
 
     wrote(10)
     wrote(20)

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Host
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cache_samples import CacheSamples
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import snapshots as looks
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
@@ -58,7 +58,7 @@ class Rig:
         return Stack(self.mode)
 
     def looks(self):
-        return looks.Looks(Host(self.runner, self.stack, self.root, clock=lambda: self.now), self.devices, {"dm-0"}, {"dm-0", "sdb"})
+        return looks.Snapshots(MeasuredHost(self.runner, self.stack, self.root, clock=lambda: self.now), self.devices, {"dm-0"}, {"dm-0", "sdb"})
 
 
 @pytest.fixture

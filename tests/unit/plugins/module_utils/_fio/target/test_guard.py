@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.room im
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import judge, require
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Neighbour, Target, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 GIB = 1024**3
@@ -42,7 +42,7 @@ def texts(objections):
 
 # --- judge: pure decisions -------------------------------------------------------------------------------------------
 
-EMPTY = TargetFacts(target=Target("/dev/sdb"), path="/dev/sdb", size=GIB, identity="S1", neighbours=(Neighbour("itself", "/dev/sdb"),))
+EMPTY = TargetFacts(target=FioTarget("/dev/sdb"), path="/dev/sdb", size=GIB, identity="S1", neighbours=(Neighbour("itself", "/dev/sdb"),))
 
 
 def with_target(facts, **values):
@@ -140,7 +140,7 @@ def test_read_only_empty_too_small_and_unreadable_devices():
     assert "Input/output error" in texts(judge(dataclasses.replace(EMPTY, unreadable="Input/output error"), writing=False))
 
 
-FILE = TargetFacts(target=Target("/data/f", kind="file", size=GIB), path="/data/f", size=GIB, free=10 * GIB, neighbours=(Neighbour("itself", "/data/f"),))
+FILE = TargetFacts(target=FioTarget("/data/f", kind="file", size=GIB), path="/data/f", size=GIB, free=10 * GIB, neighbours=(Neighbour("itself", "/data/f"),))
 
 
 def test_a_file_that_exists_needs_permission_unless_this_run_made_it():
@@ -198,7 +198,7 @@ class Host:
 
     def examine(self, path, **values):
         writing = values.pop("writing", True)
-        return examine(self.devices, Target(path, **values), self.runner, self.root, writing=writing, pause=lambda seconds: None)
+        return examine(self.devices, FioTarget(path, **values), self.runner, self.root, writing=writing, pause=lambda seconds: None)
 
     def judge(self, path, writing=True, **values):
         return judge(self.examine(path, writing=writing, **values), writing=writing)
@@ -497,7 +497,7 @@ def test_a_name_that_belongs_to_another_device_by_now_is_refused(tmp_path, monke
 
 
 def test_a_plain_file_is_not_held(tmp_path):
-    facts = TargetFacts(target=Target("/data/f", kind="file"), path="/data/f")
+    facts = TargetFacts(target=FioTarget("/data/f", kind="file"), path="/data/f")
     with guard.claimed(facts, tmp_path):
         pass
 
@@ -744,7 +744,7 @@ def test_udev_may_read_for_a_while_after_somebody_wrote(tmp_path, name, pauses, 
         if len(waited) == pauses:
             (process / "fd/3").unlink()
 
-    objections = judge(examine(host.devices, Target("/dev/sda"), host.runner, tmp_path, pause=pause), writing=True)
+    objections = judge(examine(host.devices, FioTarget("/dev/sda"), host.runner, tmp_path, pause=pause), writing=True)
     assert (objections == []) is accepted
     assert accepted or f"is open for reading in {name} (77)" in texts(objections)
 

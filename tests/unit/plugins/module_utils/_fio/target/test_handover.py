@@ -24,7 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.gua
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.handover import handed_over, lay_out, open_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.opened import strangers
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
 
 MIB = 1024**2
 WRITE, READ = read_job({"rw": "randwrite", "bs": "4k"}, "w"), read_job({"rw": "randread", "bs": "4k"}, "r")
@@ -38,7 +38,7 @@ def made(tmp_path):
 
 def look(root, made, path="/data/f", size=MIB, writing=True, **values):
     (root / "data").mkdir(exist_ok=True)
-    return examine(Devices([], root), Target(path, kind="file", size=size, **values), Runner(), root, writing=writing, created=made.paths())
+    return examine(Devices([], root), FioTarget(path, kind="file", size=size, **values), Runner(), root, writing=writing, created=made.paths())
 
 
 def test_a_new_file_is_made_for_root_alone_and_laid_out(tmp_path, made):
@@ -98,7 +98,7 @@ def test_a_file_with_the_mark_of_another_is_not_taken_for_ours(tmp_path, made):
         pytest.skip("this file system keeps no extended attributes")
     (tmp_path / "data/f").unlink()
     (tmp_path / "data/f").write_bytes(b"p" * MIB)
-    facts = examine(Devices([], tmp_path), Target("/data/f", kind="file", size=MIB), Runner(), tmp_path, created=ours)
+    facts = examine(Devices([], tmp_path), FioTarget("/data/f", kind="file", size=MIB), Runner(), tmp_path, created=ours)
     require(facts, writing=True)
     with pytest.raises(Refused, match="is not the file any more"), handed_over(facts, WRITE, made, tmp_path):
         pytest.fail("fio would have run")

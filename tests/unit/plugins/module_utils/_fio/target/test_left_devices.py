@@ -15,11 +15,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
 
 SIZE = 64 * 1024**2
 DISK = BlockDevice("sdb", "/dev/sdb", "8:16", size=SIZE, serial="S-B")
-FACTS = TargetFacts(target=Target("/dev/sdb"), path="/dev/sdb", size=SIZE, identity="S-B", device=DISK)
+FACTS = TargetFacts(target=FioTarget("/dev/sdb"), path="/dev/sdb", size=SIZE, identity="S-B", device=DISK)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import json
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootPlace
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import MtuSource
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links, parse_links
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import LinkState, directions, plan_links
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import read_wanted, resolve
@@ -39,7 +39,7 @@ def _wishes(*entries):
 
 def _state(links, boot=None, **more):
     boot = {} if boot is None else boot
-    places = {link.name: BootPlace("systemd_networkd", link.name, boot.get(link.name), {"where": f"/etc/{link.name}"}) for link in links}
+    places = {link.name: MtuSource("systemd_networkd", link.name, boot.get(link.name), {"where": f"/etc/{link.name}"}) for link in links}
     return LinkState(links, more.pop("carrying", frozenset()), more.pop("ipv6", {}), {**places, **more.pop("places", {})})
 
 
@@ -260,7 +260,7 @@ def test_what_is_right_already_needs_no_permission():
 
 
 def test_a_state_at_boot_that_cannot_be_set_is_said_before_anything_is_changed():
-    places = {"eth1": BootPlace("", "eth1", None, obstacle="eth1 is configured at boot by none of them: write persistent: false.")}
+    places = {"eth1": MtuSource("", "eth1", None, obstacle="eth1 is configured at boot by none of them: write persistent: false.")}
     with pytest.raises(BadInput, match="persistent: false"):
         plan_links(_state(_links(), places=places), _wishes({"interface": "eth1", "mtu": 9000}))
     steps = plan_links(_state(_links(), places=places), _wishes({"interface": "eth1", "mtu": 9000, "persistent": False}))

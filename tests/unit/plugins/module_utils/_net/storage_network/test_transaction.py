@@ -20,8 +20,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._net.links impo
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import read_wanted
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_program as dead_man_program
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_timer as dead_man
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import FOLDER, DeadMan
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import NetworkWish, Part, StorageNetworkLayer, Transaction
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import FOLDER, RollbackTimer
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import NetworkSpec, Part, StorageNetworkLayer, Transaction
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 MAC = "52:54:00:00:00:02"
@@ -48,7 +48,7 @@ class Host:
         def start(switch, argv, token):
             self._start(switch, argv, token)
 
-        monkeypatch.setattr(dead_man.DeadMan, "_start", start)
+        monkeypatch.setattr(dead_man.RollbackTimer, "_start", start)
         monkeypatch.setattr(dead_man_program, "_read", self._read)
         monkeypatch.setattr(dead_man_program, "_run", self._command)
         monkeypatch.setattr(dead_man_program.os, "listdir", lambda path: ["eth1", "eth1.5"] if path == "/sys/class/net" else os.listdir(path))
@@ -97,10 +97,10 @@ class Host:
 
     @property
     def switch(self):
-        return DeadMan(self.runner, self.root)
+        return RollbackTimer(self.runner, self.root)
 
     def transaction(self, *entries, direction="all", parts=()):
-        wish = NetworkWish(read_wanted(entries), parts, direction, ())
+        wish = NetworkSpec(read_wanted(entries), parts, direction, ())
         return Transaction(StorageNetworkLayer(self.runner, wish, self.root), self.switch, 60, self.root)
 
 
@@ -280,7 +280,7 @@ def test_a_switch_that_does_not_start_is_a_failure_before_any_change(host, monke
     def fails(switch, argv, token):
         raise CommandFailed("systemd-run failed")
 
-    monkeypatch.setattr(dead_man.DeadMan, "_start", fails)
+    monkeypatch.setattr(dead_man.RollbackTimer, "_start", fails)
     with pytest.raises(CommandFailed, match="systemd-run"):
         host.transaction(VLAN).run("t1")
     assert (host.mtu("eth1"), not host.switch.armed()) == (1500, True)

@@ -15,7 +15,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf i
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.provider import parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.text import join
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN, Controller, Policy, Reading
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import Finding, volume_finding
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import DiskFinding, volume_finding
 
 RULE = "-" * 70
 SHORT = "   " + "-" * 56
@@ -379,7 +379,7 @@ WISHES = ("RAID level=1", "Status of logical device=Optimal", "Write-cache setti
 OFF = drives(drive("State=Online", "Reported Channel,Device(T:L)=0,1(1:0)", "Write Cache=Disabled (write-through)"))
 
 
-def finding(adapter: str, *wishes: str, below: str = "") -> Finding:
+def finding(adapter: str, *wishes: str, below: str = "") -> DiskFinding:
     members = part("Logical device segment information", "Segment 0=Present (0,1) S1")
     one = section("Logical device information", f"Logical device number 0\n{lines(*WISHES, *wishes)}{members}")
     (found,) = parse(config(controller(adapter), one, OFF, below)).controllers

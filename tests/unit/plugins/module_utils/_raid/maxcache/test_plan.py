@@ -32,7 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.emptying import flush_state
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.plan import concerns, plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host, Seen, Source
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_raid import FakeTool
 
 ON, OFF, SILENT = Policy("enabled", "enabled"), Policy("disabled", "disabled"), Policy()
@@ -40,10 +40,10 @@ GIB = 1024**3
 CONTAINER = CacheVolume(id="100", raid_level="1", status="optimal", size=100 * GIB, dirty="clean", members=("0,4", "0,5"))
 
 
-def host(*controllers: Controller, **reading: t.Any) -> Host:
+def host(*controllers: Controller, **reading: t.Any) -> RaidState:
     tool = FakeTool(*controllers, tool="/opt/arcconf", name="arcconf")
     source = Source(tool, Reading(controllers, **reading))
-    return Host((source,), tuple(Seen(controller, source) for controller in controllers))
+    return RaidState((source,), tuple(Seen(controller, source) for controller in controllers))
 
 
 def volume(number: int = 0, **cached: t.Any) -> Volume:
@@ -300,7 +300,7 @@ def test_a_volume_or_controller_that_is_not_there():
 def test_a_damaged_reading_is_relied_on_for_nothing():
     source = Source(FakeTool(name="arcconf"), Reading((controller(),), ("line 3: 'x'",), complete=False))
     with pytest.raises(NotUnderstood, match="is damaged"):
-        plan(Host((source,), (Seen(controller(), source),)), parse_controllers([ABSENT]))
+        plan(RaidState((source,), (Seen(controller(), source),)), parse_controllers([ABSENT]))
 
 
 # -- drives

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import WITHOUT_MAXCACHE, CacheVolumeWish, parse_controllers
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import WITHOUT_MAXCACHE, CacheVolumeSpec, parse_controllers
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import PROVIDERS
 
 
@@ -29,8 +29,8 @@ def test_only_what_is_written_is_wished():
 def test_a_cache_volume():
     wish = parse(cache_volumes=[{"drives": ["0, 4", "0 5"], "raid_level": "1", "size": "200G"}, {"state": "absent", "data_volume": "x", "size": "max"}])
     assert wish.cache_volumes == (
-        CacheVolumeWish(drives=("0,4", "0,5"), raid_level="1", size=200 * 1024**3),
-        CacheVolumeWish(state="absent", data_volume="x"),
+        CacheVolumeSpec(drives=("0,4", "0,5"), raid_level="1", size=200 * 1024**3),
+        CacheVolumeSpec(state="absent", data_volume="x"),
     )
 
 

@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, cell, pack
 from ansible_collections.cachefleet.storage.tests.unit.support.campaigns import KEY, NOW, everything, take_in
 
-ASKED = store.Asked("abc", "/dev/x", None)
+ASKED = store.ExpectedMeasurement("abc", "/dev/x", None)
 
 # --- the controller's own troubles
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.estimate import estimate
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import Target
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import CampaignTarget
 
 GIB = 1024**3
 #: 1000 writes of 4 KiB a second, or 100 MB/s.
-DISK = Target("", "/dev/x", False, {"device": "/dev/x"}, 10 * GIB, 100e6, 1000)
+DISK = CampaignTarget("", "/dev/x", False, {"device": "/dev/x"}, 10 * GIB, 100e6, 1000)
 TIMED = {"rw": "randwrite", "bs": "4k", "runtime": 60, "time_based": 1}
 
 
@@ -79,7 +79,7 @@ def test_sizes_bound_what_is_written(options, written, exact):
 
 
 def test_of_a_whole_device_whose_size_nobody_told_nothing_is_known():
-    unknown = Target("", "/dev/x", False, {"device": "/dev/x"}, None)
+    unknown = CampaignTarget("", "/dev/x", False, {"device": "/dev/x"}, None)
     assert (of({"rw": "write"}, unknown).written, of({"rw": "write"}, unknown).seconds) == (None, None)
     assert of({"rw": "read"}, unknown).written == 0
     assert of({"rw": "write", "runtime": 10}, unknown).seconds == 10
@@ -111,5 +111,5 @@ def test_a_number_that_is_none_is_one_sentence(options):
 
 @given(seconds=st.integers(1, 10**6), rate=st.integers(1, 10**10), iops=st.integers(1, 10**7), block=st.sampled_from(["4k", "64k", "1m"]))
 def test_nothing_writes_more_than_the_target_takes(seconds, rate, iops, block):
-    cost = of({**TIMED, "bs": block, "runtime": seconds}, Target("", "/dev/x", False, {}, None, rate, iops))
+    cost = of({**TIMED, "bs": block, "runtime": seconds}, CampaignTarget("", "/dev/x", False, {}, None, rate, iops))
     assert 0 <= cost.written <= seconds * rate

@@ -269,16 +269,19 @@ def test_counters_of_devices(tmp_path):
 
 
 def test_what_is_left_of_a_killed_run_is_ended_and_nothing_else():
-    code = "import time; time.sleep(60)"
-    ours, other = (subprocess.Popen([sys.executable, "-c", code, f"--output={name}"], start_new_session=True) for name in ("/run-1", "/run-11"))
+    code = "import time; print('up', flush=True); time.sleep(60)"
+    arguments = ([sys.executable, "-c", code, f"--output={name}"] for name in ("/run-1", "/run-11"))
+    ours, other = (subprocess.Popen(one, start_new_session=True, stdout=subprocess.PIPE) for one in arguments)
     try:
+        # Until a program runs, the kernel may have no arguments of it yet.
+        assert {ours.stdout.readline(), other.stdout.readline()} == {b"up\n"}
         fio_run.end_leftovers("--output=/run-1", patience=0.5)
         assert ours.wait(timeout=10) == -9
         assert other.poll() is None
     finally:
         for process in (ours, other):
             process.kill()
-            process.wait()
+            process.communicate()
 
 
 # --- with the fio of this machine -------------------------------------------------------------------------------------

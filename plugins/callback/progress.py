@@ -21,7 +21,7 @@ description:
     at the moment, and the time left. On a terminal the lines stay in place. Elsewhere a line is printed when a host begins another
     cell, at most every 30 seconds for each host, or when it waits for longer than that.
   - With more hosts than lines, those are shown that need attention or take longest, and a sum of all.
-  - Hosts are not asked for it. It shows what M(cachefleet.storage.await_runner) saw last.
+  - Hosts are not asked for it. It shows what M(cachefleet.storage.wait_for_runner) saw last.
   - While the play waits, Ansible looks for results of its own processes 20 times a second and not 1000 times, which alone would take
     some percent of a core, unless C(internal_poll_interval) is set in ansible.cfg.
 options:
@@ -40,7 +40,7 @@ requirements:
   - enabling it, with C(callbacks_enabled = cachefleet.storage.progress) in the section C(defaults) of ansible.cfg
   - rich (Python library) on the controller, to draw on a terminal
 seealso:
-  - module: cachefleet.storage.await_runner
+  - module: cachefleet.storage.wait_for_runner
 """
 
 import atexit
@@ -70,7 +70,7 @@ _REST = 500.0
 _HURRIED = 0.001
 _CALM = 0.05
 
-_AWAIT = ("cachefleet.storage.await_runner", "await_runner")
+_AWAIT = ("cachefleet.storage.wait_for_runner", "wait_for_runner", "cachefleet.storage.await_runner")
 _CAMPAIGN = ("cachefleet.storage.campaign", "campaign")
 _WITHOUT_RICH = (
     "The callback cachefleet.storage.progress draws with the Python library rich, which is not here: pip install rich. It prints plain lines instead."

@@ -59,7 +59,7 @@ options:
     default: 5
 seealso:
   - module: cachefleet.storage.fio_runner
-  - module: cachefleet.storage.await_runner
+  - module: cachefleet.storage.wait_for_runner
 """
 
 EXAMPLES = r"""

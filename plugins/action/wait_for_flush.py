@@ -14,7 +14,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
-from ansible_collections.cachefleet.storage.plugins.modules.await_flush import argument_spec
+from ansible_collections.cachefleet.storage.plugins.modules.wait_for_flush import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import Drain
 
@@ -25,7 +25,7 @@ _RESTARTED = "{host} was restarted while it flushed: nothing is lost, run again,
 
 
 class ActionModule(ActionBase):
-    """See the documentation of ``cachefleet.storage.await_flush``."""
+    """See the documentation of ``cachefleet.storage.wait_for_flush``."""
 
     TRANSFERS_FILES = False
 

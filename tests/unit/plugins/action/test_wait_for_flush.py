@@ -12,7 +12,7 @@ import types
 import pytest
 from ansible.errors import AnsibleConnectionFailure
 
-from ansible_collections.cachefleet.storage.plugins.action import await_flush
+from ansible_collections.cachefleet.storage.plugins.action import wait_for_flush
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import Drain, about
 
 MIB = 1024**2
@@ -39,9 +39,9 @@ class Host:
         self.dirty, self.end, self.away = list(dirty), end or {"changed": True}, set(away)
         self.looks, self.printed, self.asked = 0, [], []
         self.restarted = restarted
-        monkeypatch.setattr(await_flush, "time", self.clock)
-        monkeypatch.setattr(await_flush.ActionModule, "_execute_module", self._execute)
-        monkeypatch.setattr(await_flush.ActionModule, "get_shell_option", lambda _self, _name, default: default)
+        monkeypatch.setattr(wait_for_flush, "time", self.clock)
+        monkeypatch.setattr(wait_for_flush.ActionModule, "_execute_module", self._execute)
+        monkeypatch.setattr(wait_for_flush.ActionModule, "get_shell_option", lambda _self, _name, default: default)
 
     def _execute(self, module_name, module_args, task_vars):
         self.asked.append((module_name, module_args))
@@ -59,7 +59,7 @@ class Host:
 
     def run(self, jobs, **args):
         task = types.SimpleNamespace(args={"jobs": jobs, **args}, check_mode=False, async_val=0, diff=False)
-        action = object.__new__(await_flush.ActionModule)
+        action = object.__new__(wait_for_flush.ActionModule)
         display = types.SimpleNamespace(display=self.printed.append, warning=self.printed.append)
         vars(action).update(_display=display, _task=task, _connection=None, _play_context=None, _loader=None, _templar=None, _cleanup_remote_tmp=False)
         return action.run(task_vars={"inventory_hostname": "db1"})
@@ -67,7 +67,7 @@ class Host:
 
 @pytest.fixture(autouse=True)
 def _no_connection(monkeypatch):
-    monkeypatch.setattr(await_flush.ActionBase, "run", lambda *_args, **_words: {})
+    monkeypatch.setattr(wait_for_flush.ActionBase, "run", lambda *_args, **_words: {})
 
 
 def test_it_tells_how_far_the_flush_is_and_returns_what_the_module_returned(monkeypatch):

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: await_flush
+module: wait_for_flush
 short_description: Follow the flush of SSD caches that runs on a host
 version_added: 0.3.0
 author:
@@ -55,7 +55,7 @@ EXAMPLES = r"""
   register: flush
 
 - name: Follow it
-  cachefleet.storage.await_flush:
+  cachefleet.storage.wait_for_flush:
     jobs: ["{{ flush.ansible_job_id }}"]
 """
 
@@ -88,7 +88,7 @@ def argument_spec() -> dict[str, t.Any]:
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    module.fail_json(msg="cachefleet.storage.await_flush works on the controller: call it in a task, where its action plugin is used.")
+    module.fail_json(msg="cachefleet.storage.wait_for_flush works on the controller: call it in a task, where its action plugin is used.")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: await_runner
+module: wait_for_runner
 short_description: Follow a benchmark that runs on a host
 version_added: 0.4.0
 author:
@@ -66,7 +66,7 @@ seealso:
 
 EXAMPLES = r"""
 - name: Wait until everything is measured
-  cachefleet.storage.await_runner:
+  cachefleet.storage.wait_for_runner:
     campaign: 2026-11-21T1403Z
 """
 
@@ -125,7 +125,7 @@ def argument_spec() -> dict[str, t.Any]:
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    module.fail_json(msg="cachefleet.storage.await_runner works on the controller: call it in a task, where its action plugin is used.")
+    module.fail_json(msg="cachefleet.storage.wait_for_runner works on the controller: call it in a task, where its action plugin is used.")
 
 
 if __name__ == "__main__":

@@ -17,10 +17,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.modules.campaign import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, store
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import CellKey, component, results_folder
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan import mark_done
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.probes import Pattern
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey, component, results_folder
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import mark_done
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate
 
 
 class ActionModule(ActionBase):
@@ -84,9 +85,11 @@ def _key(cell: t.Mapping[str, t.Any], variant: str, host: str) -> CellKey:
     return CellKey.checked(variant, cell.get("name"), cell.get("repeat"))
 
 
-def _asked(cell: t.Mapping[str, t.Any], name: str) -> store.Asked:
+def _asked(cell: t.Mapping[str, t.Any], name: str) -> store.ExpectedMeasurement:
     target = cell.get("target")
     target = target if isinstance(target, dict) else {}
     size = target.get("size")
     job = read_job(cell.get("job"), name)
-    return store.Asked(job.workload_sha256, str(target.get("device") or target.get("file")), None if size is None else parse_size(size, item=name))
+    return store.ExpectedMeasurement(
+        job.workload_sha256, str(target.get("device") or target.get("file")), None if size is None else parse_size(size, item=name)
+    )

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Tell the runner of a host the instant at which it goes on, in the time of its own clock."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.release_runner import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.clocks import Bounds, Clock, decide, question, read_answer, together
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import component, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.clocks import Bounds, Clock, decide, question, read_answer, together
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import component, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell import RawShell
 
 Results = t.Dict[str, t.Any]

@@ -15,9 +15,10 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.report import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, answers, compare, store, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, many_hosts, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, answers, compare, table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 
 

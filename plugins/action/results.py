@@ -15,10 +15,10 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.results import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export.files import export
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import explained
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.integrity import Trouble, check
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.merge import merge
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.merge import merge
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import Ingested, ingest
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.integrity import Trouble, check
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 
 _SUFFIXES = {"ndjson": "ndjson", "openmetrics": "prom", "influx": "lp"}

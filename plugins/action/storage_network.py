@@ -16,7 +16,7 @@ import uuid
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 
 Results = t.Dict[str, t.Any]
 

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """One line for each host that measures, while the play waits for them."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ description:
     at the moment, and the time left. On a terminal the lines stay in place. Elsewhere a line is printed when a host begins another
     cell, at most every 30 seconds for each host, or when it waits for longer than that.
   - With more hosts than lines, those are shown that need attention or take longest, and a sum of all.
-  - Hosts are not asked for it. It shows what M(cachefleet.storage.await_runner) saw last.
+  - Hosts are not asked for it. It shows what M(cachefleet.storage.wait_for_runner) saw last.
   - While the play waits, Ansible looks for results of its own processes 20 times a second and not 1000 times, which alone would take
     some percent of a core, unless C(internal_poll_interval) is set in ansible.cfg.
 options:
@@ -40,7 +40,7 @@ requirements:
   - enabling it, with C(callbacks_enabled = cachefleet.storage.progress) in the section C(defaults) of ansible.cfg
   - rich (Python library) on the controller, to draw on a terminal
 seealso:
-  - module: cachefleet.storage.await_runner
+  - module: cachefleet.storage.wait_for_runner
 """
 
 import atexit
@@ -56,9 +56,9 @@ from pathlib import Path
 from ansible import constants
 from ansible.plugins.callback import CallbackBase
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner_status import Watched, watched_hosts
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table import cut, widths_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.watch import HEADER, columns_of, line_of, mark_of, ordered, sum_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.table import cut, widths_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import Watched, watched_hosts
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.watch import HEADER, columns_of, line_of, mark_of, ordered, sum_of
 
 #: Seconds between two drawings, and the least between two lines of one host.
 _REDRAW = 2.0
@@ -70,7 +70,7 @@ _REST = 500.0
 _HURRIED = 0.001
 _CALM = 0.05
 
-_AWAIT = ("cachefleet.storage.await_runner", "await_runner")
+_AWAIT = ("cachefleet.storage.wait_for_runner", "wait_for_runner", "cachefleet.storage.await_runner")
 _CAMPAIGN = ("cachefleet.storage.campaign", "campaign")
 _WITHOUT_RICH = (
     "The callback cachefleet.storage.progress draws with the Python library rich, which is not here: pip install rich. It prints plain lines instead."

@@ -14,9 +14,9 @@ from ansible.errors import AnsibleFilterError
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.dry_run import WIDTH, describe_plan
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan import make_plan
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.wear import check_wear, wear_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.dry_run import WIDTH, describe_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import check_wear, wear_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
 
 
 def fio_plan(

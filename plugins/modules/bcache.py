@@ -263,9 +263,9 @@ problems:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import run_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_wanted import MODES
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.wanted import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.layer import run_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import MODES
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
 
 CACHE_OPTIONS = {
     **COMMON_OPTIONS,

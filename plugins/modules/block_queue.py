@@ -291,10 +291,10 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue_boot import read_module_wishes
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue_layer import BlockQueueLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue_plan import Wanted
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue_wanted import read_wishes
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import read_module_wishes
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import read_specs
 
 _PATTERNS = {"type": "list", "elements": "str"}
 TRANSPORTS = ["sata", "sas", "scsi", "fc", "iscsi", "nvme", "nvme_fabrics", "virtio", "usb", "raid", "aoe", "nbd", "rbd", "virtual", "unknown"]
@@ -348,7 +348,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        wanted = Wanted(read_wishes(module.params["devices"]), read_module_wishes(module.params["module_options"]), module.params["exclusive"])
+        wanted = QueuesSpec(read_specs(module.params["devices"]), read_module_wishes(module.params["module_options"]), module.params["exclusive"])
     except StorageError as error:
         module.fail_json(**error.as_result())
     run_layer(module, BlockQueueLayer(Runner(), wanted), wanted)

@@ -219,8 +219,8 @@ item:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import run_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.wanted import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.layer import run_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
 
 CACHE_OPTIONS = {
     **COMMON_OPTIONS,

@@ -142,7 +142,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache_layer import DriveWish, DriveWriteCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveSpec, DriveWriteCacheLayer
 
 DRIVE_OPTIONS = {
     "device": {"type": "str", "required": True},
@@ -159,7 +159,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     # A former name of an option stays in the parameters beside the one it stands for.
-    drives = [DriveWish(**{name: drive[name] for name in DRIVE_OPTIONS}) for drive in module.params["drives"]]
+    drives = [DriveSpec(**{name: drive[name] for name in DRIVE_OPTIONS}) for drive in module.params["drives"]]
     run_layer(module, DriveWriteCacheLayer(Runner(), drives), drives)
 
 

@@ -242,13 +242,13 @@ problems:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import EnhanceIOLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio_wanted import MODES, POLICIES, read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.wanted import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import MODES, POLICIES, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._volatile import VolatileBelow
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
 
 CACHE_OPTIONS = {
     **COMMON_OPTIONS,

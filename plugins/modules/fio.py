@@ -236,9 +236,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.measure import Host, Settings, measure, read_cells
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import MeasuredHost, Settings, measure, read_cells
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool, component
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack import read_stack
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 
 TARGET = {
     "device": {"type": "str"},
@@ -284,7 +284,7 @@ def main() -> None:
         result = measure(
             read_cells(options["variant"], options["cells"]),
             Spool(Path(options["spool"]), options["campaign"]),
-            Host(runner, lambda: read_stack(runner)),
+            MeasuredHost(runner, lambda: read_stack(runner)),
             settings,
             check_mode=module.check_mode,
         )

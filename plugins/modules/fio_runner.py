@@ -286,10 +286,10 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import control
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Host
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.order import read_order
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack import read_stack
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 
 STEP = {
     "number": {"type": "int"},
@@ -327,7 +327,7 @@ def main() -> None:
         spool = control.spool_of(options["spool"], options["campaign"])
         if options["state"] == "started":
             runner = Runner()
-            result = control.start(read_order(options), spool, Host(runner, lambda: read_stack(runner)), check_mode=module.check_mode)
+            result = control.start(read_order(options), spool, MeasuredHost(runner, lambda: read_stack(runner)), check_mode=module.check_mode)
         else:
             act = control.stop if options["state"] == "stopped" else control.pack
             result = act(spool, check_mode=module.check_mode)

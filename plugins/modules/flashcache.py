@@ -253,9 +253,9 @@ item:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import run_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.wanted import COMMON_OPTIONS
-from ansible_collections.cachefleet.storage.plugins.module_utils._volatile import VolatileBelow
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.layer import run_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
 
 CACHE_OPTIONS = {
     **COMMON_OPTIONS,

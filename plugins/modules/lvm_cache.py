@@ -291,9 +291,9 @@ item:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import run_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_wanted import KINDS, MODES
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.wanted import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import run_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import KINDS, MODES
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
 
 CACHE_OPTIONS = {
     **COMMON_OPTIONS,

@@ -264,8 +264,8 @@ item:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import CONTROLLER_ATTRIBUTES, DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import run_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import CONTROLLER_ATTRIBUTES, DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import PROVIDERS
 
 

@@ -289,7 +289,7 @@ item:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import run_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import run_module
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import PROVIDERS
 
 CACHE_VOLUME = {

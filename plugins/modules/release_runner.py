@@ -4,8 +4,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 from __future__ import annotations
 
 DOCUMENTATION = r"""
@@ -61,7 +59,7 @@ options:
     default: 5
 seealso:
   - module: cachefleet.storage.fio_runner
-  - module: cachefleet.storage.await_runner
+  - module: cachefleet.storage.wait_for_runner
 """
 
 EXAMPLES = r"""

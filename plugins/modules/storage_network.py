@@ -400,15 +400,15 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_initiator import AOE_INITIATOR_OPTIONS, AoeInitiatorLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_initiator import read_wanted as read_initiator
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_target_wanted import AOE_TARGET_OPTIONS
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_target_wanted import read_wanted as read_targets
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.dead_man import DeadMan
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.link_plan import ALL
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.link_wanted import LINK_OPTIONS, read_wanted
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import (
-    NetworkWish,
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AOE_INITIATOR_OPTIONS, AoeInitiatorLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import read_wanted as read_initiator
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AOE_TARGET_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import read_wanted as read_targets
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import ALL
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LINK_OPTIONS, read_wanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import RollbackTimer
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import (
+    NetworkSpec,
     Part,
     StorageNetworkLayer,
     Transaction,
@@ -440,13 +440,13 @@ def argument_spec() -> dict[str, t.Any]:
     }
 
 
-def _wish(runner: Runner, params: t.Mapping[str, t.Any], step: str | None) -> NetworkWish:
+def _wish(runner: Runner, params: t.Mapping[str, t.Any], step: str | None) -> NetworkSpec:
     if not REVERT_AFTER[0] <= params["revert_after"] <= REVERT_AFTER[1]:
         raise BadInput(f"revert_after: {params['revert_after']} is no usable time: write {REVERT_AFTER[0]} to {REVERT_AFTER[1]} seconds.", item="revert_after")
     # Of one direction alone nothing but interfaces is changed.
     parts: list[Part] = [] if params["direction"] != ALL else _parts(runner, params)
     # A connection that is no connection cannot be cut.
-    return NetworkWish(read_wanted(params["links"]), parts, params["direction"], () if step == "local" else None)
+    return NetworkSpec(read_wanted(params["links"]), parts, params["direction"], () if step == "local" else None)
 
 
 def _parts(runner: Runner, params: t.Mapping[str, t.Any]) -> list[Part]:
@@ -454,7 +454,7 @@ def _parts(runner: Runner, params: t.Mapping[str, t.Any]) -> list[Part]:
     targets = read_targets(params["aoe_targets"], params["aoe_receive_buffer"])
     if targets.targets or targets.receive_buffer is not None:
         # It looks at the whole stack of what is served, and those are half of all imports: seconds, on a slow host that serves nothing.
-        from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_target import AoeTargetLayer
+        from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import AoeTargetLayer
 
         layer = AoeTargetLayer(runner, targets, protected=params["aoe_protected_drives"])
         parts.append(Part(layer, targets, lambda state, mtus, untold: state.after_links(mtus, targets)))  # noqa: ARG005
@@ -474,7 +474,7 @@ def main() -> None:
         runner = Runner()
         wish = _wish(runner, module.params, step)
         layer = StorageNetworkLayer(runner, wish)
-        transaction = Transaction(layer, DeadMan(runner), module.params["revert_after"])
+        transaction = Transaction(layer, RollbackTimer(runner), module.params["revert_after"])
         if module.check_mode:
             report = transaction.foresee()
             result = {"directions": layer.directions(report.present, wish)}

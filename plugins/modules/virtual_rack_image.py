@@ -115,7 +115,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.image import ImageLayer, ImageWanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.image import ImageLayer, ImageSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.recipe import recipe_from_options
 
 ARGUMENT_SPEC = {
@@ -136,7 +136,7 @@ def main() -> None:
     try:
         recipe = recipe_from_options(options)
         layer = ImageLayer(Runner(), pathlib.Path(options["cache_dir"]), recipe, mirror=options["mirror"], scratch=pathlib.Path(options["scratch_dir"]))
-        outcome = converge(layer, ImageWanted(recipe, options["state"] == "present"), check_mode=module.check_mode)
+        outcome = converge(layer, ImageSpec(recipe, options["state"] == "present"), check_mode=module.check_mode)
     except StorageError as error:
         module.fail_json(**error.as_result())
     module.exit_json(**outcome.as_result(), image=layer.as_result(), seconds=outcome.present.seconds)

@@ -21,7 +21,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import DamagedArchive
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import DamagedArchive
 
 #: Above the announced size, so that nothing else that is written meanwhile meets the limit: known_hosts, for example.
 _ALLOWANCE = 4 * MIB

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Commands without Python: what a look at a host may cost while it measures."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 
 
 @dataclass(frozen=True)
-class Answer:
+class ShellReply:
     """What a command on a host left."""
 
     rc: int
@@ -48,7 +48,7 @@ class RawShell:
         self._limit = limit
         self._through_become = False
 
-    def ask(self, command: str) -> Answer:
+    def ask(self, command: str) -> ShellReply:
         """Run a command that changes nothing.
 
         :raises AnsibleConnectionFailure: if the host is not in reach.
@@ -63,28 +63,28 @@ class RawShell:
         self._through_become = self._through_become or answer.rc == 0
         return answer
 
-    def ask_plainly(self, command: str) -> Answer:
+    def ask_plainly(self, command: str) -> ShellReply:
         """Run a command as the user of the connection, with nothing around it that takes time.
 
         :raises AnsibleConnectionFailure: if the host is not in reach.
         """
         return self._run(command, become=False, executable="")
 
-    def do(self, command: str) -> Answer:
+    def do(self, command: str) -> ShellReply:
         """Run a command that changes something, with become if the task has it.
 
         :raises AnsibleConnectionFailure: if the host is not in reach.
         """
         return self._run(command, become=True)
 
-    def _run(self, command: str, *, become: bool, executable: str | None = None) -> Answer:
+    def _run(self, command: str, *, become: bool, executable: str | None = None) -> ShellReply:
         try:
             with _alarm(self._limit):
                 said = self._action._low_level_execute_command(command, sudoable=become, executable=executable)
         except _Hanging:
             self.renew()
             raise AnsibleConnectionFailure(f"no answer within {self._limit:g} seconds") from None
-        return Answer(int(said.get("rc") or 0), str(said.get("stdout", "")), str(said.get("stderr", "")))
+        return ShellReply(int(said.get("rc") or 0), str(said.get("stdout", "")), str(said.get("stderr", "")))
 
     def renew(self) -> None:
         """Close a connection that is kept open, so that the next command begins from nothing."""

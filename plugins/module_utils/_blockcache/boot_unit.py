@@ -3,12 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """systemd units that bring a cache up at boot, before anything is mounted, and take it down after everything is unmounted.
 
 Sources: systemd.unit(5), systemd.service(5) "COMMAND LINES", systemd.special(7) (local-fs-pre.target), systemd-escape(1).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import re
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import written
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file, sync_folder
 
 if t.TYPE_CHECKING:

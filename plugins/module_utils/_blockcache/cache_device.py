@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The device a cache is to lie on: which it is, what it contains, what uses it, and whether it is kept twice.
 
 Sources: open(2): ``O_EXCL`` on a block device fails with EBUSY while the kernel uses it (a mount, swap, md, dm, bcache);
 Documentation/ABI/testing/sysfs-block-loop: ``loop/backing_file`` is the path of what lies under a loop device, which does
 not hold a device that it lies on. MD: Documentation/admin-guide/md.rst (``level``, ``raid_disks``, ``degraded``).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _REDUNDANT_LEVELS = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
 
 
 @dataclass(frozen=True)
-class Finding:
+class DeviceUse:
     """What speaks against taking a device.
 
     :param signatures: what libblkid knows, as ``type`` or ``type (label or UUID)``.
@@ -58,7 +58,7 @@ class Finding:
     users: tuple[str, ...] = ()
     asked: bool = False
 
-    def with_signatures(self, *types: str | None) -> Finding:
+    def with_signatures(self, *types: str | None) -> DeviceUse:
         """The same with types that udev has seen, each once, unless the device itself was looked at.
 
         After a change event that was missed udev's database keeps what is no longer there, for as long as the host runs.
@@ -88,7 +88,7 @@ class Finding:
         return f"name an empty device, or, if nothing on it is needed, unmount it and run wipefs -a {path} yourself"
 
 
-def examine(runner: Runner, path: str, root: Path, sleep: t.Callable[[float], None]) -> Finding:
+def examine(runner: Runner, path: str, root: Path, sleep: t.Callable[[float], None]) -> DeviceUse:
     """Look at one device.
 
     :param path: any path of the device.
@@ -98,9 +98,9 @@ def examine(runner: Runner, path: str, root: Path, sleep: t.Callable[[float], No
     suspended = suspended_below(kernel_name(path, root), root)
     if suspended is not None:
         # Whoever reads it waits as long as it is suspended.
-        return Finding(users=(f"is suspended, or lies on what is (/dev/{suspended}; dmsetup resume ends that)",), asked=True)
+        return DeviceUse(users=(f"is suspended, or lies on what is (/dev/{suspended}; dmsetup resume ends that)",), asked=True)
     users = (*_held(node, sleep), *_looped(node, root), *_served(node, root))
-    return Finding(read_signatures(runner, path), read_cache_metadata(node), users, asked=True)
+    return DeviceUse(read_signatures(runner, path), read_cache_metadata(node), users, asked=True)
 
 
 def require_stable(path: str, stable: str | None, item: str) -> None:
@@ -150,7 +150,7 @@ def uses_of(device: BlockDevice) -> list[str]:
     return reasons
 
 
-def require_empty(device: BlockDevice, finding: Finding, path: str, item: str) -> None:
+def require_empty(device: BlockDevice, finding: DeviceUse, path: str, item: str) -> None:
     """Refuse a device that anybody uses or that carries anything.
 
     :param finding: what :func:`examine` found on the device itself; udev does not know it all, and is asked only where nobody looked.

@@ -3,12 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What the device-mapper targets ``cache`` and ``writecache`` say about themselves in ``dmsetup status`` and ``dmsetup table``.
 
 Sources: Documentation/admin-guide/device-mapper/{cache,writecache}.rst and ``cache_status`` of drivers/md/dm-cache-target.c.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

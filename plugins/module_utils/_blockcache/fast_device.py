@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What a cache will lie on: one device, or a mirror of two that is made for it. For every type but LVM's, which mirrors itself."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
     DEGRADED,
     MIRRORED,
     UNMIRRORED,
-    Finding,
+    DeviceUse,
     examine,
     require_empty,
     resolve_stable,
@@ -31,13 +31,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.wanted import WantedCache
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
 
 @dataclass(frozen=True)
-class Ground:
+class HostDevices:
     """The devices of a host as far as caches are concerned.
 
     :param findings: what candidates contain, by kernel name; only devices that no cache lies on yet were looked at.
@@ -46,7 +46,7 @@ class Ground:
     """
 
     devices: Devices
-    findings: t.Mapping[str, Finding] = field(default_factory=dict)
+    findings: t.Mapping[str, DeviceUse] = field(default_factory=dict)
     arrays: t.Mapping[str, mirror.Array] = field(default_factory=dict)
     machine: str = ""
 
@@ -75,7 +75,7 @@ class FastDevice:
     steps: tuple[Step, ...] = ()
 
 
-def read_ground(
+def read_host_devices(
     runner: Runner,
     devices: Devices,
     candidates: t.Iterable[str],
@@ -83,7 +83,7 @@ def read_ground(
     in_use: t.Container[str] = (),
     root: Path = Path("/"),
     sleep: t.Callable[[float], None] = time.sleep,
-) -> Ground:
+) -> HostDevices:
     """What :func:`choose` has to know; costs one ``wipefs`` for each candidate that no cache lies on.
 
     :param candidates: paths of the wanted cache devices.
@@ -103,10 +103,10 @@ def read_ground(
     above.update({array.name: array.path for array in arrays.values() if array.ours})
     wanted = {**{name: path for name, path in names.items() if name not in members}, **{name: node_of(name) for name in above}}
     findings = {name: examine(runner, path, root, sleep) for name, path in wanted.items() if name not in in_use}
-    return Ground(devices, findings, arrays, mirror.machine_id(root))
+    return HostDevices(devices, findings, arrays, mirror.machine_id(root))
 
 
-def choose(ground: Ground, wanted: WantedCache, layer: str, *, taken: t.Container[str] = (), check_empty: bool = True) -> FastDevice:
+def choose(ground: HostDevices, wanted: CacheSpec, layer: str, *, taken: t.Container[str] = (), check_empty: bool = True) -> FastDevice:
     """What the cache of an item will lie on, with the steps that make it.
 
     :param layer: the name of the layer, for its steps.
@@ -129,7 +129,7 @@ def choose(ground: Ground, wanted: WantedCache, layer: str, *, taken: t.Containe
     if not wanted.mirror:
         member = members[0]
         if check_empty:
-            require_empty(member, ground.findings.get(member.name, Finding()), wanted.cache_devices[0], wanted.name)
+            require_empty(member, ground.findings.get(member.name, DeviceUse()), wanted.cache_devices[0], wanted.name)
         return FastDevice(wanted.cache_devices[0], member, member.size, ground.redundancy([member.name]))
     if members[0].name == members[1].name:
         raise BadInput(f"{wanted.name}: {' and '.join(wanted.cache_devices)} are one device, which mirrors nothing.", item=wanted.name)
@@ -137,12 +137,12 @@ def choose(ground: Ground, wanted: WantedCache, layer: str, *, taken: t.Containe
     if array is not None:
         device = ground.devices.get(array.name)
         if check_empty and device is not None:
-            require_empty(device, ground.findings.get(array.name, Finding()), array.path, wanted.name)
+            require_empty(device, ground.findings.get(array.name, DeviceUse()), array.path, wanted.name)
         return FastDevice(array.path, device, array.size, ground.redundancy([array.name]))
     return _new_mirror(ground, wanted, layer, members)
 
 
-def _degraded_mirror(ground: Ground, wanted: WantedCache) -> mirror.Array | None:
+def _degraded_mirror(ground: HostDevices, wanted: CacheSpec) -> mirror.Array | None:
     """The mirror of an item that has lost a member, which may be gone from the host altogether; its cache goes on."""
     if not wanted.mirror:
         return None
@@ -153,7 +153,7 @@ def _degraded_mirror(ground: Ground, wanted: WantedCache) -> mirror.Array | None
     return next((array for array in ground.arrays.values() if array.ours and array.redundant is False and array.members and set(array.members) <= names), None)
 
 
-def _require_no_half(ground: Ground, wanted: WantedCache, members: t.Sequence[BlockDevice]) -> None:
+def _require_no_half(ground: HostDevices, wanted: CacheSpec, members: t.Sequence[BlockDevice]) -> None:
     """A drive cannot move from one mirror to another while the first is there, and what it carries is no reason to wipe it."""
     names = {member.name for member in members}
     for array in ground.arrays.values():
@@ -166,17 +166,17 @@ def _require_no_half(ground: Ground, wanted: WantedCache, members: t.Sequence[Bl
             )
 
 
-def _never_used(ground: Ground, array: mirror.Array) -> bool:
+def _never_used(ground: HostDevices, array: mirror.Array) -> bool:
     """Whether nothing is on a mirror, as when its making was killed half way and the host then started what there was of it."""
     device, finding = ground.devices.get(array.name), ground.findings.get(array.name)
     return device is not None and not uses_of(device) and finding is not None and not finding.reasons
 
 
-def _made_again(ground: Ground, wanted: WantedCache, layer: str, array: mirror.Array) -> FastDevice:
+def _made_again(ground: HostDevices, wanted: CacheSpec, layer: str, array: mirror.Array) -> FastDevice:
     members = [resolve_stable(ground.devices, path, wanted.name) for path in wanted.cache_devices]
     for member, path in zip(members, wanted.cache_devices):
         if member.name not in array.members:
-            require_empty(member, ground.findings.get(member.name, Finding()), path, wanted.name)
+            require_empty(member, ground.findings.get(member.name, DeviceUse()), path, wanted.name)
     freed = [path for member, path in zip(members, wanted.cache_devices) if member.name in array.members]
     action = f"Stop the mirror {array.label.split(':')[-1]}, which is not whole and was never used, and make {' and '.join(freed)} empty"
     stop = Step(layer, wanted.name, "mirror", freed, None, action, "release_mirror", {"array": array.name, "members": freed})
@@ -184,7 +184,7 @@ def _made_again(ground: Ground, wanted: WantedCache, layer: str, array: mirror.A
     return FastDevice(mirror.array_path(uuid), None, mirror.least_size(members), MIRRORED, (stop, _mirror_step(wanted, layer, uuid, "create_mirror")))
 
 
-def _mirror_step(wanted: WantedCache, layer: str, uuid: str, operation: str) -> Step:
+def _mirror_step(wanted: CacheSpec, layer: str, uuid: str, operation: str) -> Step:
     # mdadm keeps 32 bytes of a name, and the whole file of names of a host is one list.
     label = (mirror.PREFIX + wanted.name)[:31]
     paths = " and ".join(wanted.cache_devices)
@@ -193,7 +193,7 @@ def _mirror_step(wanted: WantedCache, layer: str, uuid: str, operation: str) -> 
     return Step(layer, wanted.name, "mirror", None, list(wanted.cache_devices), action, operation, arguments)
 
 
-def _new_mirror(ground: Ground, wanted: WantedCache, layer: str, members: list[BlockDevice]) -> FastDevice:
+def _new_mirror(ground: HostDevices, wanted: CacheSpec, layer: str, members: list[BlockDevice]) -> FastDevice:
     uuid = mirror.array_uuid(wanted.name, members, ground.machine)
     # A mirror of ours that was made and stopped: its members carry its UUID and nothing else.
     made = [path for path, member in zip(wanted.cache_devices, members) if _carries(member, uuid)]
@@ -201,7 +201,7 @@ def _new_mirror(ground: Ground, wanted: WantedCache, layer: str, members: list[B
     if len(made) < len(members):
         for member, path in zip(members, wanted.cache_devices):
             if path not in made:
-                require_empty(member, ground.findings.get(member.name, Finding()), path, wanted.name)
+                require_empty(member, ground.findings.get(member.name, DeviceUse()), path, wanted.name)
         if made:
             # mdadm was killed between the two.
             action = f"Forget the mirror that was begun and make {' and '.join(made)} empty"
@@ -221,7 +221,7 @@ def _as_blkid(uuid: str) -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
-def retire(ground: Ground, wanted: WantedCache, layer: str, leaving: t.Container[str] = ()) -> list[Step]:
+def retire(ground: HostDevices, wanted: CacheSpec, layer: str, leaving: t.Container[str] = ()) -> list[Step]:
     """The steps that take apart what an item's cache has left: mirrors of its name of other drives, that nothing is on.
 
     :param leaving: kernel names of devices that the cache is on now, and is taken away from by the steps before.
@@ -242,7 +242,7 @@ def retire(ground: Ground, wanted: WantedCache, layer: str, leaving: t.Container
     return steps
 
 
-def release(ground: Ground, wanted: WantedCache, layer: str) -> list[Step]:
+def release(ground: HostDevices, wanted: CacheSpec, layer: str) -> list[Step]:
     """The steps that give the members of the mirror of an item back, once its cache is gone; none if there is no mirror of ours."""
     if not wanted.mirror:
         return []

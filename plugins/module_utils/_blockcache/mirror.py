@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """A mirror under a cache: an MD RAID1 array for types of cache that keep no second copy themselves.
 
 Sources: md(4), mdadm(8), Documentation/admin-guide/md.rst. An array is named by its UUID, which is computed from the cache
 and its members: a drive that was taken out and comes back with an old copy never passes for a member of the array that
 was made after it, and the path of the array is known before it is made.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

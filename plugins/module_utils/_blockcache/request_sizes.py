@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Which share of the requests of a device a block cache cannot take, and why, from how large they are.
 
 flashcache cuts every request at the boundaries of its blocks and caches a piece only if it is a whole block
@@ -12,13 +10,15 @@ flashcache cuts every request at the boundaries of its blocks and caches a piece
 sent to it: requests that end in the middle of a block, requests that begin there, or requests that are simply small.
 """
 
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
 from __future__ import annotations
 
 import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR, format_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_frames import JUMBO, aoe_window, payload
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import JUMBO, aoe_window, payload
 
 #: Larger pieces are not counted (``size_hist`` of flashcache has 32 buckets of a sector).
 LARGEST_COUNTED = 32 * SECTOR

@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Read, plan, apply, read back: the one shape of everything that changes a host.
 
 A layer is an object with four methods over plain, serialisable state. ``plan`` is pure, so check mode, the diff, the list
 of actions and what is really done all come from the same steps and cannot disagree. Nothing here may assume that a layer
 runs alone: :func:`converge` drives one, a later caller may order the steps of many.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

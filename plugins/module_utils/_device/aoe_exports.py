@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Which block devices of this host running AoE targets serve to others, and how.
 
 ``vblade [options] shelf slot interface path`` (vblade(8); options may also come last, as the unit of Debian has them), from
 the argument lists in ``/proc``. A target opens its device without O_EXCL and leaves no holder: nothing else shows it. Every user may
 start a process of that name with any arguments, so a process counts only if it has open what its arguments name.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

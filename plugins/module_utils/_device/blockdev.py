@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Block devices as the kernel and udev describe them: identity, topology, users, queue.
 
 Sources: ``/sys/class/block`` (Documentation/ABI/stable/sysfs-block), ``/proc/self/mountinfo`` and ``/proc/swaps`` (proc(5)),
 the udev database, and ``dmsetup table`` for the targets of device-mapper devices.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -37,28 +37,28 @@ _DIRECT = getattr(os, "O_DIRECT", 0)
 
 
 @dataclass(frozen=True)
-class Place:
+class Extent:
     """A part of a device, in bytes."""
 
     offset: int
     length: int
 
 
-def places_of(size: int, chance: random.Random | None = None) -> tuple[Place, ...]:
+def places_of(size: int, chance: random.Random | None = None) -> tuple[Extent, ...]:
     """Where a device of ``size`` bytes is read, in ascending order; all of it if it is small."""
     if size <= 2 * EDGE + SLICES * BLOCK:
-        return tuple(Place(offset, min(EDGE, size - offset)) for offset in range(0, size, EDGE))
+        return tuple(Extent(offset, min(EDGE, size - offset)) for offset in range(0, size, EDGE))
     chance = chance or random.SystemRandom()
     last = size - EDGE
     # Direct I/O wants aligned places: of the last, odd part of the device the edge has more than enough.
     last -= last % BLOCK
     blocks = (last - EDGE) // BLOCK
     edges = [blocks * number // SLICES for number in range(SLICES + 1)]
-    between = [Place(EDGE + chance.randrange(low, high) * BLOCK, BLOCK) for low, high in zip(edges, edges[1:])]
-    return (Place(0, EDGE), *between, Place(last, size - last))
+    between = [Extent(EDGE + chance.randrange(low, high) * BLOCK, BLOCK) for low, high in zip(edges, edges[1:])]
+    return (Extent(0, EDGE), *between, Extent(last, size - last))
 
 
-def first_data(node: Path, places: t.Iterable[Place]) -> int | None:
+def first_data(node: Path, places: t.Iterable[Extent]) -> int | None:
     """The offset of the first place that has anything else than zeros; ``None`` if all have zeros.
 
     :raises OSError: if a place cannot be read.
@@ -70,7 +70,7 @@ def first_data(node: Path, places: t.Iterable[Place]) -> int | None:
     return None
 
 
-def digests(node: Path, places: t.Iterable[Place]) -> dict[Place, str]:
+def digests(node: Path, places: t.Iterable[Extent]) -> dict[Extent, str]:
     """The SHA-256 of what each place has.
 
     :raises OSError: if a place cannot be read.
@@ -105,7 +105,7 @@ class _Reader:
         self._buffer.close()
         os.close(self._descriptor)
 
-    def read(self, place: Place) -> bytes:
+    def read(self, place: Extent) -> bytes:
         done = 0
         with memoryview(self._buffer) as view:
             while done < place.length:

@@ -3,12 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The wear of every drive of a host: one ``smartctl`` per drive, and one more that finds the drives behind RAID controllers.
 
 Source: smartctl(8), ``--scan-open`` lists what can be asked, with the argument of ``-d`` where one is needed (``megaraid,0``).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,13 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """The namespaces of an NVMe drive, read and made with nvme-cli.
 
 Sources: NVM Express base specification, Identify Controller (``oacs`` bit 3: namespace management; ``tnvmcap``, ``unvmcap`` in
 bytes; ``cmic`` bit 1: several controllers) and Identify Namespace (``nsze`` in logical blocks of the format ``flbas``; ``dlfeat``
 bits 0 to 2: what a deallocated block reads as); nvme-cli(1). nvme-cli prints large numbers as text since 2.0.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

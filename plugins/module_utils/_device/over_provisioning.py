@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """How much of an SSD is left to itself: sectors hidden from the host, space in no partition, capacity in no namespace.
 
 Sources: hdparm(8) ``-N`` (ATA host protected area, or accessible maximum address); ``/sys/class/block/*/start`` and ``size`` in
 sectors of 512 bytes; NVM Express base specification, Identify Controller ``tnvmcap`` and ``unvmcap`` in bytes.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

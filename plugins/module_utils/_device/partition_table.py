@@ -3,11 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """The partition table of a drive, as ``sfdisk`` tells it and makes it.
 
 Source: sfdisk(8), ``--json`` and the script format on standard input; sizes with a suffix do not depend on the size of a sector.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Exchange of the table of a device-mapper device that is in use, with a way back: nothing that is mounted is ever left without a table.
 
 ``dmsetup resume`` suspends a device, gives it the table that was loaded and lets it go on, in one call of the kernel. If the targets
@@ -14,6 +12,8 @@ is refused again. Only another table that the kernel takes helps (``do_resume`` 
 dm-cache counts every block as dirty each time its table is loaded, as long as its metadata is open that was not closed cleanly
 before (``load_mapping`` of drivers/md/dm-cache-target.c), and refuses to go on in passthrough while a block is dirty.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

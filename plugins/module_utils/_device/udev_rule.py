@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """A udev rules file of our own with one line per device: which property names the device, and the text of the file.
 
 Every function works on the file of drive write caches unless it is told another file, heading or list of properties.
@@ -13,6 +11,8 @@ Source of the format: udev(7). Values are compared as shell patterns and have no
 ``$`` and ``%`` begin substitutions, so a value from a host goes into a rule only if it consists of harmless characters.
 """
 
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
 from __future__ import annotations
 
 import re
@@ -20,7 +20,7 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import written
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 

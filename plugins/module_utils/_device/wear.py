@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What ``smartctl -j -x`` says of one drive, in words that fit ATA, SCSI and NVMe alike. Pure.
 
 Sources: smartctl(8) and the JSON of smartmontools 7.0 to 7.5; ACS-4 section 9.5.11 (device statistics, page 7); NVM Express base
@@ -13,6 +11,8 @@ specification, SMART / Health Information log: percentage used may exceed 100, a
 Numbers of ATA attributes are a vendor's own (233 is wear on one drive and gigabytes written on the next), so attributes are taken by
 the name that smartctl's drive database gives them, and wear by the normalised value, which counts down from 100 whatever the name says.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """One measurement: what is asked for, what it needs of the host, and how it is described in its ``meta.json``."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision, Run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import COLLECTION_VERSION, SCHEMA, CellKey, component
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -46,12 +46,12 @@ class Cell:
     """One measurement that is asked for."""
 
     key: CellKey
-    target: Target
+    target: FioTarget
     job: Job
 
 
 @dataclass(frozen=True)
-class Host:
+class MeasuredHost:
     """What a measurement needs of the host; tests put something else in its place.
 
     :param read_stack: gives an object whose ``describe(kernel name)`` is plain data: the layers with their effective state.
@@ -110,7 +110,7 @@ def read_cells(variant: str, rows: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[C
     return tuple(cells.values())
 
 
-def read_target(row: t.Any, cell: str) -> Target:
+def read_target(row: t.Any, cell: str) -> FioTarget:
     """Where a cell runs; ``size`` is in bytes.
 
     :raises BadInput: if it is both a device and a file, or neither, or if one of its values is not what it must be.
@@ -124,7 +124,7 @@ def read_target(row: t.Any, cell: str) -> Target:
     if bool(row.get("device")) == bool(row.get("file")):
         raise BadInput(f"{cell}: a target has either device (a block device) or file (a plain file).", item=cell)
     kind = "device" if row.get("device") else "file"
-    return Target(
+    return FioTarget(
         path=_checked_path(row[kind], kind, cell), kind=kind, allow_data_loss=bool(permission), identity=_identity(row, cell), size=_target_size(row, cell)
     )
 
@@ -206,7 +206,7 @@ def describe_cell(
     }
 
 
-def describe_target(target: Target, facts: TargetFacts | None) -> dict[str, t.Any]:
+def describe_target(target: FioTarget, facts: TargetFacts | None) -> dict[str, t.Any]:
     device = facts.device if facts else None
     return {
         "kind": target.kind,

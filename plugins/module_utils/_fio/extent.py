@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """How far a job reaches into its target: the end of the last block that it may read or write. Everything is in bytes.
 
 Source: fio 3.33 and 3.41. ``get_start_offset`` and ``setup_files`` (``filesetup.c``) give each job the range from its start on;
 ``get_next_offset`` (``io_u.c``) begins a block anywhere in it, and ``fill_io_u`` drops one that ends beyond the file or device. A block
 of a fixed size that begins in the range is not cut at its end; one of a variable size always fits (``io_u_fits``).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """A fio job as a dictionary, and the job file that is sent.
 
 The file contains the options of the user, in the user's order, and a few lines of the collection's own, under a comment. Only
@@ -13,6 +11,8 @@ options of :mod:`job_options` with values of :mod:`option_values` are accepted; 
 Source: fio's ``HOWTO``, ``options.c`` and ``init.c``: a line is cut at ``;`` and ``#``, ``${NAME}`` is taken from the
 environment, and a value with ``$`` keywords is calculated by a shell command; none of the three can be escaped.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Every option and engine of fio that a job may use, and why the others are refused.
 
 A list of what is allowed: an option that is not here is refused, because what it makes fio write is not known.
@@ -12,6 +10,8 @@ A list of what is allowed: an option that is not here is refused, because what i
 Source: ``options.c`` and ``engines/*.c`` of fio 3.33 and 3.41, ``fio --cmdhelp=all`` and ``fio --enghelp``, HOWTO of 2.1 to 3.42.
 fio compares the names of options with case and without treating ``-`` and ``_`` as one (``o_match`` in ``options.h``).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """fio's own search for the queue depth that keeps a latency, and whether it ended a job before its time; pure.
 
 With ``latency_target`` fio tries queue depths, each for one ``latency_window``, until the one is found at which ``latency_percentile``
@@ -13,6 +11,8 @@ of the last window. ``latency_run`` (3.20 and later) keeps it going. If no depth
 
 Sources: ``HOWTO`` (I/O latency) and ``lat_target_check`` in ``io_u.c`` of fio; reports that 3.16, 3.33 and 3.42 wrote.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

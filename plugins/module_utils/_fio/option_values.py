@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Which values an option may have: those that fio reads in one way, and that stay within the target and the memory of the host.
 
 Source: ``parse.c`` and ``options.c`` of fio 3.33: a number ends at the first character that is no digit (1.5M is 1), KiB is 1000
 unless ``kb_base`` is 1000, ``(`` starts a calculation, a quoted part of a pattern is the name of a file that is read, and what follows a
 colon in ``mem`` is the name of a file that is written.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

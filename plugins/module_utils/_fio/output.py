@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What fio wrote, from version 2.1.4 to 3.42, in one set of units: nanoseconds, bytes, I/Os, milliseconds of run time.
 
 Sources: ``stat.c`` and ``HOWTO`` of the releases, and files that the releases wrote. A number that fio does not give, or gives
 wrong, is ``None`` here, never 0; a direction in which nothing was done is absent.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """One run of fio, and what became of it.
 
 fio's exit status alone says little: a mounted target ends with 0 and no I/O, a stopped run with 128 and a valid report. So a
 run is ``ok`` only if everything that was asked for is in the report, and nothing unknown beside it.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

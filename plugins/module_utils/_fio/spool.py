@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Where finished cells wait on a host until they are collected: ``<spool>/<campaign>/<variant>/<cell>/<repeat>/``.
 
 A cell is written under a temporary name and renamed, so a folder is either whole or not there. ``meta.json`` has the hash of
@@ -13,6 +11,8 @@ every other file. All cells of a campaign are packed into one tar for the journe
 The user of the connection reads the archive and ``runner.json``; everything else is for the user who measures. Files are made anew and
 never through a link, so that nothing is written elsewhere when the spool lies where every user may write.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

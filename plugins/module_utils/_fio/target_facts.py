@@ -3,8 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """What a target is, what its user permits, and what is known of it and of everything around it."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ if t.TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Target:
+class FioTarget:
     """What one cell measures and what its user permits.
 
     :param path: as the user wrote it.
@@ -72,7 +73,7 @@ class TargetFacts:
     :param file_system: ``major:minor`` of the file system of a file (``st_dev`` of its folder), by which room is added up.
     """
 
-    target: Target
+    target: FioTarget
     path: str
     size: int = 0
     read_only: bool = False

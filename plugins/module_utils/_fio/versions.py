@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What the fio of a host can do: which release has which option, and which of the collection's own additions it lacks.
 
 Sources: fio's ``HOWTO`` and ``options.c`` of the releases, and where those of every release were not at hand, its commits (git.kernel.dk),
@@ -12,6 +10,8 @@ its threads (github.com/axboe/fio) and its mailing list, named in the table. fio
 campaign is likely to ask for; everything else is asked of the fio of the host itself, which reads every job file before anything runs. So
 where a date leaves two releases possible the table has the earlier one: nothing is refused that would work.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

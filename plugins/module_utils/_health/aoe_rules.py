@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Frames of ATA over Ethernet that do not fit the blocks of a cache: what of it a person should know.
 
 A frame whose data are no multiple of the block begins inside a block and ends inside another, so a cache that takes whole blocks
 only sees pieces (field case C: 8704 bytes at an MTU of 9000, and 93% of the requests uncacheable). That happens on a target whose
 cache is served, and on an initiator whose cache sends to a target.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import AoeExport, served_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import BLOCK, JUMBO, best_mtu, payload
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import AoeDevice, read_aoe_devices, read_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_frames import BLOCK, JUMBO, best_mtu, payload
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_output import AoeDevice, read_aoe_devices, read_mtu
 
 if t.TYPE_CHECKING:
     from pathlib import Path

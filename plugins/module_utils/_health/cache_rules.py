@@ -3,15 +3,16 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """What of the SSD caches of a host a person should know. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, UNMIRRORED
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import dirty_share
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import dirty_share
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding
 
@@ -19,7 +20,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
     from ansible_collections.cachefleet.storage.plugins.module_utils._health.diagnosis import Diagnosis
     from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Limits
-    from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import Passed
+    from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import CacheActivity
 
 #: A cache that is known and does not run serves nothing; every other state than ok may cost data.
 _SEVERITY_OF_STATE = {"inactive": "warning"}
@@ -33,7 +34,7 @@ _ADVICE_OF_STATE = {
 }
 
 
-def cache_findings(cache: CacheState, passed: Passed, diagnosis: Diagnosis, average: tuple[float | None, int], limits: Limits) -> t.Iterator[Finding]:
+def cache_findings(cache: CacheState, passed: CacheActivity, diagnosis: Diagnosis, average: tuple[float | None, int], limits: Limits) -> t.Iterator[Finding]:
     """The findings of one cache.
 
     :param average: the mean of the dirty shares of the readings kept (0 to 1, None if unknown), and how many these are.
@@ -90,7 +91,7 @@ def _dirty(cache: CacheState, average: tuple[float | None, int], limits: Limits)
         yield Finding("warning", cache.name, "cache_dirty", words, mean, limits.dirty_average)
 
 
-def _errors(cache: CacheState, passed: Passed) -> t.Iterator[Finding]:
+def _errors(cache: CacheState, passed: CacheActivity) -> t.Iterator[Finding]:
     for name, device in (("cache_errors", "cache device"), ("origin_errors", "origin")):
         total, new = cache.counters.get(name, 0), passed.counters.get(name, 0)
         if new:
@@ -101,7 +102,7 @@ def _errors(cache: CacheState, passed: Passed) -> t.Iterator[Finding]:
             yield Finding("warning", cache.name, name, words, total, 0)
 
 
-def _hits(cache: CacheState, passed: Passed, limits: Limits) -> t.Iterator[Finding]:
+def _hits(cache: CacheState, passed: CacheActivity, limits: Limits) -> t.Iterator[Finding]:
     reads = passed.reads
     # Such caches are not there for reads.
     if cache.kind == "writecache" or cache.mode in ("passthrough", "none"):

@@ -3,12 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """Which share of the requests of a cache it cannot serve, and why, as far as the kernel's figures tell. Pure.
 
 flashcache counts its requests by size, which answers the question. Of every other type there are block statistics
 (Documentation/block/stat.rst) and what the cache itself counts: they give means, not sizes, and that is said.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._health.reading
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
-    from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import Passed
+    from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import CacheActivity
 
 HISTOGRAM = "histogram"
 STATISTICS = "block_statistics"
@@ -82,7 +83,7 @@ class Diagnosis:
         return {**dataclasses.asdict(self), "sentences": list(self.sentences), "unknown": list(self.unknown)}
 
 
-def diagnose(cache: CacheState, passed: Passed, sharing: int = 1) -> Diagnosis:
+def diagnose(cache: CacheState, passed: CacheActivity, sharing: int = 1) -> Diagnosis:
     """Why a cache does not serve what it is asked.
 
     :param passed: what happened since the earlier reading.
@@ -93,7 +94,7 @@ def diagnose(cache: CacheState, passed: Passed, sharing: int = 1) -> Diagnosis:
     return _from_statistics(cache, passed)
 
 
-def _from_histogram(cache: CacheState, block_size: int, passed: Passed, sharing: int) -> Diagnosis:
+def _from_histogram(cache: CacheState, block_size: int, passed: CacheActivity, sharing: int) -> Diagnosis:
     counts: t.Mapping[int, int] = cache.histogram
     since = "load"
     if passed.earlier_histogram is not None:
@@ -127,7 +128,7 @@ def _size_range(counts: t.Mapping[int, int], block_size: int, share: float | Non
     yield f"Requests of {span} cannot be cached, only those of exactly {block_size} bytes."
 
 
-def _from_statistics(cache: CacheState, passed: Passed) -> Diagnosis:
+def _from_statistics(cache: CacheState, passed: CacheActivity) -> Diagnosis:
     top = passed.traffic.get(cache.device_name or "")
     bypassed = _bypassed(passed)
     if top is None or not top.requests:
@@ -158,7 +159,7 @@ def _by_size(cache: CacheState, top: Traffic) -> request_sizes.Diagnosis | None:
     return request_sizes.diagnose_average(top.requests, top.read_bytes + top.written_bytes, cache.block_size)
 
 
-def _bypassed(passed: Passed) -> float | None:
+def _bypassed(passed: CacheActivity) -> float | None:
     """The share that the cache itself counted as passed by; None if its type does not count it."""
     if not any(name.startswith("bypassed_") for name in passed.counters):
         return None
@@ -166,7 +167,7 @@ def _bypassed(passed: Passed) -> float | None:
     return round(100 * (passed.reads.bypassed + passed.writes.bypassed) / requests, 1) if requests else None
 
 
-def _bypass_sentences(cache: CacheState, passed: Passed, bypassed: float | None) -> t.Iterator[str]:
+def _bypass_sentences(cache: CacheState, passed: CacheActivity, bypassed: float | None) -> t.Iterator[str]:
     if bypassed is None or bypassed < _WORTH_SAYING or cache.type not in _WHY_BYPASSED:
         return
     count = passed.reads.bypassed + passed.writes.bypassed
@@ -184,7 +185,7 @@ def _cutoff(value: t.Any, *, in_bytes: bool) -> str:
     return f" ({format_size(value) if in_bytes and isinstance(value, int) else value})"
 
 
-def _miss_sentences(cache: CacheState, passed: Passed) -> t.Iterator[str]:
+def _miss_sentences(cache: CacheState, passed: CacheActivity) -> t.Iterator[str]:
     """Misses of the types that know no bypass."""
     rate = passed.reads.percent
     if rate is None or rate > 100 - _WORTH_SAYING or cache.type not in ("lvm_cache", "dm_cache"):

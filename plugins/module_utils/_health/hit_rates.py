@@ -3,12 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """What a cache did between two readings: which share of its requests it served.
 
 Counters are never subtracted blindly. Those of dm-cache have 32 bits and start again when a table is loaded; those of bcache are
 carried over every 13.6 seconds only (drivers/md/bcache/stats.c), so that nothing counted may mean nothing counted yet.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Passed:
+class CacheActivity:
     """What one cache did between two readings.
 
     :param state: one of :data:`STATES`; without ``measured`` all counters are empty.
@@ -92,12 +93,12 @@ class Passed:
         return plain
 
 
-def passed(cache: CacheState, before: Readings | None, after: Readings) -> Passed:
+def passed(cache: CacheState, before: Readings | None, after: Readings) -> CacheActivity:
     """What happened to a cache between two readings of its host."""
     now = after.caches.get(key_of(cache), CacheReading())
     earlier = before.caches.get(key_of(cache)) if before is not None else None
     if before is None or earlier is None or after.time <= before.time:
-        return Passed()
+        return CacheActivity()
     same_boot = before.boot == after.boot
     traffic: dict[str, Traffic] = {}
     for name, present in now.traffic.items():
@@ -108,14 +109,14 @@ def passed(cache: CacheState, before: Readings | None, after: Readings) -> Passe
     seconds = after.time - before.time
     histogram = earlier.histogram if same_boot else {}
     if any(value < 0 for value in counters.values()):
-        return Passed("counters_fell", seconds, {}, histogram, traffic)
+        return CacheActivity("counters_fell", seconds, {}, histogram, traffic)
     if any(counters.values()):
-        return Passed("measured", seconds, counters, histogram, traffic)
+        return CacheActivity("measured", seconds, counters, histogram, traffic)
     top = traffic.get(cache.device_name or "")
     if not counters or (top is None and not same_boot):
-        return Passed("first_reading", seconds, {}, histogram, traffic)
+        return CacheActivity("first_reading", seconds, {}, histogram, traffic)
     late = cache.type == "bcache" and top is not None and top.requests > 0
-    return Passed("not_known_yet" if late else "idle", seconds, {}, histogram, traffic)
+    return CacheActivity("not_known_yet" if late else "idle", seconds, {}, histogram, traffic)
 
 
 def _share(counters: t.Mapping[str, int], direction: str) -> Share:

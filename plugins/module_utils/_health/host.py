@@ -3,8 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """Everything about the health of a host in one look: drives, caches, controllers, arrays; and what follows from it."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import describe_suspended, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.health import Address, drives_of, read_drives
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import Reserve, read_reserves
@@ -23,7 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._health.cache_r
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.diagnosis import Diagnosis, diagnose
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.drive_rules import drive_findings, reserve_findings
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding, Limits, in_order
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import Passed, passed
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import CacheActivity, passed
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.prometheus import exposition
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Readings, key_of, take
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import find_tools
@@ -33,11 +34,11 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.wear import DriveHealth
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
 
 ReadCaches = t.Callable[["Devices", "Runner", Path], survey.Survey]
-FindTools = t.Callable[["Runner"], t.Sequence["Provider"]]
+FindTools = t.Callable[["Runner"], t.Sequence["RaidProvider"]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class HostHealth:
     drives: tuple[DriveHealth, ...]
     reserves: tuple[Reserve, ...]
     caches: tuple[CacheState, ...]
-    passed: t.Mapping[str, Passed]
+    passed: t.Mapping[str, CacheActivity]
     diagnoses: t.Mapping[str, Diagnosis]
     controllers: tuple[Controller, ...]
     readings: Readings

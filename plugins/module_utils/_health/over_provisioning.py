@@ -3,12 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """The layer ``over_provisioning``: a part of an SSD that no data is ever written to, so that the drive lasts longer and stays fast.
 
 Sources: blkdiscard(8); hdparm(8) ``-N``; ``queue/discard_max_bytes`` (Documentation/ABI/stable/sysfs-block), 0 where nothing can be
 discarded. ``queue/discard_zeroes_data`` is always 0 since Linux 4.12 and proves nothing; what a drive promises it says itself.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding, examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, examine
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -30,8 +31,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_pr
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import (
     LAYER,
     Present,
-    PresentDrive,
-    WantedReserve,
+    ReserveSpec,
+    ReserveState,
     plan,
     read_drives,
 )
@@ -48,7 +49,7 @@ _PLACES = 64
 _SPAN = 64 * KIB
 
 
-class OverProvisioningLayer(Layer[Present, t.Sequence[WantedReserve]]):
+class OverProvisioningLayer(Layer[Present, t.Sequence[ReserveSpec]]):
     """The reserve of SSDs.
 
     :param runner: starts the commands.
@@ -60,7 +61,7 @@ class OverProvisioningLayer(Layer[Present, t.Sequence[WantedReserve]]):
     name = LAYER
     one_at_a_time = True
 
-    def __init__(self, runner: Runner, wanted: t.Sequence[WantedReserve], root: Path = Path("/"), *, sleep: t.Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, runner: Runner, wanted: t.Sequence[ReserveSpec], root: Path = Path("/"), *, sleep: t.Callable[[float], None] = time.sleep) -> None:
         self.runner = runner
         self.wanted = wanted
         self.root = root
@@ -75,7 +76,7 @@ class OverProvisioningLayer(Layer[Present, t.Sequence[WantedReserve]]):
         devices = read_devices(self.runner, self.root)
         return {wanted.device: self._read_drive(devices, wanted) for wanted in self.wanted}
 
-    def _read_drive(self, devices: Devices, wanted: WantedReserve) -> PresentDrive:
+    def _read_drive(self, devices: Devices, wanted: ReserveSpec) -> ReserveState:
         try:
             device = devices.resolve(wanted.device)
         except DeviceMissing:
@@ -83,9 +84,9 @@ class OverProvisioningLayer(Layer[Present, t.Sequence[WantedReserve]]):
             path = namespaces.controller_named(self.root, wanted.device) if wanted.method == "namespace" else None
             if path is None:
                 raise
-            return PresentDrive(None, wanted.device, controller=namespaces.read_controller(self.runner, path))
+            return ReserveState(None, wanted.device, controller=namespaces.read_controller(self.runner, path))
         claimants = tuple(other.path for other in devices.claimants(wanted.device) if other.name != device.name)
-        found = PresentDrive(device, device.stable_path, discards=self._discards(device), claimants=claimants)
+        found = ReserveState(device, device.stable_path, discards=self._discards(device), claimants=claimants)
         if device.kind != "disk":
             return found
         found = dataclasses.replace(found, finding=self._examine(device))
@@ -96,7 +97,7 @@ class OverProvisioningLayer(Layer[Present, t.Sequence[WantedReserve]]):
         controller = namespaces.controller_of(self.root, device.name) if wanted.method == "namespace" and device.transport == "nvme" else None
         return dataclasses.replace(found, controller=namespaces.read_controller(self.runner, controller)) if controller else found
 
-    def _with_partition(self, devices: Devices, device: BlockDevice, found: PresentDrive) -> PresentDrive:
+    def _with_partition(self, devices: Devices, device: BlockDevice, found: ReserveState) -> ReserveState:
         # Asked for in any case: it is better missed before the drive is discarded than after.
         self.runner.find("sfdisk")
         table = partition_table.read_table(self.runner, device.path)
@@ -105,10 +106,10 @@ class OverProvisioningLayer(Layer[Present, t.Sequence[WantedReserve]]):
             return dataclasses.replace(found, table=table)
         return dataclasses.replace(found, table=table, partition=partition, part_finding=self._examine(partition))
 
-    def _examine(self, device: BlockDevice) -> Finding:
+    def _examine(self, device: BlockDevice) -> DeviceUse:
         # What is in use says so itself; opening it exclusively would only wait.
         if device.holders or device.mountpoints or device.swap:
-            return Finding()
+            return DeviceUse()
         return examine(self.runner, device.path, self.root, self.sleep)
 
     def _discards(self, device: BlockDevice) -> bool:
@@ -117,7 +118,7 @@ class OverProvisioningLayer(Layer[Present, t.Sequence[WantedReserve]]):
         except (OSError, ValueError):
             return False
 
-    def plan(self, present: Present, wanted: t.Sequence[WantedReserve]) -> list[Step]:
+    def plan(self, present: Present, wanted: t.Sequence[ReserveSpec]) -> list[Step]:
         return plan(present, wanted)
 
     # -- apply
@@ -209,7 +210,7 @@ class OverProvisioningLayer(Layer[Present, t.Sequence[WantedReserve]]):
         drives = [_described(present[wanted.device], wanted, self.proofs.get(wanted.device)) for wanted in self.wanted]
         return {"drives": drives, "problems": self._to_do(present)}
 
-    def concerns(self, present: Present, wanted: t.Sequence[WantedReserve]) -> list[str]:  # noqa: ARG002
+    def concerns(self, present: Present, wanted: t.Sequence[ReserveSpec]) -> list[str]:  # noqa: ARG002
         return self._to_do(present)
 
     def _to_do(self, present: Present) -> list[str]:
@@ -221,7 +222,7 @@ class OverProvisioningLayer(Layer[Present, t.Sequence[WantedReserve]]):
         return sentences
 
 
-def _described(found: PresentDrive, wanted: WantedReserve, proof: str | None) -> dict[str, t.Any]:
+def _described(found: ReserveState, wanted: ReserveSpec, proof: str | None) -> dict[str, t.Any]:
     """One drive as plain data; sizes in bytes."""
     whole = usable = found.device.size if found.device is not None else None
     path = wanted.device

@@ -3,12 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """The steps that keep a part of an SSD free of data, or give it back. Pure.
 
 A drive is changed only while it is empty, and after it was discarded as a whole: a part that the drive still takes for data is
 no reserve, however the drive is divided.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ import dataclasses
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding, uses_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.wanted import read_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, uses_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import read_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
@@ -37,7 +38,7 @@ _AROUND = 2 * ALIGNMENT
 
 
 @dataclass(frozen=True)
-class WantedReserve:
+class ReserveSpec:
     """One drive. What stays usable is ``size`` in bytes, or ``share`` of the drive.
 
     :param without_discard: the user says that the drive is as it left the factory, so that a discard would change nothing.
@@ -52,7 +53,7 @@ class WantedReserve:
 
 
 @dataclass(frozen=True)
-class PresentDrive:
+class ReserveState:
     """What is known of one drive.
 
     :param device: None while an NVMe drive has no namespace.
@@ -64,8 +65,8 @@ class PresentDrive:
 
     device: BlockDevice | None
     stable_path: str | None = None
-    finding: Finding = field(default_factory=Finding)
-    part_finding: Finding = field(default_factory=Finding)
+    finding: DeviceUse = field(default_factory=DeviceUse)
+    part_finding: DeviceUse = field(default_factory=DeviceUse)
     partition: BlockDevice | None = None
     discards: bool = False
     claimants: tuple[str, ...] = ()
@@ -75,10 +76,10 @@ class PresentDrive:
 
 
 #: By the path of each drive, as the user wrote it.
-Present = t.Mapping[str, PresentDrive]
+Present = t.Mapping[str, ReserveState]
 
 
-def read_drives(items: t.Iterable[t.Mapping[str, t.Any]]) -> tuple[WantedReserve, ...]:
+def read_drives(items: t.Iterable[t.Mapping[str, t.Any]]) -> tuple[ReserveSpec, ...]:
     """What the user asks for.
 
     :raises BadInput: naming what cannot be meant.
@@ -90,7 +91,7 @@ def read_drives(items: t.Iterable[t.Mapping[str, t.Any]]) -> tuple[WantedReserve
     return wanted
 
 
-def _read_drive(item: t.Mapping[str, t.Any]) -> WantedReserve:
+def _read_drive(item: t.Mapping[str, t.Any]) -> ReserveSpec:
     path, state = item["device"], item.get("state") or "present"
     if not path.startswith("/dev/"):
         raise BadInput(f"'{path}' is not a path below /dev: write for example /dev/disk/by-id/ata-SERIAL.", item=path)
@@ -100,10 +101,10 @@ def _read_drive(item: t.Mapping[str, t.Any]) -> WantedReserve:
     size, share = read_size(given, path) if state == "present" else (None, 1.0)
     if state == "present" and size is None and share >= 1:
         raise BadInput(f"{path}: with usable 100% nothing is kept free: write less, or state: absent to give everything back.", item=path)
-    return WantedReserve(path, item.get("method") or "partition", size, share, state, bool(item.get("without_discard")))
+    return ReserveSpec(path, item.get("method") or "partition", size, share, state, bool(item.get("without_discard")))
 
 
-def plan(present: Present, wanted: t.Iterable[WantedReserve]) -> list[Step]:
+def plan(present: Present, wanted: t.Iterable[ReserveSpec]) -> list[Step]:
     """The steps for all drives.
 
     :raises Refused: if a drive is not empty, cannot be discarded or has no such method.
@@ -117,7 +118,7 @@ def plan(present: Present, wanted: t.Iterable[WantedReserve]) -> list[Step]:
     return steps
 
 
-def _require_one(found: PresentDrive, wanted: WantedReserve) -> None:
+def _require_one(found: ReserveState, wanted: ReserveSpec) -> None:
     """Refuse a path that does not name one whole drive for good."""
     if not is_stable(wanted.device):
         instead = f"write {found.stable_path}, which is the same drive" if found.stable_path else "name it by its serial number"
@@ -131,7 +132,7 @@ def _require_one(found: PresentDrive, wanted: WantedReserve) -> None:
 # -- one partition
 
 
-def _plan_partition(found: PresentDrive, wanted: WantedReserve) -> list[Step]:
+def _plan_partition(found: ReserveState, wanted: ReserveSpec) -> list[Step]:
     device = _there(found, wanted)
     ours = found.table.ours if found.table is not None else None
     steps: list[Step] = []
@@ -163,7 +164,7 @@ def _plan_partition(found: PresentDrive, wanted: WantedReserve) -> list[Step]:
     return [*steps, *_discard(found, wanted), Step(LAYER, wanted.device, "usable", None, size, action, "partition", {"size": size})]
 
 
-def _forget(wanted: WantedReserve, size: int) -> Step:
+def _forget(wanted: ReserveSpec, size: int) -> Step:
     action = f"Take the partition {NAME} of {wanted.device} away, which is empty"
     return Step(LAYER, wanted.device, "usable", size, None, action, "forget", {})
 
@@ -171,7 +172,7 @@ def _forget(wanted: WantedReserve, size: int) -> Step:
 # -- ATA host protected area
 
 
-def _plan_hpa(found: PresentDrive, wanted: WantedReserve) -> list[Step]:
+def _plan_hpa(found: ReserveState, wanted: ReserveSpec) -> list[Step]:
     device, sectors = _there(found, wanted), found.sectors
     if device.transport != "sata" or sectors is None:
         raise Refused(
@@ -205,7 +206,7 @@ def _plan_hpa(found: PresentDrive, wanted: WantedReserve) -> list[Step]:
 # -- NVMe namespace
 
 
-def _plan_namespace(found: PresentDrive, wanted: WantedReserve) -> list[Step]:
+def _plan_namespace(found: ReserveState, wanted: ReserveSpec) -> list[Step]:
     controller = found.controller
     if controller is None:
         raise Refused(f"{wanted.device} is no NVMe drive that the host reaches directly: use the method partition.", item=wanted.device)
@@ -230,7 +231,7 @@ def _plan_namespace(found: PresentDrive, wanted: WantedReserve) -> list[Step]:
     return [*_emptied(found, wanted, controller, space), create, attach]
 
 
-def _emptied(found: PresentDrive, wanted: WantedReserve, controller: Controller, space: Namespace) -> list[Step]:
+def _emptied(found: ReserveState, wanted: ReserveSpec, controller: Controller, space: Namespace) -> list[Step]:
     """Discard and delete the namespace that is there."""
     if not space.attached or found.device is None:
         raise Refused(
@@ -244,7 +245,7 @@ def _emptied(found: PresentDrive, wanted: WantedReserve, controller: Controller,
     return [*_discard(found, wanted), Step(LAYER, wanted.device, "usable", space.size, None, action, "delete", arguments)]
 
 
-def _require_manageable(controller: Controller, wanted: WantedReserve) -> None:
+def _require_manageable(controller: Controller, wanted: ReserveSpec) -> None:
     reason = ""
     if not controller.manages:
         reason = "has no namespace management"
@@ -261,22 +262,22 @@ def _require_manageable(controller: Controller, wanted: WantedReserve) -> None:
 # -- for all methods
 
 
-def _there(found: PresentDrive, wanted: WantedReserve) -> BlockDevice:
+def _there(found: ReserveState, wanted: ReserveSpec) -> BlockDevice:
     if found.device is None:
         raise DeviceMissing(f"{wanted.device} does not exist on this host: check the name, for example with lsblk -o +serial.", item=wanted.device)
     return found.device
 
 
-def _usable(wanted: WantedReserve, whole: int) -> int:
+def _usable(wanted: ReserveSpec, whole: int) -> int:
     return wanted.size if wanted.size is not None else int(whole * wanted.share)
 
 
-def _require_sensible(size: int, whole: int, wanted: WantedReserve) -> None:
+def _require_sensible(size: int, whole: int, wanted: ReserveSpec) -> None:
     if not 0 < size < whole:
         raise BadInput(f"{wanted.device} has {format_size(whole)}: what stays usable must be less than that and at least 1 MiB.", item=wanted.device)
 
 
-def _require_unused(device: BlockDevice | None, finding: Finding, wanted: WantedReserve) -> None:
+def _require_unused(device: BlockDevice | None, finding: DeviceUse, wanted: ReserveSpec) -> None:
     """Refuse a drive, or our partition of it, that holds or serves anything."""
     if device is not None and device.signature is not None:
         finding = finding.with_signatures(device.signature.type, device.signature.partition_table if device.kind != "partition" else None)
@@ -290,7 +291,7 @@ def _require_unused(device: BlockDevice | None, finding: Finding, wanted: Wanted
         )
 
 
-def _discard(found: PresentDrive, wanted: WantedReserve) -> list[Step]:
+def _discard(found: ReserveState, wanted: ReserveSpec) -> list[Step]:
     """Discard the whole drive first."""
     if wanted.without_discard:
         return []

@@ -3,12 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """The health of the caches of a host as the text that the textfile collector of Prometheus' node exporter reads. Pure.
 
 Source: the text exposition format 0.0.4 (``# HELP``, ``# TYPE``, label values with backslash, quote and newline escaped, a newline at
 the very end) and Prometheus' naming practices: base units, ``_total`` for counters, ratios from 0 to 1.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -3,11 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """What keeps data twice on a host besides its caches: MD arrays and volume groups, and the protection units of RAID controllers.
 
 Sources: Documentation/admin-guide/md.rst (``level``, ``raid_disks``, ``degraded``, ``sync_action``); vgs(8), ``vg_missing_pv_count``.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on_host, registry
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import HEALTHY, NONE, UNKNOWN, writes_back
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import HEALTHY, NONE, UNKNOWN, writes_back
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import TOOLS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Volume
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Volume
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
 
 #: Of a unit that will be well again by itself.
 _PASSING = frozenset({"charging", "learning"})
@@ -81,7 +82,7 @@ def _partial(name: str, missing: int) -> Finding:
     return Finding("critical", name, "volume_group_partial", words, missing, 0)
 
 
-def read_controllers(devices: Devices, runner: Runner, find_tools: t.Callable[[Runner], t.Sequence[Provider]]) -> tuple[list[Controller], list[str]]:
+def read_controllers(devices: Devices, runner: Runner, find_tools: t.Callable[[Runner], t.Sequence[RaidProvider]]) -> tuple[list[Controller], list[str]]:
     """The RAID controllers of a host; nobody is asked where no disk lies behind one."""
     drivers = {device.driver for device in devices if device.transport == "raid" and device.kind == "disk" and device.size}
     if not drivers:

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Which interfaces carry the connection that this module came over.
 
 The peer is found in three places, the surest one first: the variable ``SSH_CONNECTION`` of this process or of one it descends
@@ -15,6 +13,8 @@ on, so both count.
 
 Sources: ssh(1) "ENVIRONMENT", proc(5) (``stat``, ``environ``, ``fd``, ``net/tcp``), ``ip -json route get`` of iproute2.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pathlib import Path
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._net.links import Links
+    from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Links
 
 _ESTABLISHED = "01"
 _SERVERS = ("sshd", "sshd-session", "dropbear")

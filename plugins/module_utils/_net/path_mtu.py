@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What the module ``path_mtu_info`` does: the ways from this host to its peers, over IP and, where AoE is, on layer 2. Changes nothing."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_frames import HEADER, payload
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_output import parse_sancheck
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import HEADER, payload
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.output import parse_sancheck
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import ETHERNET, SMALL, EchoSocket, as_plain, examine
 
 if t.TYPE_CHECKING:

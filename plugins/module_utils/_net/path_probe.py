@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The largest packet that gets to another host whole, and between which two hops a larger one is lost.
 
 Echo requests that must not be fragmented, sent from a raw socket: it needs root and no other program. A router on whose next link
@@ -13,6 +11,8 @@ frame, which only probes with a limited number of hops can place. Sizes are IP p
 
 Sources: ip(7) (``IP_MTU_DISCOVER``, ``IP_RECVERR``, ``struct sock_extended_err``), icmp(7).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ REPLY, TOO_BIG, LOCAL, EXPIRED, UNREACHABLE, SILENT = "reply", "too_big", "local
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProbeReply:
     """What came back for one packet.
 
     :param kind: ``reply`` from the peer; ``too_big`` from a router; ``local``: it did not fit this host's own interface; ``expired``: from the
@@ -65,7 +65,7 @@ class Answer:
 
 
 #: From a size and a number of hops to what came back.
-Probe = t.Callable[[int, int], Answer]
+Probe = t.Callable[[int, int], ProbeReply]
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ class _Counted:
         self.tries = tries
         self.count = 0
 
-    def __call__(self, size: int, hops: int = _TTL) -> Answer:
-        answer = Answer(SILENT)
+    def __call__(self, size: int, hops: int = _TTL) -> ProbeReply:
+        answer = ProbeReply(SILENT)
         for _attempt in range(self.tries):
             self.count += 1
             answer = self.probe(size, hops)
@@ -137,7 +137,7 @@ def examine(address: str, wanted: int, probe: Probe, tries: int = 2) -> Path:
     return Path(address, wanted, True, passes, _locate(counted, address, passes, last), counted.count)
 
 
-def _bisect(probe: _Counted, passes: int, fails: int, answer: Answer) -> tuple[int, Answer]:
+def _bisect(probe: _Counted, passes: int, fails: int, answer: ProbeReply) -> tuple[int, ProbeReply]:
     """The largest size that passes, and what came back for one more byte."""
     while fails - passes > 1:
         hint = answer.mtu
@@ -153,7 +153,7 @@ def _bisect(probe: _Counted, passes: int, fails: int, answer: Answer) -> tuple[i
     return passes, answer
 
 
-def _locate(probe: _Counted, address: str, passes: int, answer: Answer) -> Limit:
+def _locate(probe: _Counted, address: str, passes: int, answer: ProbeReply) -> Limit:
     if answer.kind == LOCAL:
         return Limit("interface", mtu=answer.mtu)
     hops = _trace(probe, address)
@@ -251,7 +251,7 @@ class EchoSocket:
         """The address that this host sends from."""
         return str(self.socket.getsockname()[0])
 
-    def __call__(self, size: int, hops: int) -> Answer:
+    def __call__(self, size: int, hops: int) -> ProbeReply:
         """One packet of ``size`` bytes, IP header included, that may pass ``hops`` routers and one."""
         self.sequence = (self.sequence + 1) & 0xFFFF
         self.socket.setsockopt(socket.IPPROTO_IP, _IP_TTL, hops)
@@ -261,35 +261,35 @@ class EchoSocket:
         except OSError as error:
             queued = self._queued_error(any_packet=True)
             if error.errno == errno.EMSGSIZE:
-                return Answer(LOCAL, mtu=queued.mtu if queued is not None else None)
-            return queued or Answer(UNREACHABLE)
+                return ProbeReply(LOCAL, mtu=queued.mtu if queued is not None else None)
+            return queued or ProbeReply(UNREACHABLE)
         answer = self._wait(started)
         if answer.kind == REPLY:
             self.round_trip = max(self.round_trip or 0.0, time.monotonic() - started)
         return answer
 
-    def _wait(self, started: float) -> Answer:
+    def _wait(self, started: float) -> ProbeReply:
         patience = self.timeout if self.round_trip is None else min(self.timeout, max(self._LEAST, self._ROUND_TRIPS * self.round_trip))
         poller = select.poll()
         poller.register(self.socket, select.POLLIN | select.POLLERR)
         while True:
             left = started + patience - time.monotonic()
             if left <= 0:
-                return Answer(SILENT)
+                return ProbeReply(SILENT)
             for _descriptor, events in poller.poll(left * 1000):
                 # Errors first: while one is queued, reading fails with it.
                 answer = self._queued_error() if events & select.POLLERR else self._reply()
                 if answer is not None:
                     return answer
 
-    def _reply(self) -> Answer | None:
+    def _reply(self) -> ProbeReply | None:
         with contextlib.suppress(OSError):
             packet = self.socket.recv(65536, socket.MSG_DONTWAIT)
             if is_reply(packet, self.identifier, self.sequence):
-                return Answer(REPLY, self.address)
+                return ProbeReply(REPLY, self.address)
         return None
 
-    def _queued_error(self, *, any_packet: bool = False) -> Answer | None:
+    def _queued_error(self, *, any_packet: bool = False) -> ProbeReply | None:
         try:
             data, controls, _flags, _peer = self.socket.recvmsg(65536, 512, _ERRQUEUE | socket.MSG_DONTWAIT)
         except OSError:
@@ -325,7 +325,7 @@ def is_request(packet: bytes, identifier: int, sequence: int) -> bool:
     return packet[:1] == bytes([_ECHO]) and packet[4:8] == struct.pack("!HH", identifier, sequence)
 
 
-def parse_error(control: bytes) -> Answer | None:
+def parse_error(control: bytes) -> ProbeReply | None:
     """``struct sock_extended_err`` with the address of the sender behind it; None if it is about something else."""
     if len(control) < _EXTENDED_ERROR.size:
         return None
@@ -333,12 +333,12 @@ def parse_error(control: bytes) -> Answer | None:
     address = control[_EXTENDED_ERROR.size : _EXTENDED_ERROR.size + 8]
     sender = socket.inet_ntoa(address[4:8]) if len(address) == 8 and address[:2] == struct.pack("=H", socket.AF_INET) else ""
     if origin == _ORIGIN_LOCAL:
-        return Answer(LOCAL if number == errno.EMSGSIZE else UNREACHABLE, mtu=info or None)
+        return ProbeReply(LOCAL if number == errno.EMSGSIZE else UNREACHABLE, mtu=info or None)
     if origin != _ORIGIN_ICMP:
         return None
     if kind == _UNREACHABLE:
-        return Answer(TOO_BIG, sender, info or None) if code == _FRAG_NEEDED else Answer(UNREACHABLE, sender)
-    return Answer(EXPIRED, sender) if kind == _EXCEEDED else None
+        return ProbeReply(TOO_BIG, sender, info or None) if code == _FRAG_NEEDED else ProbeReply(UNREACHABLE, sender)
+    return ProbeReply(EXPIRED, sender) if kind == _EXCEEDED else None
 
 
 def as_plain(path: Path, name: str, own: str) -> dict[str, t.Any]:

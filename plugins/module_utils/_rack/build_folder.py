@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The folder in which an image is put together: what is in it is run as root, so other users of the host must not reach it.
 
 Root builds in a folder of mode 0700. An ordinary user builds in a user namespace whose root is one of the user's subordinate ids
@@ -12,6 +10,8 @@ and another user for the folder: an access control list admits that id alone.
 
 Sources: acl(5); ``linux/posix_acl_xattr.h`` (the layout of the extended attribute, little endian); user_namespaces(7) (uid_map).
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

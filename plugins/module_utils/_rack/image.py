@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Building and keeping the root filesystem of rack machines."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def has_subordinate_ids(root: pathlib.Path, user: str) -> bool:
 
 
 @dataclass(frozen=True)
-class ImageWanted:
+class ImageSpec:
     recipe: Recipe
     present: bool
 
@@ -118,7 +118,7 @@ class ImageState:
     seconds: float = 0.0
 
 
-class ImageLayer(Layer[ImageState, ImageWanted]):
+class ImageLayer(Layer[ImageState, ImageSpec]):
     """One image in the cache folder.
 
     :param cache_dir: where images are kept, each in a folder named by release and hash.
@@ -150,7 +150,7 @@ class ImageLayer(Layer[ImageState, ImageWanted]):
         complete = note is not None and all((self.folder / file).is_file() for file in IMAGE_FILES.values())
         return ImageState(complete, float(note["seconds"]) if complete else 0.0)
 
-    def plan(self, present: ImageState, wanted: ImageWanted) -> list[Step]:
+    def plan(self, present: ImageState, wanted: ImageSpec) -> list[Step]:
         if wanted.present and not present.present:
             return [Step(self.name, wanted.recipe.name, "state", "absent", "present", f"Build the image {wanted.recipe.name}", "build")]
         if not wanted.present and present.present:

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """The description of rack machines as plain data, and the QEMU command line that makes one. Everything here is pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def _describe_nic(rack: str, machine: str, options: t.Mapping[str, t.Any], membe
 
 
 @dataclass(frozen=True)
-class Places:
+class RackPaths:
     """Where the files of a rack are."""
 
     rack: pathlib.Path
@@ -420,7 +420,7 @@ def accelerator_arguments(accelerator: str) -> list[str]:
     return ["-accel", f"tcg,thread=multi,tb-size={TRANSLATION_CACHE // MIB}", "-cpu", "max"]
 
 
-def qemu_arguments(machine: Machine, rack: str, places: Places, boot: Boot) -> list[str]:
+def qemu_arguments(machine: Machine, rack: str, places: RackPaths, boot: Boot) -> list[str]:
     """The whole QEMU command line of one machine.
 
     The order of devices decides the names in the guest: the root disk is the first virtio disk and ssh the first interface.

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """A rack: machines described, created, started, stopped, cut from power and removed."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine i
     Boot,
     Disk,
     Machine,
-    Places,
+    RackPaths,
     check_name,
     describe_machines,
     machine_from_data,
@@ -62,7 +62,7 @@ SHUTDOWN_SECONDS = 90.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RackSpec:
     """What the caller asks for.
 
     :param state: ``started``, ``stopped``, ``restarted`` or ``absent``.
@@ -100,7 +100,7 @@ class RackState:
     machines: t.Mapping[str, MachineState] = field(default_factory=dict)
 
 
-def plan_rack(present: RackState, wanted: Wanted) -> list[Step]:
+def plan_rack(present: RackState, wanted: RackSpec) -> list[Step]:
     """The steps from one state of a rack to another. Machines stop first, then change, then start all together."""
     names = _names_meant(present, wanted)
     if wanted.state == "absent":
@@ -132,7 +132,7 @@ def plan_rack(present: RackState, wanted: Wanted) -> list[Step]:
     return _plan_stops(stops, wanted.how) + changes + starts
 
 
-def _names_meant(present: RackState, wanted: Wanted) -> list[str]:
+def _names_meant(present: RackState, wanted: RackSpec) -> list[str]:
     known = [machine.name for machine in wanted.machines] if wanted.state == "started" else list(present.machines)
     if wanted.state == "absent":
         # What is not there need not be removed.
@@ -146,7 +146,7 @@ def _names_meant(present: RackState, wanted: Wanted) -> list[str]:
     return [name for name in known if not wanted.only or name in wanted.only]
 
 
-def _plan_removal(present: RackState, wanted: Wanted, names: t.Sequence[str]) -> list[Step]:
+def _plan_removal(present: RackState, wanted: RackSpec, names: t.Sequence[str]) -> list[Step]:
     steps = [
         Step(LAYER, name, "state", "started" if present.machines[name].running else "stopped", "absent", f"Destroy {name} with its disks", "destroy")
         for name in names
@@ -169,7 +169,7 @@ def _create(machine: Machine) -> Step:
     return Step(LAYER, machine.name, "description", None, machine.as_data(), f"Create {machine.name}", "create", {"machine": machine.as_data()})
 
 
-def _plan_change(found: MachineState, machine: Machine, wanted: Wanted) -> list[Step]:
+def _plan_change(found: MachineState, machine: Machine, wanted: RackSpec) -> list[Step]:
     """The steps that make a machine that exists fit a description; empty if it does."""
     steps: list[Step] = []
     name = machine.name
@@ -221,7 +221,7 @@ def _plan_plugging(found: MachineState, machine: Machine) -> list[Step]:
     return steps
 
 
-class RackLayer(Layer[RackState, Wanted]):
+class RackLayer(Layer[RackState, RackSpec]):
     """One rack on this host.
 
     :param name: name of the rack.
@@ -238,7 +238,7 @@ class RackLayer(Layer[RackState, Wanted]):
         self,
         runner: Runner,
         name: str,
-        places: Places,
+        places: RackPaths,
         *,
         cache_dir: pathlib.Path,
         image: t.Mapping[str, str],
@@ -290,13 +290,13 @@ class RackLayer(Layer[RackState, Wanted]):
 
     # plan ---------------------------------------------------------------------------------------------------------------
 
-    def plan(self, present: RackState, wanted: Wanted) -> list[Step]:
+    def plan(self, present: RackState, wanted: RackSpec) -> list[Step]:
         for machine in wanted.machines:
             self.places.check_sockets(machine)
         self._planned = plan_rack(present, wanted)
         return list(self._planned)
 
-    def verify(self, present: RackState, wanted: Wanted) -> list[Difference]:
+    def verify(self, present: RackState, wanted: RackSpec) -> list[Difference]:
         if wanted.state == "restarted":
             idle = [name for name in _names_meant(present, wanted) if not present.machines[name].answers]
             return [Difference(self.name, name, "state", "started", "stopped") for name in idle]
@@ -546,7 +546,7 @@ def available_memory(root: pathlib.Path = pathlib.Path("/")) -> int | None:
     return None
 
 
-def machine_result(places: Places, state: MachineState) -> dict[str, t.Any]:
+def machine_result(places: RackPaths, state: MachineState) -> dict[str, t.Any]:
     """What a caller wants to know of a machine: how to reach it and what it has."""
     name, machine, note = state.description.name, state.description, state.note
     process = _process_of(note)
@@ -579,9 +579,9 @@ def run_rack(runner: Runner, options: t.Mapping[str, t.Any], *, check_mode: bool
     """
     check_name(options["name"], "rack")
     cache_dir = pathlib.Path(options["cache_dir"])
-    places = Places(pathlib.Path(options["directory"] or cache_dir / "racks" / options["name"]))
+    places = RackPaths(pathlib.Path(options["directory"] or cache_dir / "racks" / options["name"]))
     image = {key: value for key, value in (options["image"] or {}).items() if value is not None}
-    wanted = Wanted(
+    wanted = RackSpec(
         state=options["state"],
         machines=tuple(describe_machines(options["name"], options["machines"])),
         only=tuple(options["only"]),

@@ -3,14 +3,14 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What the root filesystem of a rack machine is made of, as plain data, and the hash that names it.
 
 Everything that ends up in an image is in a :class:`Recipe` or in a constant of this file, so that the hash covers it. What
 differs from machine to machine (hostname, ssh key, addresses) is not in the image: the machine reads it from its kernel
 command line, and one image serves every machine of every rack.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

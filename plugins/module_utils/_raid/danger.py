@@ -3,15 +3,16 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """Settings that keep acknowledged writes where a power cut loses them: refused unless their item allows it."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CACHED,
     DEFAULT,
     DISABLED,
@@ -20,13 +21,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     WRITEBACK_ALWAYS,
     Controller,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import configured
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import configured
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import Target
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import RaidTarget
 
 
-def check(target: Target) -> None:
+def check(target: RaidTarget) -> None:
     """
     :raises Refused: if a wish for this target, or what its command sets besides, is dangerous, and its own entry does not allow that.
     """
@@ -35,7 +36,7 @@ def check(target: Target) -> None:
         raise Refused(f"{target.called}: {found}. Set allow_unprotected: true on this entry only if its data may be lost.", item=target.item)
 
 
-def _danger(target: Target) -> str | None:
+def _danger(target: RaidTarget) -> str | None:
     for attribute, value in target.settings.items():
         found = _of_wish(target, attribute, value) or _of_command(target, attribute, value)
         if found is not None:
@@ -43,7 +44,7 @@ def _danger(target: Target) -> str | None:
     return None
 
 
-def _of_wish(target: Target, attribute: str, value: t.Any) -> str | None:
+def _of_wish(target: RaidTarget, attribute: str, value: t.Any) -> str | None:
     """A wish that is dangerous whether or not it is met already: the permission belongs to what the inventory says."""
     if attribute == "write" and value == WRITEBACK_ALWAYS:
         return f"write: {WRITEBACK_ALWAYS} goes on acknowledging writes from the controller's memory when its protection has failed, and a power cut loses them"
@@ -69,12 +70,12 @@ def _of_wish(target: Target, attribute: str, value: t.Any) -> str | None:
     return None
 
 
-def _all_drives_off(target: Target) -> bool:
+def _all_drives_off(target: RaidTarget) -> bool:
     """Whether the same run switches the caches of all drives off one by one."""
     return any(one.for_all and one.settings.get("write_cache") == DISABLED for one in target.wish.drives)
 
 
-def _of_command(target: Target, attribute: str, value: t.Any) -> str | None:
+def _of_command(target: RaidTarget, attribute: str, value: t.Any) -> str | None:
     """A change that is dangerous for what comes with it."""
     if target.provider.agrees(target.controller, target.subject, attribute, value):
         return None

@@ -3,8 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """Settings that a controller stores and does not follow, and why; pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CACHED,
     CHARGING,
     DEGRADED,
@@ -33,9 +34,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
 )
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import Target
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import ControllerWish
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import ControllerSpec
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import RaidTarget
 
 
 @dataclass(frozen=True)
@@ -83,13 +84,13 @@ def _names(controller: str, group: t.Sequence[NotInForce]) -> str:
     return f"{first}{f' and {len(group) - 3} more' if len(group) > 3 else ''} of {controller}"
 
 
-def not_in_force(host: Host, wanted: t.Sequence[ControllerWish]) -> list[NotInForce]:
+def not_in_force(host: RaidState, wanted: t.Sequence[ControllerSpec]) -> list[NotInForce]:
     """Every setting of the list that is not in force, with the cause as far as the tool tells it."""
     targets, _notes = plan.settable(host, wanted)
     return [one for target in targets for attribute, value in target.settings.items() for one in _differences(target, attribute, value)]
 
 
-def foreseen(host: Host, wanted: t.Sequence[ControllerWish]) -> list[NotInForce]:
+def foreseen(host: RaidState, wanted: t.Sequence[ControllerSpec]) -> list[NotInForce]:
     """What :func:`not_in_force` will find after the wishes are met, as far as that is known before."""
     found = []
     targets, _notes = plan.settable(host, wanted)
@@ -104,7 +105,7 @@ def foreseen(host: Host, wanted: t.Sequence[ControllerWish]) -> list[NotInForce]
     return found
 
 
-def _differences(target: Target, attribute: str, value: t.Any) -> t.Iterator[NotInForce]:
+def _differences(target: RaidTarget, attribute: str, value: t.Any) -> t.Iterator[NotInForce]:
     if isinstance(target.subject, Volume) and attribute != "drive_cache":
         found, cause, must = _of_policy(target.controller, target.subject, attribute, value)
     elif attribute.split(".")[0] == "drive_cache" and value in (ENABLED, DISABLED):
@@ -133,7 +134,7 @@ def _of_policy(controller: Controller, volume: Volume, attribute: str, value: t.
     return (None, "", False) if same else (effective, _cause(controller, volume, attribute), True)
 
 
-def _of_drives(target: Target, attribute: str, value: str) -> tuple[str | None, str, bool]:
+def _of_drives(target: RaidTarget, attribute: str, value: str) -> tuple[str | None, str, bool]:
     """Drives that say something else than the policy for them."""
     drives = [drive for drive in target.controller.drives if _belongs(target, attribute, drive) and drive.write_cache not in (UNKNOWN, value)]
     if not drives:
@@ -142,7 +143,7 @@ def _of_drives(target: Target, attribute: str, value: str) -> tuple[str | None, 
     return drives[0].write_cache, f"so say {len(drives)} of its drives ({some})", True
 
 
-def _belongs(target: Target, attribute: str, drive: Drive) -> bool:
+def _belongs(target: RaidTarget, attribute: str, drive: Drive) -> bool:
     if isinstance(target.subject, Volume):
         return drive.address in target.subject.members
     kind = attribute.partition(".")[2]

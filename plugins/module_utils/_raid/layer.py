@@ -3,8 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """The layer of RAID controller caches: one read of each tool, one command per difference, one read back."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -15,27 +16,27 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, plan, registry
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import UNKNOWN
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.plan import LAYER
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import AUTO, ControllerWish, parse_controllers
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import AUTO, ControllerSpec, parse_controllers
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
 
 
-Wish = t.TypeVar("Wish", bound=ControllerWish)
+Wish = t.TypeVar("Wish", bound=ControllerSpec)
 
 
-class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
+class RaidCacheLayer(Layer[RaidState, t.Sequence[ControllerSpec]]):
     """The caches of the RAID controllers of one host."""
 
     name = LAYER
 
-    def __init__(self, runner: Runner, providers: t.Sequence[Provider]) -> None:
+    def __init__(self, runner: Runner, providers: t.Sequence[RaidProvider]) -> None:
         self.runner = runner
         self.providers = {(provider.name, provider.tool): provider for provider in providers}
         self.problems: list[str] = []
@@ -43,13 +44,13 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
         self._sent: dict[tuple[str, ...], Completed] = {}
         self._evidence: dict[tuple[str, str], Completed] = {}
 
-    def read(self) -> Host:
+    def read(self) -> RaidState:
         """Every controller that one of the tools sees."""
         host = registry.read_host(self.providers.values())
         self.problems = host.problems
         return host
 
-    def plan(self, present: Host, wanted: t.Sequence[ControllerWish]) -> list[Step]:
+    def plan(self, present: RaidState, wanted: t.Sequence[ControllerSpec]) -> list[Step]:
         try:
             steps, left_out = plan.plan(present, wanted)
         except StorageError as error:
@@ -69,7 +70,7 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
             self._sent[key] = provider.send(words, step.item)
         self._evidence[step.item, step.attribute] = self._sent[key]
 
-    def verify(self, present: Host, wanted: t.Sequence[ControllerWish]) -> list[Difference]:
+    def verify(self, present: RaidState, wanted: t.Sequence[ControllerSpec]) -> list[Difference]:
         """As planned again, with the command that claimed to have done it as evidence.
 
         :raises NotEffective: if a controller did not take what it was told.
@@ -88,7 +89,7 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
                 )
         return differences
 
-    def concerns(self, present: Host, wanted: t.Sequence[ControllerWish]) -> list[str]:
+    def concerns(self, present: RaidState, wanted: t.Sequence[ControllerSpec]) -> list[str]:
         """Settings that are stored and not in force.
 
         :raises NotEffective: for those of an entry with ``require_effective``.
@@ -101,14 +102,14 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
             raise NotEffective(f"{said} With require_effective: false this is a warning.", item=failing[0].item, not_in_force=self.not_in_force)
         return in_force.sentences(found) + self.problems
 
-    def foresee(self, present: Host, wanted: t.Sequence[ControllerWish]) -> list[str]:
+    def foresee(self, present: RaidState, wanted: t.Sequence[ControllerSpec]) -> list[str]:
         """What will not be in force after a run."""
         found = in_force.foreseen(present, wanted)
         self.not_in_force = [dataclasses.asdict(one) for one in found]
         failing = [f"The run would fail: {sentence}" for sentence in in_force.sentences([one for one in found if one.must])]
         return failing + in_force.sentences([one for one in found if not one.must]) + self.problems
 
-    def facts(self, present: Host) -> dict[str, t.Any]:
+    def facts(self, present: RaidState) -> dict[str, t.Any]:
         return {
             "controllers": [one.controller.as_result() for one in present.controllers],
             "not_in_force": self.not_in_force,
@@ -116,14 +117,14 @@ class RaidCacheLayer(Layer[Host, t.Sequence[ControllerWish]]):
         }
 
 
-def resolve_tools(runner: Runner, wanted: t.Sequence[Wish]) -> tuple[list[Provider], list[Wish]]:
+def resolve_tools(runner: Runner, wanted: t.Sequence[Wish]) -> tuple[list[RaidProvider], list[Wish]]:
     """The tools that the wishes need, and the wishes with the place of the tool they name.
 
     Those that are named, and every one that is there if one wish says ``auto``.
 
     :raises ToolMissing: if a named tool is not there.
     """
-    found: dict[tuple[str, str], Provider] = {}
+    found: dict[tuple[str, str], RaidProvider] = {}
     resolved: list[Wish] = []
     if any(wish.provider == AUTO for wish in wanted):
         found = {(provider.name, provider.tool): provider for provider in registry.find_tools(runner)}

@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Which disk of the kernel is which volume, or passed-through drive, of which controller.
 
 Three ways, the surest first: the world wide name, the SCSI address below the controller's PCI function, and the path the tool
@@ -15,6 +13,8 @@ Sources: ``/sys/class/block/<name>`` (a link to ``…/<PCI function>/host<H>/tar
 its type in front: ``3600508b1…``).
 """
 
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
 from __future__ import annotations
 
 import os
@@ -23,7 +23,7 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Drive, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Drive, Volume
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
@@ -48,7 +48,7 @@ _IDENTIFIER = re.compile(r"^[0-9a-f]{16}(?:[0-9a-f]{16})?$")
 
 
 @dataclass(frozen=True)
-class Place:
+class DiskAddress:
     """Where in the machine a disk is attached.
 
     :param address: (channel, target, lun) below the SCSI host.
@@ -60,14 +60,14 @@ class Place:
     address: tuple[int, int, int] | None = None
 
 
-def place_of(device: BlockDevice, root: Path = Path("/")) -> Place:
+def place_of(device: BlockDevice, root: Path = Path("/")) -> DiskAddress:
     """The place of a disk, as far as sysfs tells it."""
     parts = Path(os.path.realpath(root / "sys/class/block" / device.name)).parts
     functions = [part for part in parts if _PCI_FUNCTION.match(part)]
     addresses = [found for found in map(_SCSI_ADDRESS.match, parts) if found]
     found = addresses[-1] if addresses else None
     host = f"host{found.group(1)}" if found else None
-    return Place(
+    return DiskAddress(
         driver=device.driver or (_text(root / "sys/class/scsi_host" / host / "proc_name") if host else None),
         pci_address=functions[-1] if functions else None,
         host=host,
@@ -94,7 +94,7 @@ def match(devices: t.Iterable[BlockDevice], controllers: t.Iterable[Controller],
     return found
 
 
-def controllers_at(place: Place, controllers: t.Iterable[Controller]) -> list[Controller]:
+def controllers_at(place: DiskAddress, controllers: t.Iterable[Controller]) -> list[Controller]:
     """The controllers a disk at this place can be behind: by the PCI function, else every one with its driver whose function is not told."""
     known = list(controllers)
     same = [controller for controller in known if controller.pci_address is not None and controller.pci_address == place.pci_address]
@@ -102,7 +102,9 @@ def controllers_at(place: Place, controllers: t.Iterable[Controller]) -> list[Co
     return same or untold
 
 
-def _one(device: BlockDevice, place: Place, controllers: list[Controller], names: t.Mapping[str, list[Match]], hosts: list[str], root: Path) -> Match | None:
+def _one(
+    device: BlockDevice, place: DiskAddress, controllers: list[Controller], names: t.Mapping[str, list[Match]], hosts: list[str], root: Path
+) -> Match | None:
     """The only thing this disk can be; ``None`` if there is none or more than one."""
     by_name = _unique([one for name in sorted(_names_of(device, root)) for one in names.get(name, ()) if _drives(place, one[0])])
     if by_name:
@@ -154,7 +156,7 @@ def _digits(text: str) -> str | None:
     return name if _IDENTIFIER.match(name) else None
 
 
-def _drives(place: Place, controller: Controller) -> bool:
+def _drives(place: DiskAddress, controller: Controller) -> bool:
     """Whether the driver of the disk can be the driver of the controller."""
     if place.driver is None:
         return True

@@ -3,12 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """From the present state of RAID controllers to the steps towards the wanted one; pure.
 
 What is impossible is said before anything is changed, with the controller's own reason, and a setting that the tool does not
 print is not touched, since nothing could prove it. What loses data is refused in ``danger.py``.
 """
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import danger
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import wanted as wishes
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import spec as wishes
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     DIRECT,
     DISABLED,
     NONE,
@@ -32,12 +33,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     Policy,
     Volume,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Subject, configured
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import Target
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Subject, configured
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import RaidTarget
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host, Seen
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import ControllerWish, ItemWish
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import ControllerSpec, ItemSpec
 
 LAYER = "raid_cache"
 
@@ -46,7 +47,7 @@ LAYER = "raid_cache"
 _SAFER = {"write": WRITETHROUGH, "read": NONE, "io": DIRECT, "drive_cache": DISABLED}
 
 
-def plan(host: Host, wanted: t.Sequence[ControllerWish]) -> tuple[list[Step], list[str]]:
+def plan(host: RaidState, wanted: t.Sequence[ControllerSpec]) -> tuple[list[Step], list[str]]:
     """The steps, and what is left out of ``all`` because it cannot be set, one sentence each.
 
     :raises StorageError: for whatever is impossible, dangerous without permission, or could not be proved.
@@ -59,7 +60,7 @@ def plan(host: Host, wanted: t.Sequence[ControllerWish]) -> tuple[list[Step], li
     return steps, notes
 
 
-def _check_ratio_is_kept(target: Target, targets: t.Sequence[Target]) -> None:
+def _check_ratio_is_kept(target: RaidTarget, targets: t.Sequence[RaidTarget]) -> None:
     """
     :raises BadInput: for a cache ratio where no volume will be cached: arcconf then sets it to 100 percent for reading by itself.
     """
@@ -81,7 +82,7 @@ def _will_cache(volume: Volume, settings: t.Mapping[str, t.Any]) -> bool:
     return volume.read.configured != NONE or volume.write.configured != WRITETHROUGH
 
 
-def settable(host: Host, wanted: t.Sequence[ControllerWish]) -> tuple[list[Target], list[str]]:
+def settable(host: RaidState, wanted: t.Sequence[ControllerSpec]) -> tuple[list[RaidTarget], list[str]]:
     """Everything that is meant, each with the settings it can have, and a sentence about each that is left out of ``all``.
 
     :raises StorageError: for wishes that name nothing, several things, or one thing twice; for output that cannot be relied on; for
@@ -103,13 +104,13 @@ def settable(host: Host, wanted: t.Sequence[ControllerWish]) -> tuple[list[Targe
     return found, notes + _nobody(targets)
 
 
-def targets_of(host: Host, wanted: t.Sequence[ControllerWish]) -> list[Target]:
+def targets_of(host: RaidState, wanted: t.Sequence[ControllerSpec]) -> list[RaidTarget]:
     """Everything that is meant, controllers before their volumes before their drives."""
-    found: list[Target] = []
+    found: list[RaidTarget] = []
     for wish in wanted:
         for one in wishes.choose_controllers(host, wish):
             _check_nothing_lost(one, wish)
-            found.append(Target(one, wish, one.controller, wish.settings, wish.allow_unprotected, named=True))
+            found.append(RaidTarget(one, wish, one.controller, wish.settings, wish.allow_unprotected, named=True))
             found += [_item_target(one, wish, volume, own) for volume, own in wishes.expand_volumes(one.controller, wish.volumes)]
             found += [_item_target(one, wish, drive, own) for drive, own in wishes.expand_drives(one.controller, wish.drives)]
     controllers = [target for target in found if isinstance(target.subject, Controller)]
@@ -119,7 +120,7 @@ def targets_of(host: Host, wanted: t.Sequence[ControllerWish]) -> list[Target]:
     return found
 
 
-def _check_nothing_lost(seen: Seen, wish: ControllerWish) -> None:
+def _check_nothing_lost(seen: Seen, wish: ControllerSpec) -> None:
     """
     :raises NotUnderstood: if something is there that could not be read, and all of its kind are meant.
     """
@@ -132,11 +133,11 @@ def _check_nothing_lost(seen: Seen, wish: ControllerWish) -> None:
         )
 
 
-def _item_target(seen: Seen, wish: ControllerWish, subject: Subject, own: ItemWish) -> Target:
-    return Target(seen, wish, subject, own.settings, own.allow_unprotected, named=not own.for_all)
+def _item_target(seen: Seen, wish: ControllerSpec, subject: Subject, own: ItemSpec) -> RaidTarget:
+    return RaidTarget(seen, wish, subject, own.settings, own.allow_unprotected, named=not own.for_all)
 
 
-def _nobody(targets: t.Sequence[Target]) -> list[str]:
+def _nobody(targets: t.Sequence[RaidTarget]) -> list[str]:
     """A sentence for each controller that has nothing of what ``all`` of it should be set."""
     found = []
     for target in targets:
@@ -148,7 +149,7 @@ def _nobody(targets: t.Sequence[Target]) -> list[str]:
     return found
 
 
-def _impossible(target: Target) -> str | None:
+def _impossible(target: RaidTarget) -> str | None:
     """Why a setting cannot be made, or could not be proved."""
     if not target.settings:
         return None
@@ -159,7 +160,7 @@ def _impossible(target: Target) -> str | None:
     return untold and f"does not tell its {untold}, so that a change could not be proved ({target.provider.name} prints none)"
 
 
-def _is_told(target: Target, attribute: str) -> bool:
+def _is_told(target: RaidTarget, attribute: str) -> bool:
     """Whether a change of an attribute could be read back: old firmware tells only what is in force."""
     if attribute == "cache_ratio" and target.brings_ratio:
         return True
@@ -168,7 +169,7 @@ def _is_told(target: Target, attribute: str) -> bool:
     return not told <= {None, UNKNOWN}
 
 
-def _reduced(target: Target, reason: str) -> tuple[Target, dict[str, str]]:
+def _reduced(target: RaidTarget, reason: str) -> tuple[RaidTarget, dict[str, str]]:
     """A target of ``all`` with the settings it can have, and why it cannot have the others."""
     alone = {name: _impossible(dataclasses.replace(target, settings={name: value})) for name, value in target.settings.items()}
     left_out = {name: why for name, why in alone.items() if why is not None}
@@ -179,7 +180,7 @@ def _reduced(target: Target, reason: str) -> tuple[Target, dict[str, str]]:
     return reduced, left_out
 
 
-def _check_left_out(targets: t.Sequence[Target], target: Target, left_out: t.Mapping[str, str]) -> None:
+def _check_left_out(targets: t.Sequence[RaidTarget], target: RaidTarget, left_out: t.Mapping[str, str]) -> None:
     """Of all, at least one must be able to have a setting; and a volume that shall keep less in memory must be able to.
 
     :raises BadInput: with the controller's own reason.
@@ -192,7 +193,7 @@ def _check_left_out(targets: t.Sequence[Target], target: Target, left_out: t.Map
             raise BadInput(f"{target.called} {why}.", item=target.item)
 
 
-def _phase(target: Target, attribute: str, value: t.Any) -> int:
+def _phase(target: RaidTarget, attribute: str, value: t.Any) -> int:
     """When a step has its turn: what keeps less in memory, the controller, everything else, and what a cached volume brings."""
     if isinstance(target.subject, Volume):
         return 0 if _SAFER.get(attribute) == value else 2
@@ -201,7 +202,7 @@ def _phase(target: Target, attribute: str, value: t.Any) -> int:
     return 3 if attribute == "cache_ratio" and target.brings_ratio else 1
 
 
-def _steps(target: Target, phase: int) -> list[Step]:
+def _steps(target: RaidTarget, phase: int) -> list[Step]:
     position = {attribute: index for index, attribute in enumerate(target.provider.order)}
     wished = sorted(target.settings.items(), key=lambda pair: position.get(pair[0], len(position)))
     return [
@@ -212,7 +213,7 @@ def _steps(target: Target, phase: int) -> list[Step]:
     ]
 
 
-def _steps_of_one(target: Target, attribute: str, value: t.Any) -> list[Step]:
+def _steps_of_one(target: RaidTarget, attribute: str, value: t.Any) -> list[Step]:
     """One attribute, and whatever else its command sets: the latter shares the command and is sent once."""
     words = target.provider.command(target.controller, target.subject, attribute, value)
     follows = {name: after for name, after in target.follows(attribute, value).items() if name not in target.settings}

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """Which tools there are, which of them are on this host, and which controllers they see."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, ToolMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import ArcConf
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Reading
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import SsaCli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import PercCli, StorCli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli2 import PercCli2, StorCli2
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.provider import ArcConf
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.provider import SsaCli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.provider import PercCli, StorCli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.storcli2 import PercCli2, StorCli2
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
 
 #: Every provider by the name users write. Of two tools that see the same controller, ``auto`` takes the one that comes first.
-PROVIDERS: t.Mapping[str, type[Provider]] = {kind.name: kind for kind in (StorCli2, PercCli2, StorCli, PercCli, ArcConf, SsaCli)}
+PROVIDERS: t.Mapping[str, type[RaidProvider]] = {kind.name: kind for kind in (StorCli2, PercCli2, StorCli, PercCli, ArcConf, SsaCli)}
 
 #: Tools for the same controllers: a host that has two of them shows each controller twice.
 _TWINS = ({"storcli2", "perccli2"}, {"storcli", "perccli"}, {"arcconf", "ssacli"})
@@ -39,7 +39,7 @@ class Source:
     :param evidence: the last command of the reading.
     """
 
-    provider: Provider
+    provider: RaidProvider
     reading: Reading
     failure: str = ""
     evidence: Completed | None = None
@@ -67,7 +67,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Host:
+class RaidState:
     """What all tools of one host told; ``controllers`` has each controller once."""
 
     sources: tuple[Source, ...] = ()
@@ -79,7 +79,7 @@ class Host:
         return [problem for source in self.sources for problem in source.problems]
 
 
-def find_tool(runner: Runner, name: str, tool_path: str | None = None) -> Provider:
+def find_tool(runner: Runner, name: str, tool_path: str | None = None) -> RaidProvider:
     """The provider of one tool.
 
     :raises ToolMissing: naming the places where it was looked for.
@@ -96,19 +96,19 @@ def find_tool(runner: Runner, name: str, tool_path: str | None = None) -> Provid
     )
 
 
-def find_tools(runner: Runner) -> list[Provider]:
+def find_tools(runner: Runner) -> list[RaidProvider]:
     """Every tool that is on this host."""
     return [kind(runner, place) for kind in PROVIDERS.values() for place in _places(runner, kind)[:1]]
 
 
-def _places(runner: Runner, kind: type[Provider]) -> list[str]:
+def _places(runner: Runner, kind: type[RaidProvider]) -> list[str]:
     """Where a tool is: PATH first, since a tool that was put there on purpose must win, then the folders of vendors."""
     found = [runner.find(command) for command in kind.commands if runner.has(command)]
     inside = (os.path.join(folder, command) for folder in kind.folders for command in kind.commands)
     return found + [path for path in inside if runner.has(path)]
 
 
-def read_host(providers: t.Iterable[Provider], *, tolerant: bool = False) -> Host:
+def read_host(providers: t.Iterable[RaidProvider], *, tolerant: bool = False) -> RaidState:
     """What every tool tells, each asked once; a controller that two tools see counts for the first.
 
     :param tolerant: whether a tool that cannot be run or does not end is one that told nothing.
@@ -118,10 +118,10 @@ def read_host(providers: t.Iterable[Provider], *, tolerant: bool = False) -> Hos
     seen: list[Seen] = []
     for source in sources:
         seen += [one for one in source.controllers if not any(is_twin(one.controller, other.controller) for other in seen)]
-    return Host(sources, tuple(seen))
+    return RaidState(sources, tuple(seen))
 
 
-def _ask(provider: Provider, tolerant: bool) -> Source:
+def _ask(provider: RaidProvider, tolerant: bool) -> Source:
     history: t.Sequence[Completed] = getattr(getattr(provider, "runner", None), "history", ())
     before = len(history)
     try:

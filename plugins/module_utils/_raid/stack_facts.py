@@ -3,8 +3,6 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-
 """What the caches of a RAID controller make of a flushed write on each of its volumes.
 
 A controller that writes back answers a flush as soon as the data are in its own memory, so a flush proves nothing about the drives.
@@ -14,6 +12,8 @@ controllers do not pass flushes on to members unless they say so), or on the SSD
 The tools run only if there is a disk behind a controller at all, and each runs once.
 """
 
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
 from __future__ import annotations
 
 import dataclasses
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on_host, registry
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CACHED,
     DEFAULT,
     DIRTY,
@@ -41,7 +41,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
 
 #: The tools for the controllers of each kernel driver and who makes them: what to install where nothing can be read.
 TOOLS: t.Mapping[str, str] = {
@@ -66,7 +66,7 @@ _PASSING = frozenset({"hba", "jbod"})
 
 
 @dataclass(frozen=True)
-class Finding:
+class DiskFinding:
     """What is known of one disk behind a controller; the fields of a layer of the stack, in their order.
 
     :param volatile: whether acknowledged writes may be lost in a power cut here; ``None`` if that is not known.
@@ -95,7 +95,7 @@ class Behind:
     :param problems: tools that failed, one sentence each.
     """
 
-    findings: t.Mapping[str, Finding] = field(default_factory=dict)
+    findings: t.Mapping[str, DiskFinding] = field(default_factory=dict)
     passed_through: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
 
@@ -104,7 +104,7 @@ def read_behind(
     devices: t.Iterable[BlockDevice],
     runner: Runner,
     root: Path,
-    find_tools: t.Callable[[Runner], t.Sequence[Provider]],
+    find_tools: t.Callable[[Runner], t.Sequence[RaidProvider]],
     protected: t.Collection[str] = (),
 ) -> Behind:
     """Ask the tools about the disks behind RAID controllers; if there is no such disk, look for no tool and ask nobody.
@@ -136,7 +136,7 @@ class _Asked:
 
 def _judge(disks: t.Sequence[BlockDevice], controllers: t.Sequence[Controller], root: Path, asked: _Asked, protected: frozenset[str]) -> Behind:
     matches = on_host.match(disks, controllers, root)
-    findings: dict[str, Finding] = {}
+    findings: dict[str, DiskFinding] = {}
     passed: set[str] = set()
     for disk in disks:
         matched = matches.get(disk.name)
@@ -151,7 +151,7 @@ def _judge(disks: t.Sequence[BlockDevice], controllers: t.Sequence[Controller], 
     return Behind(findings, frozenset(passed), tuple(asked.problems.values()))
 
 
-def _doubted(finding: Finding) -> Finding:
+def _doubted(finding: DiskFinding) -> DiskFinding:
     """What half an output says in favour of a volume is not believed: the other half may have said the contrary."""
     if finding.volatile is not False:
         return finding
@@ -161,7 +161,7 @@ def _doubted(finding: Finding) -> Finding:
     )
 
 
-def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], asked: _Asked) -> Finding:
+def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], asked: _Asked) -> DiskFinding:
     """A disk of which no tool tells, with what to do about it."""
     driver = disk.driver or "unknown driver"
     behind = f"is behind a RAID controller ({driver})"
@@ -177,10 +177,10 @@ def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], asked: _Asked) -
         why = f"{behind}, and {' and '.join(fitting)} shows no controller there; such controllers are read by {TOOLS[driver]}"
     else:
         why = f"{behind}, and the tool that tells of its caches is not installed: {TOOLS[driver]}"
-    return Finding({"controller": near[0].model if len(near) == 1 else None, "driver": disk.driver}, None, why, device_loss_reason=why)
+    return DiskFinding({"controller": near[0].model if len(near) == 1 else None, "driver": disk.driver}, None, why, device_loss_reason=why)
 
 
-def volume_finding(controller: Controller, volume: Volume, protected: t.Container[str] = frozenset()) -> Finding:
+def volume_finding(controller: Controller, volume: Volume, protected: t.Container[str] = frozenset()) -> DiskFinding:
     """What a flushed write on a volume is worth, as far as its controller decides; pure.
 
     The worst word counts: what loses writes, then what is not known, then what keeps them.
@@ -202,10 +202,10 @@ def volume_finding(controller: Controller, volume: Volume, protected: t.Containe
     newest = outcome == LOSES and _ssd_loss(controller, volume) is not None
     fate = {"device_loss": outcome, "device_loss_reason": f"{called}, {words}", "newest": newest}
     if losing:
-        return Finding(state, True, f"{called}, which {' and '.join(losing)}", loses=True, **fate)
+        return DiskFinding(state, True, f"{called}, which {' and '.join(losing)}", loses=True, **fate)
     if unknown:
-        return Finding(state, None, f"{called}, and {' and '.join(unknown)}", **fate)
-    return Finding(state, False, f"{called}, which {' and '.join(kept)}", **fate)
+        return DiskFinding(state, None, f"{called}, and {' and '.join(unknown)}", **fate)
+    return DiskFinding(state, False, f"{called}, which {' and '.join(kept)}", **fate)
 
 
 def device_loss(controller: Controller, volume: Volume) -> tuple[str, str]:

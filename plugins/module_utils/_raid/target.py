@@ -3,28 +3,29 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """One thing with settings: a controller, a volume or a drive, what is wished of it, and by whom it is reached."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import READ_AHEAD, WRITES_BACK, Controller, Drive, Volume
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Provider, Subject
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import READ_AHEAD, WRITES_BACK, Controller, Drive, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider, Subject
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Seen
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import ControllerWish
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import ControllerSpec
 
 
 @dataclass(frozen=True)
-class Target:
+class RaidTarget:
     """One thing with settings, what is wished of it, and by whom it is reached."""
 
     seen: Seen
-    wish: ControllerWish
+    wish: ControllerSpec
     subject: Subject
     settings: t.Mapping[str, t.Any]
     allowed: bool
@@ -36,7 +37,7 @@ class Target:
         return self.seen.controller
 
     @property
-    def provider(self) -> Provider:
+    def provider(self) -> RaidProvider:
         return self.seen.source.provider
 
     @property

@@ -217,13 +217,13 @@ def objections(path: str) -> str:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.examination import examine
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.guard import judge
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import judge
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
 
     runner = Runner()
     try:
-        facts = examine(read_devices(runner), Target(path), runner, writing=True)
+        facts = examine(read_devices(runner), FioTarget(path), runner, writing=True)
     except StorageError as error:
         return error.message
     return "; ".join(objection.text for objection in judge(facts, writing=True))

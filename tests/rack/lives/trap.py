@@ -285,7 +285,7 @@ def _be_the_module(module: str, caches: t.Sequence[t.Mapping[str, t.Any]], wish:
         trap = Trap(wish, notes)
         process.Runner.run = trap.command(process.Runner.run)
         process.start_command = trap.start(process.start_command)
-        lvm_shell = importlib.import_module(f"{COLLECTION}.module_utils._blockcache.lvm_shell")
+        lvm_shell = importlib.import_module(f"{COLLECTION}.module_utils._blockcache.lvm.shell")
         # It has the starter under a name of its own; its start is no command, what it is asked for is.
         lvm_shell.LvmShell.ask = trap.ask(lvm_shell.LvmShell.ask)
         basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": {"caches": list(caches)}}).encode()

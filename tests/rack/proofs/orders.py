@@ -45,9 +45,9 @@ def carry_out(spool: Path, *cells: t.Mapping[str, t.Any], check_mode: bool = Fal
     """
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio import control
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Host
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.order import read_order
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
 
     campaign = f"attack-{next(_CAMPAIGNS)}-{time.time_ns()}"
     rows = [{"name": f"cell{number}", **cell} for number, cell in enumerate(cells)]
@@ -56,7 +56,7 @@ def carry_out(spool: Path, *cells: t.Mapping[str, t.Any], check_mode: bool = Fal
     runner = Runner()
     try:
         place = control.spool_of(str(spool), campaign)
-        control.start(read_order(raw), place, Host(runner, _Stack), check_mode=check_mode)
+        control.start(read_order(raw), place, MeasuredHost(runner, _Stack), check_mode=check_mode)
         if check_mode:
             return Outcome(False, (), "accepted")
         rows = _finished(control, place)
@@ -67,7 +67,7 @@ def carry_out(spool: Path, *cells: t.Mapping[str, t.Any], check_mode: bool = Fal
 
 
 def _finished(control: t.Any, place: t.Any) -> list[dict[str, t.Any]]:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.status import is_alive, read_status
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import is_alive, read_status
 
     ends = time.monotonic() + _PATIENCE
     # Only its status: the machine has one processor, and the runner needs it.

@@ -27,14 +27,16 @@ from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, answers, compare, integrity, store, table
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.archive import receive
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export import influx, ndjson, openmetrics
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import fio_result
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, twins, write
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner_status import read_status
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, answers, compare, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import read_status
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables import integrity
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.untrusted import fio_result
 from ansible_collections.cachefleet.storage.tests.unit.fuzz import mutations
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, cell, pack
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign

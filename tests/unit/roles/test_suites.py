@@ -13,7 +13,7 @@ import re
 import pytest
 import yaml
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan import make_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles" / "fio_benchmark"

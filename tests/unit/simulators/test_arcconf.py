@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf_text import parse
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.text import parse
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf, restart
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf_models import MODELS
 from ansible_collections.cachefleet.storage.tests.simulators.simulator import Answer

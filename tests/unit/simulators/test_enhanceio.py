@@ -14,7 +14,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import enhanceio_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import output as enhanceio_output
 from ansible_collections.cachefleet.storage.tests.simulators import __main__ as simulators
 from ansible_collections.cachefleet.storage.tests.simulators import simulator
 from ansible_collections.cachefleet.storage.tests.simulators.enhanceio import EioCli, Sysctl

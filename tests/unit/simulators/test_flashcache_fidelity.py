@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import flashcache_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import output as flashcache_output
 from ansible_collections.cachefleet.storage.tests.simulators import flashcache, flashcache_kernel, simulator
 from ansible_collections.cachefleet.storage.tests.simulators import flashcache_text as text
 

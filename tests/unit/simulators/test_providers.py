@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer, resolve_tools
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import parse_controllers
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf
 from ansible_collections.cachefleet.storage.tests.simulators.ssacli import SsaCli
 from ansible_collections.cachefleet.storage.tests.simulators.storcli import PercCli, StorCli

@@ -21,9 +21,10 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import bcache_journal, bcache_rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_settings import SETTINGS, printed
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_sysfs import Sysfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import journal as bcache_journal
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import udev_rules as bcache_rules
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import SETTINGS, printed
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.sysfs import Sysfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost

@@ -12,9 +12,9 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_plan import Present
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm_report import parse_report
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import parse_report
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LvmState
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
@@ -623,15 +623,15 @@ def present(
     redundant: frozenset[str] = frozenset(),
     degraded: frozenset[str] = frozenset(),
     more: t.Sequence[BlockDevice] = (),
-    finding: Finding = Finding(),  # noqa: B008
+    finding: DeviceUse = DeviceUse(),  # noqa: B008
     **fields: t.Any,
-) -> Present:
+) -> LvmState:
     """What the layer reads of that LVM, on a host with one HDD and one SSD, and the second SSD if LVM knows it."""
     report = parse_report(lvm._lvm(["fullreport"]))
     names = {"/dev/sda": "sda", "/dev/sdb": ssd.name, "/dev/sdc": "sdc"}
     second = [SSD1] if "/dev/sdc" in lvm.pvs and "/dev/sdc" not in lvm.gone else []
     first = [] if "/dev/sdb" in lvm.gone else [ssd]
-    return Present(
+    return LvmState(
         volumes=report.volumes,
         physical=report.physical,
         devices=NamedDevices([HDD, *first, *second, *more]),

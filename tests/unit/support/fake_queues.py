@@ -13,11 +13,13 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome, converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
-from ansible_collections.cachefleet.storage.plugins.module_utils._device import queue_boot, queue_layer, udev_rule
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue_boot import read_module_wishes
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue_layer import BlockQueueLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue_plan import Wanted
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue_wanted import read_wishes
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import layer as queue_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import read_module_wishes
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import read_specs
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
@@ -113,8 +115,8 @@ class FakeQueues:
     def runner(self) -> ScriptedRunner:
         return ScriptedRunner({("udevadm", "info"): self.host.udev_reply, ("udevadm", "control"): Reply()})
 
-    def wanted(self, *entries: t.Mapping[str, t.Any], modules: t.Sequence[t.Mapping[str, t.Any]] = (), exclusive: bool = False) -> Wanted:
-        return Wanted(read_wishes(entries), read_module_wishes(modules), exclusive)
+    def wanted(self, *entries: t.Mapping[str, t.Any], modules: t.Sequence[t.Mapping[str, t.Any]] = (), exclusive: bool = False) -> QueuesSpec:
+        return QueuesSpec(read_specs(entries), read_module_wishes(modules), exclusive)
 
     def converge(self, *entries: t.Mapping[str, t.Any], check_mode: bool = False, runner: ScriptedRunner | None = None, **more: t.Any) -> Outcome:
         wanted = self.wanted(*entries, **more)

@@ -11,9 +11,9 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Drive, Policy, Protection, Reading, Volume
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.provider import Judgement, Provider
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import Host, Seen, Source
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Drive, Policy, Protection, Reading, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Judgement, RaidProvider
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source
 
 HEALTHY = Protection("battery", "healthy")
 DEAD = Protection("battery", "failed", said="Failed")
@@ -49,7 +49,7 @@ def controller(number: str = "0", **changes: t.Any) -> Controller:
     return dataclasses.replace(plain, **changes)
 
 
-class FakeTool(Provider):
+class FakeTool(RaidProvider):
     """Keeps controllers in memory; ``impossible`` names settings it objects to, ``deaf`` those it acknowledges and ignores."""
 
     name = "storcli"
@@ -105,6 +105,6 @@ class FakeTool(Provider):
         effective = "writethrough" if value == "writeback" and not one.protection.protects else value
         return dataclasses.replace(item, **{attribute: Policy(value, effective)})
 
-    def as_host(self) -> Host:
+    def as_host(self) -> RaidState:
         source = Source(self, self.read())
-        return Host((source,), tuple(Seen(one, source) for one in source.reading.controllers))
+        return RaidState((source,), tuple(Seen(one, source) for one in source.reading.controllers))

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import control
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Host
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.order import read_order
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import is_alive, read_status
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.status import is_alive, read_status
 
 from . import fake_fio
 
@@ -64,8 +64,8 @@ class RunnerRig:
         self.behave()
 
     @property
-    def host(self) -> Host:
-        return Host(Runner(), lambda: Stack(self.mode), self.root, lambda runner, root: Devices(self.disks, root))
+    def host(self) -> MeasuredHost:
+        return MeasuredHost(Runner(), lambda: Stack(self.mode), self.root, lambda runner, root: Devices(self.disks, root))
 
     def behave(self, **how: t.Any) -> None:
         """What the fake fio does from its next run on."""

@@ -17,7 +17,8 @@ import shutil
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit, enhanceio_boot
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import boot as enhanceio_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import PREFIX
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed

@@ -12,8 +12,8 @@ import shutil
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import FlashcacheLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache_wanted import read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.layer import FlashcacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome, converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export import influx, ndjson, openmetrics
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

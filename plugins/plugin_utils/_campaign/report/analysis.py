@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.compare import Row
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import ResultsError, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import parse_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import costs, loads, problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of, is_probe
@@ -28,9 +28,9 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import NEEDED, PERCENTILES, Band, Point, Rows, Series, median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.sums import Sums, notes_of_sums, rows_of_sums
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Row
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.untrusted import parse_json
 
 #: Marks a percentile that too few I/Os were measured for.
 HIDDEN = "†"

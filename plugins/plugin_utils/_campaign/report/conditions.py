@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import size
 

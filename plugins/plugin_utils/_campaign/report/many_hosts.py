@@ -16,14 +16,14 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.compare import ENOUGH, Ratio, Row, worst
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import CellKey
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, median, read_rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.sums import Sum, Sums, notes_of_sums, read_sums, rows_of_sums
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import ENOUGH, Ratio, Row, worst
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.store import Campaign, CellRecord
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 
 if t.TYPE_CHECKING:

@@ -13,7 +13,7 @@ import statistics
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import MEASURED, STATES
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, STATES
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

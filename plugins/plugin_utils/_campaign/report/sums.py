@@ -15,10 +15,10 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.compare import ENOUGH, Row, worst
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import MEASURED
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, median, merged_percentiles
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import ENOUGH, Row, worst
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import literal
 
 if t.TYPE_CHECKING:

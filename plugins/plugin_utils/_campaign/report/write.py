@@ -15,7 +15,7 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import explained
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, page, rows, sums, twins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables

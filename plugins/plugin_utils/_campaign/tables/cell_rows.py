@@ -21,13 +21,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.compare import DIRECTIONS, number
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import MEASURED, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import DIRECTIONS, number
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.percentiles import samples_needed
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.histogram import Bins
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.store import CellRecord
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import CellRecord
 
 Row = t.Dict[str, t.Any]
 

@@ -17,10 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import explained, read_json
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import MEASURED, META_FILE, OUTPUT_FILE, PLAN_FILE, STACK_FILE, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, META_FILE, OUTPUT_FILE, PLAN_FILE, STACK_FILE, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, read_json
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import CELL_TROUBLE, fio_result, logs, trouble, unpacked
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.targets_at_once import shared_names
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.batch import Batch
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.cell_rows import (
     cell_rows,
@@ -32,11 +34,9 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, TABLES_SCHEMA, literal, part_path
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_rows import Log, device_interval_rows, interval_rows, read_log
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.stack_rows import SIDES, Stacks, common_text, device_rows, drives_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.targets_at_once import shared_names
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.untrusted import CELL_TROUBLE, fio_result, logs, trouble, unpacked
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.store import CellRecord
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import CellRecord
 
 #: What the file of ``cells`` says of itself: from which files of results its host's tables were made.
 DIGEST_KEY = "cachefleet_digest"

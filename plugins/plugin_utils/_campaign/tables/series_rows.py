@@ -174,7 +174,7 @@ def _weighted(latencies: t.Sequence[t.Sequence[tuple[float, float]]], rates: t.S
 
 
 def device_interval_rows(key: dict[str, t.Any], content: str, start: float | None) -> t.Iterator[dict[str, t.Any]]:
-    """Series of each device of a ``device_series.log``, CSV with a header: see module_utils/_fio/sampler.py."""
+    """Series of each device of a ``device_series.log``, CSV with a header: see module_utils/_fio/observation/sampler.py."""
     header = content.partition("\n")[0].split(",", _MOST_COLUMNS)
     if header[:2] != ["epoch_s", "device"] or len(header) > _MOST_COLUMNS:
         return

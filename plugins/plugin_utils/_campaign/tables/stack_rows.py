@@ -13,7 +13,7 @@ import hashlib
 import json
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.compare import number
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import number
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.cell_rows import flag, mapping, optional_integer, optional_text, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import DEVICES, LAYERS
 

@@ -13,7 +13,7 @@ import re
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import STACKS_COLUMNS, TABLES, TABLES_FOLDER, literal
 

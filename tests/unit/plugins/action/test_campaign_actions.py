@@ -19,8 +19,9 @@ from ansible_collections.cachefleet.storage.plugins.action import campaign as ca
 from ansible_collections.cachefleet.storage.plugins.action import collect as collect_action
 from ansible_collections.cachefleet.storage.plugins.action import report as report_action
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import files, store
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.archive import receive
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import reading as files
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, cell, pack, said_of
 
 SPOOL = "/var/lib/cachefleet/spool"

@@ -16,7 +16,7 @@ for library in ("numpy", "duckdb", "ruptures", "plotly"):
 
 from ansible_collections.cachefleet.storage.plugins.action import compare as compare_action
 from ansible_collections.cachefleet.storage.plugins.action import report as report_action
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import many_hosts, write
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign

@@ -16,9 +16,9 @@ import types
 import pytest
 from ansible.errors import AnsibleConnectionFailure
 
-from ansible_collections.cachefleet.storage.plugins.action import await_runner, release_runner
+from ansible_collections.cachefleet.storage.plugins.action import release_runner, wait_for_runner
 from ansible_collections.cachefleet.storage.plugins.plugin_utils import _raw_shell
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import runner_status
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner import runner_status
 
 BOOT = "0f9d2f6e-5f0e-4a1c-9a53-5c1b8a3f6a11"
 EPOCH = 1_800_000_000.0
@@ -52,7 +52,7 @@ class Host:
         self.clock, self.looks, self.alive, self.boot, self.started = Clock(), list(looks), alive, boot, started
         self.commands, self.printed, self.resets = [], [], 0
         self.connection = types.SimpleNamespace(become=become, reset=self._reset)
-        for module in (await_runner, release_runner):
+        for module in (wait_for_runner, release_runner):
             monkeypatch.setattr(module, "time", self.clock)
             monkeypatch.setattr(module.ActionModule, "_low_level_execute_command", self._command)
 
@@ -72,7 +72,7 @@ class Host:
             return {"rc": 1, "stdout": "", "stderr": "cat: no"}
         return {"rc": 0, "stdout": status("finished") if answer == "secret" else answer, "stderr": ""}
 
-    def run(self, module=await_runner, *, check_mode=False, name="db1", **args):
+    def run(self, module=wait_for_runner, *, check_mode=False, name="db1", **args):
         task = types.SimpleNamespace(args={"campaign": "c1", **args}, check_mode=check_mode, async_val=0, diff=False)
         action = object.__new__(module.ActionModule)
         display = types.SimpleNamespace(display=self.printed.append, warning=self.printed.append)
@@ -82,12 +82,12 @@ class Host:
 
 @pytest.fixture(autouse=True)
 def _no_connection(monkeypatch):
-    for module in (await_runner, release_runner):
+    for module in (wait_for_runner, release_runner):
         monkeypatch.setattr(module.ActionBase, "run", lambda *_args, **_words: {})
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# await_runner
+# wait_for_runner
 
 
 def test_it_returns_when_the_runner_waits_at_the_barrier(monkeypatch):
@@ -192,8 +192,8 @@ def test_a_connection_that_says_nothing_is_closed_and_tried_again(monkeypatch):
             real.sleep(30)
         return answer(text, sudoable, executable)
 
-    monkeypatch.setattr(await_runner.ActionModule, "_low_level_execute_command", lambda _self, *args, **words: command(*args, **words))
-    monkeypatch.setattr(await_runner, "RawShell", lambda action, limit: _raw_shell.RawShell(action, 0.05))
+    monkeypatch.setattr(wait_for_runner.ActionModule, "_low_level_execute_command", lambda _self, *args, **words: command(*args, **words))
+    monkeypatch.setattr(wait_for_runner, "RawShell", lambda action, limit: _raw_shell.RawShell(action, 0.05))
     assert host.run()["state"] == "finished"
     assert "no answer within 0.05 seconds" in host.printed[0]
 

@@ -21,8 +21,8 @@ import pytest
 from rich.console import Console
 
 from ansible_collections.cachefleet.storage.plugins.callback import progress
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import watch
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner_status import RunnerStatus, Watched, forget, keep, watched_hosts
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner import watch
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import RunnerStatus, Watched, forget, keep, watched_hosts
 
 NOW = 1_800_000_000.0
 
@@ -167,7 +167,7 @@ def test_a_host_whose_name_is_a_path_leaves_no_note(tmp_path):
 def test_lines_are_printed_while_the_play_waits_and_only_when_something_changed(callback, tmp_path, monkeypatch):
     keep(tmp_path, host())
     callback.v2_runner_on_ok(opened(tmp_path))
-    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.wait_for_runner"), False)
     assert until(lambda: callback._display.lines)
     keep(tmp_path, host(step=3, cell="other"))
     time.sleep(0.1)
@@ -177,7 +177,7 @@ def test_lines_are_printed_while_the_play_waits_and_only_when_something_changed(
     assert callback._view is None
     for last, _mark in list(callback._printed.values()):
         callback._printed["db1"] = (last - 60, ())
-    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.wait_for_runner"), False)
     assert until(lambda: len(callback._display.lines) == 2)
     callback.v2_playbook_on_stats(None)
     assert callback._display.lines[1].startswith("db1: 4/12 other: ")
@@ -187,7 +187,7 @@ def test_what_an_earlier_run_left_is_not_shown(callback, tmp_path):
     keep(tmp_path, host(seen=NOW))
     callback._since = NOW + 1
     callback.v2_runner_on_ok(opened(tmp_path))
-    callback.v2_playbook_on_task_start(task("await_runner"), False)
+    callback.v2_playbook_on_task_start(task("wait_for_runner"), False)
     time.sleep(0.1)
     callback.v2_playbook_on_play_start(None)
     assert callback._display.lines == []
@@ -196,7 +196,8 @@ def test_what_an_earlier_run_left_is_not_shown(callback, tmp_path):
 def test_ansible_itself_is_calm_while_it_waits_and_only_then(callback, monkeypatch):
     monkeypatch.setattr(progress.constants, "DEFAULT_INTERNAL_POLL_INTERVAL", 0.001)
     paces = []
-    for action in ("ansible.builtin.debug", "cachefleet.storage.await_runner", "cachefleet.storage.await_runner", "ansible.builtin.debug", "await_runner"):
+    waiting = ("cachefleet.storage.wait_for_runner", "wait_for_runner", "cachefleet.storage.await_runner")
+    for action in ("ansible.builtin.debug", *waiting[:2], "ansible.builtin.debug", waiting[2]):
         callback.v2_playbook_on_task_start(task(action), False)
         paces.append(progress.constants.DEFAULT_INTERNAL_POLL_INTERVAL)
     callback.v2_playbook_on_play_start(None)
@@ -205,7 +206,7 @@ def test_ansible_itself_is_calm_while_it_waits_and_only_then(callback, monkeypat
 
 def test_an_interval_that_a_user_has_set_stays(callback, monkeypatch):
     monkeypatch.setattr(progress.constants, "DEFAULT_INTERNAL_POLL_INTERVAL", 0.01)
-    for action in ("cachefleet.storage.await_runner", "ansible.builtin.debug"):
+    for action in ("cachefleet.storage.wait_for_runner", "ansible.builtin.debug"):
         callback.v2_playbook_on_task_start(task(action), False)
         assert progress.constants.DEFAULT_INTERNAL_POLL_INTERVAL == 0.01
 
@@ -213,12 +214,12 @@ def test_an_interval_that_a_user_has_set_stays(callback, monkeypatch):
 def test_quiet_shows_nothing(callback, tmp_path):
     callback.options["mode"] = "quiet"
     callback.v2_runner_on_ok(opened(tmp_path))
-    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.wait_for_runner"), False)
     assert callback._view is None
 
 
 def test_without_a_campaign_there_is_nothing_to_show(callback):
-    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.wait_for_runner"), False)
     assert callback._view is None
 
 
@@ -233,7 +234,7 @@ def test_on_a_terminal_it_draws_and_puts_everything_back(callback, tmp_path, mon
     monkeypatch.setenv("TERM", "xterm")
     keep(tmp_path, host())
     callback.v2_runner_on_ok(opened(tmp_path))
-    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.wait_for_runner"), False)
     assert until(lambda: "1 host: 1 measuring" in terminal.getvalue())
     print("a line of the play")
     callback.v2_playbook_on_stats(None)
@@ -253,7 +254,7 @@ def test_without_rich_there_are_lines_and_one_sentence(callback, tmp_path, monke
     monkeypatch.setattr(builtins, "__import__", without_rich)
     monkeypatch.setattr(sys, "stdout", Terminal())
     callback.v2_runner_on_ok(opened(tmp_path))
-    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.wait_for_runner"), False)
     assert isinstance(callback._view, progress._Lines)
     assert callback._display.warnings == [progress._WITHOUT_RICH]
 
@@ -264,7 +265,7 @@ def test_a_picture_that_cannot_be_drawn_does_not_break_the_play(callback, tmp_pa
 
     monkeypatch.setattr(progress, "_Lines", broken)
     callback.v2_runner_on_ok(opened(tmp_path))
-    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.wait_for_runner"), False)
     callback.v2_runner_on_ok(None)
     assert "no picture" in callback._display.lines[0]
 
@@ -275,6 +276,6 @@ def test_notes_that_cannot_be_read_do_not_end_the_thread_with_a_traceback(callba
 
     monkeypatch.setattr(progress, "watched_hosts", broken)
     callback.v2_runner_on_ok(opened(tmp_path))
-    callback.v2_playbook_on_task_start(task("cachefleet.storage.await_runner"), False)
+    callback.v2_playbook_on_task_start(task("cachefleet.storage.wait_for_runner"), False)
     assert until(lambda: not callback._view.thread.is_alive())
     assert "Traceback" not in capsys.readouterr().err

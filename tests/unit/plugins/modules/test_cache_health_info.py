@@ -10,7 +10,7 @@ import time
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import Survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._health import host as host_module
 from ansible_collections.cachefleet.storage.plugins.module_utils._health import module as module_module
 from ansible_collections.cachefleet.storage.plugins.modules import cache_health_info

@@ -18,8 +18,8 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import PROVIDERS
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache_layer import DriveWish
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS
 from ansible_collections.cachefleet.storage.plugins.modules import drive_write_cache
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[4]
@@ -87,7 +87,7 @@ def test_options_defaults_and_choices_are_the_same_everywhere() -> None:
         plain = {key: value for key, value in option.items() if key != "aliases"}
         assert {key: value for key, value in role["options"][name].items() if key != "description"} == plain
         former.update(option.get("aliases", ()))
-    assert set(documented) == set(role["options"]) - former == {field.name for field in dataclasses.fields(DriveWish)}
+    assert set(documented) == set(role["options"]) - former == {field.name for field in dataclasses.fields(DriveSpec)}
     assert yaml.safe_load((ROLE / "defaults/main.yml").read_text()) == {"drive_write_cache_drives": role["default"]}
 
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import EnhanceIOLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
 from ansible_collections.cachefleet.storage.plugins.modules import enhanceio
 from ansible_collections.cachefleet.storage.tests.unit.support.simulated_enhanceio import HDD, SSD, SimulatedEnhanceIO
 

@@ -12,7 +12,7 @@ import yaml
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import flashcache as layer_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import layer as layer_module
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import lock
 from ansible_collections.cachefleet.storage.plugins.modules import flashcache
 from ansible_collections.cachefleet.storage.tests.unit.support.simulated_flashcache import BACK, ITEM, FlashcacheHost

@@ -16,7 +16,7 @@ import yaml
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.cachefleet.storage.plugins.filter.raid_settings import raid_settings
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import maxcache
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import layer as maxcache
 from ansible_collections.cachefleet.storage.plugins.modules import raid_maxcache
 from ansible_collections.cachefleet.storage.tests.simulators import __main__ as simulators
 from ansible_collections.cachefleet.storage.tests.simulators import simulator

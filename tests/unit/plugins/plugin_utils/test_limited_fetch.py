@@ -13,7 +13,7 @@ import subprocess
 import pytest
 from ansible.errors import AnsibleError
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import DamagedArchive
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import DamagedArchive
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_fetch import fetch
 
 MIB = 1 << 20

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding, examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, examine
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import ScriptedRunner
 
 
@@ -21,5 +21,5 @@ def test_a_suspended_device_is_not_read(tmp_path):
 
 
 def test_what_udev_remembers_counts_only_where_nobody_looked():
-    assert Finding().with_signatures("LVM2_member").signatures == ("LVM2_member",)
-    assert Finding(asked=True).with_signatures("LVM2_member").signatures == ()
+    assert DeviceUse().with_signatures("LVM2_member").signatures == ("LVM2_member",)
+    assert DeviceUse(asked=True).with_signatures("LVM2_member").signatures == ()

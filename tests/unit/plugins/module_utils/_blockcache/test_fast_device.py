@@ -11,8 +11,8 @@ import dataclasses
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device, mirror
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import Finding
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.wanted import WantedCache
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
@@ -23,7 +23,7 @@ DISKS = (
     BlockDevice(name="sdb", path="/dev/sdb", number="8:16", size=GIB, by_id=(A,), serial="A"),
     BlockDevice(name="sdc", path="/dev/sdc", number="8:32", size=GIB, by_id=(B,), serial="B"),
 )
-WANTED = WantedCache("images", "/dev/disk/by-id/ata-HDD", (A,))
+WANTED = CacheSpec("images", "/dev/disk/by-id/ata-HDD", (A,))
 MIRRORED = dataclasses.replace(WANTED, cache_devices=(A, B), mirror=True)
 UUID = mirror.array_uuid("images", DISKS, "host")
 
@@ -46,7 +46,7 @@ def ground(*arrays, findings=None, disks=DISKS):
     ]
     members = {name for one in arrays for name in one.members}
     marked = [dataclasses.replace(disk, holders=("md127",)) if disk.name in members else disk for disk in disks]
-    return fast_device.Ground(Named([*marked, *above]), findings or {}, {one.name: one for one in arrays}, "host")
+    return fast_device.HostDevices(Named([*marked, *above]), findings or {}, {one.name: one for one in arrays}, "host")
 
 
 def choose(host, wanted=WANTED, **how):
@@ -65,7 +65,7 @@ def test_an_array_that_a_user_made_counts_as_mirrored():
 
 
 def test_a_device_that_is_not_empty_is_refused_unless_the_cache_lies_there():
-    host = ground(findings={"sdb": Finding(("ext4",))})
+    host = ground(findings={"sdb": DeviceUse(("ext4",))})
     with pytest.raises(Refused, match="carries a signature"):
         choose(host)
     assert choose(host, check_empty=False).device.name == "sdb"
@@ -91,7 +91,7 @@ def test_a_new_mirror_has_a_path_before_it_is_made():
 
 def test_a_new_mirror_needs_two_empty_devices():
     with pytest.raises(Refused, match="ata-B carries a signature"):
-        choose(ground(findings={"sdc": Finding(("xfs",))}), MIRRORED)
+        choose(ground(findings={"sdc": DeviceUse(("xfs",))}), MIRRORED)
     with pytest.raises(BadInput, match="are one device"):
         choose(ground(), dataclasses.replace(MIRRORED, cache_devices=(A, A)))
 
@@ -100,7 +100,7 @@ def test_a_mirror_that_runs_is_used():
     fast = choose(ground(array()), MIRRORED)
     assert (fast.device.name, fast.path, fast.steps) == ("md127", array().path, ())
     with pytest.raises(Refused, match="carries a signature"):
-        choose(ground(array(), findings={"md127": Finding(("ext4",))}), MIRRORED)
+        choose(ground(array(), findings={"md127": DeviceUse(("ext4",))}), MIRRORED)
 
 
 def test_a_mirror_that_was_made_and_stopped_is_started():
@@ -113,7 +113,7 @@ def test_a_mirror_that_was_made_and_stopped_is_started():
 def test_a_mirror_whose_making_was_killed_half_way_is_made_again():
     signature = Signature("raid", "linux_raid_member", fast_device._as_blkid(UUID))
     disks = (dataclasses.replace(DISKS[0], signature=signature), DISKS[1])
-    steps = choose(ground(disks=disks, findings={"sdb": Finding(("linux_raid_member",))}), MIRRORED).steps
+    steps = choose(ground(disks=disks, findings={"sdb": DeviceUse(("linux_raid_member",))}), MIRRORED).steps
     assert [(step.operation, step.arguments["members"]) for step in steps] == [("release_mirror", [A]), ("create_mirror", [A, B])]
     other = (dataclasses.replace(DISKS[0], signature=Signature("raid", "linux_raid_member", "0-0")), DISKS[1])
     with pytest.raises(Refused, match="ata-A carries a signature"):
@@ -127,12 +127,12 @@ def test_a_mirror_that_lost_a_member_goes_on(disks):
 
 
 def test_a_mirror_that_never_was_whole_nor_used_is_made_again():
-    host = ground(array(redundant=False, members=("sdb",)), findings={"md127": Finding()})
+    host = ground(array(redundant=False, members=("sdb",)), findings={"md127": DeviceUse()})
     fast = choose(host, MIRRORED)
     assert [step.operation for step in fast.steps] == ["release_mirror", "create_mirror"]
     assert fast.steps[0].arguments == {"array": "md127", "members": [A]}
     assert choose(host, MIRRORED, check_empty=False).redundancy == "degraded"
-    used = ground(array(redundant=False, members=("sdb",)), findings={"md127": Finding((), ("dm-cache metadata",))})
+    used = ground(array(redundant=False, members=("sdb",)), findings={"md127": DeviceUse((), ("dm-cache metadata",))})
     assert choose(used, MIRRORED).redundancy == "degraded"
 
 
@@ -140,7 +140,7 @@ def test_a_mirror_that_never_was_whole_nor_used_is_made_again():
 def test_a_half_of_a_mirror_goes_to_no_other_and_nobody_is_told_to_wipe_it(check_empty):
     new = "/dev/disk/by-id/ata-C"
     disks = (*DISKS, BlockDevice(name="sdd", path="/dev/sdd", number="8:48", size=GIB, by_id=(new,), serial="C"))
-    host = ground(array(), disks=disks, findings={"sdb": Finding(("linux_raid_member",))})
+    host = ground(array(), disks=disks, findings={"sdb": DeviceUse(("linux_raid_member",))})
     for wanted in (dataclasses.replace(MIRRORED, cache_devices=(new, A)), WANTED):
         with pytest.raises(Refused, match=r"ata-A is a half of the mirror cachefleet-images.*replace_cache_device") as refused:
             choose(host, wanted, check_empty=check_empty)
@@ -155,7 +155,7 @@ def test_a_mirror_that_the_cache_has_left_is_taken_apart():
         for name, number in (("sdd", 48), ("sde", 64))
     )
     wanted = dataclasses.replace(MIRRORED, cache_devices=tuple(disk.by_id[0] for disk in new))
-    idle, busy = ground(array(), disks=(*DISKS, *new), findings={"md127": Finding()}), ground(array(), disks=(*DISKS, *new))
+    idle, busy = ground(array(), disks=(*DISKS, *new), findings={"md127": DeviceUse()}), ground(array(), disks=(*DISKS, *new))
     (step,) = fast_device.retire(idle, wanted, "dm_cache")
     assert (step.operation, dict(step.arguments)) == ("release_mirror", {"array": "md127", "members": [A, B]})
     # What has not been looked at is in use, and goes only if the steps before free it.
@@ -187,9 +187,9 @@ def test_what_is_looked_at(tmp_path, monkeypatch):
         (tmp_path / "dev" / name).write_bytes(bytes(4096))
     runner = ScriptedRunner({("wipefs",): Reply()})
     monkeypatch.setattr(mirror, "read_arrays", lambda devices, root: {})
-    found = fast_device.read_ground(runner, Named(DISKS), [A, B, "/dev/gone"], in_use={"sdc"}, root=tmp_path)
+    found = fast_device.read_host_devices(runner, Named(DISKS), [A, B, "/dev/gone"], in_use={"sdc"}, root=tmp_path)
     assert set(found.findings) == {"sdb"}
     monkeypatch.setattr(mirror, "read_arrays", lambda devices, root: {"md127": array()})
-    found = fast_device.read_ground(runner, Named(DISKS), [A, B], root=tmp_path)
+    found = fast_device.read_host_devices(runner, Named(DISKS), [A, B], root=tmp_path)
     assert set(found.findings) == {"md127"}
     assert runner.calls[-1][-1] == "/dev/md127"

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import mirror
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache_target import _identity
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import _identity
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused

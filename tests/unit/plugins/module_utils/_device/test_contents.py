@@ -12,7 +12,7 @@ import random
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import BLOCK, EDGE, SLICES, Place, digests, first_data, places_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import BLOCK, EDGE, SLICES, Extent, digests, first_data, places_of
 
 GIB = 1024**3
 
@@ -81,9 +81,9 @@ def test_a_device_that_ends_early_cannot_be_read(tmp_path):
 
 def test_digests_are_of_the_places(tmp_path):
     node = device(tmp_path, GIB, (8192, b"x" * 4096))
-    assert digests(node, [Place(8192, 4096), Place(0, 512)]) == {
-        Place(8192, 4096): hashlib.sha256(b"x" * 4096).hexdigest(),
-        Place(0, 512): hashlib.sha256(bytes(512)).hexdigest(),
+    assert digests(node, [Extent(8192, 4096), Extent(0, 512)]) == {
+        Extent(8192, 4096): hashlib.sha256(b"x" * 4096).hexdigest(),
+        Extent(0, 512): hashlib.sha256(bytes(512)).hexdigest(),
     }
 
 

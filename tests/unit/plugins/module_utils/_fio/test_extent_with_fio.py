@@ -18,7 +18,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="needs fio")
 
@@ -107,7 +107,7 @@ def test_nothing_of_a_device_is_touched_behind_the_computed_end(tmp_path):
         path.unlink(missing_ok=True)
         path.touch()
         os.truncate(path, size)
-        reached, text = reached_by_fio(job, TargetFacts(target=Target(str(path)), path=str(path), size=size))
+        reached, text = reached_by_fio(job, TargetFacts(target=FioTarget(str(path)), path=str(path), size=size))
         if path.stat().st_size == size:
             # A device cannot grow; a file that did is another case.
             assert reached <= end, text
@@ -125,7 +125,7 @@ def test_no_file_grows_behind_the_computed_end(tmp_path):
         path.unlink(missing_ok=True)
         path.touch()
         os.truncate(path, present)
-        reached, text = reached_by_fio(job, TargetFacts(target=Target(str(path), kind="file", size=size), path=str(path), size=present))
+        reached, text = reached_by_fio(job, TargetFacts(target=FioTarget(str(path), kind="file", size=size), path=str(path), size=present))
         assert max(reached, path.stat().st_size) <= max(end, present), text
 
 
@@ -146,7 +146,7 @@ def test_examples_reach_as_far_as_computed(tmp_path, options, end):
     os.truncate(path, 1024 * KIB)
     job = fio_job.read_job(options, "cell")
     computed = extent.end_of_io(job, size=None, device_size=1024 * KIB)
-    reached, text = reached_by_fio(job, TargetFacts(target=Target(str(path)), path=str(path), size=1024 * KIB))
+    reached, text = reached_by_fio(job, TargetFacts(target=FioTarget(str(path)), path=str(path), size=1024 * KIB))
     assert reached <= computed, text
     if end is not None:
         assert computed == end

@@ -9,9 +9,9 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Target, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
 
-DEVICE = TargetFacts(target=Target("/dev/vg0/scratch"), path="/dev/dm-3", size=10**9)
+DEVICE = TargetFacts(target=FioTarget("/dev/vg0/scratch"), path="/dev/dm-3", size=10**9)
 
 
 def read(job, name="cell"):
@@ -48,19 +48,19 @@ def test_flags_and_booleans():
 
 def test_what_the_collection_adds_is_little_and_yields_to_the_user():
     assert "percentile_list=50:90:95" not in fio_job.render(read({"rw": "read", "percentile_list": "99"}), DEVICE)
-    sized = TargetFacts(target=Target("/dev/sdb", size=4096), path="/dev/sdb", size=10**9)
+    sized = TargetFacts(target=FioTarget("/dev/sdb", size=4096), path="/dev/sdb", size=10**9)
     assert "\nsize=4096\n" in fio_job.render(read({"rw": "read"}), sized)
     assert "write_iops_log=series" in fio_job.render(read({"rw": "read"}), DEVICE, series="series")
-    plain = TargetFacts(target=Target("/data/f", kind="file"), path="/data/f", size=8192)
+    plain = TargetFacts(target=FioTarget("/data/f", kind="file"), path="/data/f", size=8192)
     assert "size=8192" in fio_job.render(read({"rw": "read"}), plain)
     assert "allow_file_create" not in fio_job.render(read({"rw": "read"}), plain)
 
 
 def test_colons_of_a_path_are_escaped():
-    odd = TargetFacts(target=Target("/x"), path="/data/a:b", size=1)
+    odd = TargetFacts(target=FioTarget("/x"), path="/data/a:b", size=1)
     assert "filename=/data/a\\:b\n" in fio_job.render(read({"rw": "read"}), odd)
     with pytest.raises(BadInput, match="cannot carry"):
-        fio_job.render(read({"rw": "read"}), TargetFacts(target=Target("/x"), path="/data/a#b", size=1))
+        fio_job.render(read({"rw": "read"}), TargetFacts(target=FioTarget("/x"), path="/data/a#b", size=1))
 
 
 @pytest.mark.parametrize(
@@ -257,13 +257,13 @@ def test_a_percentage_of_the_global_section_stays_in_force_in_fio():
 
 def test_a_line_is_never_longer_than_fio_reads_at_once():
     with pytest.raises(BadInput, match="cannot carry"):
-        fio_job.render(read({"rw": "read"}), TargetFacts(target=Target("/x"), path="/" + "x" * 5000, size=1))
+        fio_job.render(read({"rw": "read"}), TargetFacts(target=FioTarget("/x"), path="/" + "x" * 5000, size=1))
 
 
 @pytest.mark.parametrize("path", ["/data/a ", " /data/a", "/data/a\t", "/data/a\\b", "/data/a\x85"])
 def test_a_path_that_fio_would_change_is_refused(path):
     with pytest.raises(BadInput, match="cannot carry"):
-        fio_job.render(read({"rw": "read"}), TargetFacts(target=Target("/x"), path=path, size=1))
+        fio_job.render(read({"rw": "read"}), TargetFacts(target=FioTarget("/x"), path=path, size=1))
 
 
 MIB = 1024**2

@@ -22,7 +22,7 @@ def test_a_packed_proof_runs_alone(tmp_path, program, summary):
     packed = tmp_path / f"{program}.pyz"
     subprocess.run([sys.executable, RACK / f"{program}.py", "--pack", packed], check=True)
     names = zipfile.ZipFile(packed).namelist()
-    assert {"__main__.py", "proofs/building.py", "ansible_collections/cachefleet/storage/plugins/module_utils/_fio/control.py"} <= set(names)
+    assert {"__main__.py", "proofs/building.py", "ansible_collections/cachefleet/storage/plugins/module_utils/_fio/runner/control.py"} <= set(names)
     # Isolated: nothing from the environment, only what is in the file.
     ended = subprocess.run([sys.executable, "-I", "-S", packed, "--only", "nothing"], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")

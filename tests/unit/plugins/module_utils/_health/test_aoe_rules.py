@@ -10,10 +10,10 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import Survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import payload
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.host import Questions, read_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import from_plain
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe_frames import payload
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.health import CASE_C, FLASHCACHE, cache
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import ScriptedRunner

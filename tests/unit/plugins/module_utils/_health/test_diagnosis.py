@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.cache_rules import cache_findings
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.diagnosis import diagnose
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Limits
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import Passed, passed
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import CacheActivity, passed
 from ansible_collections.cachefleet.storage.tests.unit.support.health import BCACHE, CACHE, CASE_C, FLASHCACHE, cache, readings, traffic
 
 
@@ -52,22 +52,22 @@ def test_the_histogram_is_the_difference_of_two_readings():
 
 
 def test_without_an_earlier_reading_the_histogram_is_since_the_module_was_loaded_and_says_so():
-    found = diagnose(FLASHCACHE, Passed())
+    found = diagnose(FLASHCACHE, CacheActivity())
     assert (found.since, found.uncacheable_percent) == ("load", 92.7)
-    (finding,) = [one for one in cache_findings(FLASHCACHE, Passed(), found, (None, 0), Limits()) if one.check == "cache_uncacheable"]
+    (finding,) = [one for one in cache_findings(FLASHCACHE, CacheActivity(), found, (None, 0), Limits()) if one.check == "cache_uncacheable"]
     assert "since the cache was loaded" in finding.message
 
 
 def test_one_histogram_for_several_caches_is_said():
-    assert diagnose(FLASHCACHE, Passed(), 1).unknown == ()
-    assert "3 caches on this host together" in diagnose(FLASHCACHE, Passed(), 3).unknown[0]
+    assert diagnose(FLASHCACHE, CacheActivity(), 1).unknown == ()
+    assert "3 caches on this host together" in diagnose(FLASHCACHE, CacheActivity(), 3).unknown[0]
 
 
 def test_few_requests_say_nothing():
     state = cache(FLASHCACHE, histogram={512: 900})
-    found = diagnose(state, Passed())
+    found = diagnose(state, CacheActivity())
     assert found.uncacheable_percent == 100.0
-    assert [one.check for one in cache_findings(state, Passed(), found, (None, 0), Limits()) if one.check == "cache_uncacheable"] == []
+    assert [one.check for one in cache_findings(state, CacheActivity(), found, (None, 0), Limits()) if one.check == "cache_uncacheable"] == []
 
 
 def test_bcache_says_what_passed_it_by_and_that_the_kernel_does_not_tell_which_reason():
@@ -136,5 +136,5 @@ def test_enhanceio_without_a_histogram_is_judged_by_the_mean():
 
 @pytest.mark.parametrize("state", [CACHE, BCACHE, cache(FLASHCACHE, histogram={})], ids=lambda state: state.type)
 def test_without_requests_there_is_nothing_to_say(state):
-    found = diagnose(state, Passed())
+    found = diagnose(state, CacheActivity())
     assert (found.source, found.requests, found.uncacheable_percent, found.sentences) == (None, 0, None, ())

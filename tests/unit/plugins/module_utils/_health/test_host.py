@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import Survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Limits
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.host import Questions, read_health

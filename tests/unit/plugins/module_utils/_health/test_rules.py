@@ -14,7 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._health.cache_r
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.diagnosis import Diagnosis
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.drive_rules import drive_findings, reserve_findings
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding, Limits, in_order
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import Passed
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import CacheActivity
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Readings
 from ansible_collections.cachefleet.storage.tests.unit.support.health import CACHE, GIB, cache, drive
 
@@ -24,7 +24,7 @@ def of_drive(before=None, limits=None, **changes):
 
 
 def of_cache(passed=None, average=(None, 0), limits=None, **changes):
-    found = cache_findings(cache(**changes), passed or Passed(), Diagnosis(), average, limits or Limits())
+    found = cache_findings(cache(**changes), passed or CacheActivity(), Diagnosis(), average, limits or Limits())
     return [(one.severity, one.check) for one in found]
 
 
@@ -93,7 +93,7 @@ def test_every_state_but_ok_is_a_finding(state):
 @pytest.mark.parametrize("state", [one for one in STATES if one != "ok"])
 def test_a_state_without_a_sentence_gets_one_with_the_name_of_the_cache(state):
     for problem in ("", "Its metadata is damaged."):
-        (finding,) = cache_findings(cache(state=state, problem=problem), Passed(), Diagnosis(), (None, 0), Limits())
+        (finding,) = cache_findings(cache(state=state, problem=problem), CacheActivity(), Diagnosis(), (None, 0), Limits())
         assert "vg0/images" in finding.message
 
 
@@ -127,20 +127,20 @@ def test_a_dirty_share_that_is_not_known_is_no_finding(changes):
 def test_errors_are_critical_when_new_and_a_warning_when_old():
     counters = {"cache_errors": 3, "origin_errors": 1}
     assert of_cache(counters=counters) == [("warning", "cache_errors"), ("warning", "origin_errors")]
-    happened = Passed("measured", 60.0, {"cache_errors": 1, "origin_errors": 0})
+    happened = CacheActivity("measured", 60.0, {"cache_errors": 1, "origin_errors": 0})
     assert of_cache(happened, counters=counters) == [("critical", "cache_errors"), ("warning", "origin_errors")]
 
 
 def test_few_hits_are_a_warning_if_there_were_enough_requests():
-    assert of_cache(Passed("measured", 60.0, {"read_hits": 100, "read_misses": 900})) == [("warning", "cache_hits")]
-    assert of_cache(Passed("measured", 60.0, {"read_hits": 200, "read_misses": 800})) == []
-    assert of_cache(Passed("measured", 60.0, {"read_hits": 10, "read_misses": 90})) == []
-    assert of_cache(Passed("measured", 60.0, {"read_hits": 10, "read_misses": 90}), limits=Limits(requests=100)) == [("warning", "cache_hits")]
+    assert of_cache(CacheActivity("measured", 60.0, {"read_hits": 100, "read_misses": 900})) == [("warning", "cache_hits")]
+    assert of_cache(CacheActivity("measured", 60.0, {"read_hits": 200, "read_misses": 800})) == []
+    assert of_cache(CacheActivity("measured", 60.0, {"read_hits": 10, "read_misses": 90})) == []
+    assert of_cache(CacheActivity("measured", 60.0, {"read_hits": 10, "read_misses": 90}), limits=Limits(requests=100)) == [("warning", "cache_hits")]
 
 
 @pytest.mark.parametrize("changes", [{"kind": "writecache", "mode": "writeback", "redundancy": "mirrored"}, {"mode": "passthrough"}, {"mode": "none"}])
 def test_a_cache_that_is_not_there_for_reads_is_not_blamed_for_them(changes):
-    assert of_cache(Passed("measured", 60.0, {"read_hits": 0, "read_misses": 9000}), **changes) == []
+    assert of_cache(CacheActivity("measured", 60.0, {"read_hits": 0, "read_misses": 9000}), **changes) == []
 
 
 def test_every_limit_is_used_by_a_rule():
@@ -151,9 +151,9 @@ def test_every_limit_is_used_by_a_rule():
         "reallocated": lambda limits: of_drive(limits=limits, reallocated=50),
         "dirty": lambda limits: of_cache(limits=limits, dirty=65 * GIB, average=(0.0, 5)),
         "dirty_average": lambda limits: of_cache(limits=limits, dirty=29 * GIB),
-        "read_hits": lambda limits: of_cache(Passed("measured", 60.0, {"read_hits": 0, "read_misses": 9000}), limits=limits),
-        "uncacheable": lambda limits: list(cache_findings(CACHE, Passed(), Diagnosis(requests=9000, uncacheable_percent=10.0), (None, 0), limits)),
-        "requests": lambda limits: of_cache(Passed("measured", 60.0, {"read_hits": 0, "read_misses": 500}), limits=limits),
+        "read_hits": lambda limits: of_cache(CacheActivity("measured", 60.0, {"read_hits": 0, "read_misses": 9000}), limits=limits),
+        "uncacheable": lambda limits: list(cache_findings(CACHE, CacheActivity(), Diagnosis(requests=9000, uncacheable_percent=10.0), (None, 0), limits)),
+        "requests": lambda limits: of_cache(CacheActivity("measured", 60.0, {"read_hits": 0, "read_misses": 500}), limits=limits),
     }
     assert set(cases) == {one.name for one in dataclasses.fields(Limits)}
     for name, look in cases.items():

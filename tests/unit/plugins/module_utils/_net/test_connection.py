@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.connection import Peer, carrying, find_peers
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.links import Link, Links
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 LINKS = Links(

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_mtu import check_layer2, measure, parse_addresses, read_peers, run_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import Answer
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import ProbeReply
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 ROWS = [
@@ -58,7 +58,7 @@ class Socket:
         self.asked = (address, interface, timeout)
 
     def __call__(self, size, hops):
-        return Answer("reply" if size <= 1500 else "silent", "192.168.77.2")
+        return ProbeReply("reply" if size <= 1500 else "silent", "192.168.77.2")
 
     def close(self):
         Socket.closed += 1

@@ -16,7 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._net import path_probe
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import Answer, Limit, as_plain, echo_request, examine, parse_error, sentences
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import (
+    Limit,
+    ProbeReply,
+    as_plain,
+    echo_request,
+    examine,
+    parse_error,
+    sentences,
+)
 
 PEER = "10.9.9.9"
 
@@ -37,16 +45,16 @@ class Network:
     def __call__(self, size, hops):
         self.sent.append((size, hops))
         if self.lossy and len(self.sent) % self.lossy == 0:
-            return Answer("silent")
+            return ProbeReply("silent")
         if size > self.links[0]:
-            return Answer("local", mtu=self.links[0])
+            return ProbeReply("local", mtu=self.links[0])
         for number, mtu in enumerate(self.links[1:], start=1):
             if hops == number:
-                return Answer("silent") if number in self.mute else Answer("expired", self.router(number))
+                return ProbeReply("silent") if number in self.mute else ProbeReply("expired", self.router(number))
             if size > mtu:
                 said = number not in self.mute and number + 1 not in self.holes
-                return Answer("too_big", self.router(number), mtu if self.names_mtu else None) if said else Answer("silent")
-        return Answer("reply", PEER)
+                return ProbeReply("too_big", self.router(number), mtu if self.names_mtu else None) if said else ProbeReply("silent")
+        return ProbeReply("reply", PEER)
 
 
 def test_a_way_that_carries_it_costs_one_packet():
@@ -89,7 +97,7 @@ def test_a_switch_that_says_nothing_is_placed_between_two_hops(hole, sender, rec
 def test_a_switch_on_the_own_network_is_between_the_interface_and_the_peer():
     class Switch(Network):
         def __call__(self, size, hops):
-            return Answer("silent") if size > 1500 else Answer("reply", PEER)
+            return ProbeReply("silent") if size > 1500 else ProbeReply("reply", PEER)
 
     path = examine(PEER, 8700, Switch([9000]))
     assert (path.mtu, path.limit) == (1500, Limit("silent", "", PEER))
@@ -106,7 +114,7 @@ def test_a_router_that_never_answers_is_not_blamed():
 
 
 def test_a_peer_that_does_not_answer_says_nothing_of_the_mtu():
-    path = examine(PEER, 9000, lambda _size, _hops: Answer("silent"))
+    path = examine(PEER, 9000, lambda _size, _hops: ProbeReply("silent"))
     assert (path.reachable, path.ok, path.mtu, path.limit) == (False, False, None, None)
     assert "does not answer echo requests" in sentences(path, "", "eth1")[0]
     assert path.probes == 4
@@ -157,12 +165,12 @@ def error(number, origin, kind, code, info, sender="10.0.1.1"):
 @pytest.mark.parametrize(
     ("control", "answer"),
     [
-        (error(errno.EMSGSIZE, 1, 0, 0, 1500), Answer("local", mtu=1500)),
-        (error(errno.EMSGSIZE, 2, 3, 4, 4000), Answer("too_big", "10.0.1.1", 4000)),
-        (error(errno.EMSGSIZE, 2, 3, 4, 0), Answer("too_big", "10.0.1.1", None)),
-        (error(errno.EHOSTUNREACH, 2, 11, 0, 0), Answer("expired", "10.0.1.1")),
-        (error(errno.EHOSTUNREACH, 2, 3, 1, 0), Answer("unreachable", "10.0.1.1")),
-        (error(errno.EHOSTUNREACH, 1, 0, 0, 0), Answer("unreachable")),
+        (error(errno.EMSGSIZE, 1, 0, 0, 1500), ProbeReply("local", mtu=1500)),
+        (error(errno.EMSGSIZE, 2, 3, 4, 4000), ProbeReply("too_big", "10.0.1.1", 4000)),
+        (error(errno.EMSGSIZE, 2, 3, 4, 0), ProbeReply("too_big", "10.0.1.1", None)),
+        (error(errno.EHOSTUNREACH, 2, 11, 0, 0), ProbeReply("expired", "10.0.1.1")),
+        (error(errno.EHOSTUNREACH, 2, 3, 1, 0), ProbeReply("unreachable", "10.0.1.1")),
+        (error(errno.EHOSTUNREACH, 1, 0, 0, 0), ProbeReply("unreachable")),
         (error(errno.EHOSTUNREACH, 2, 4, 0, 0), None),
         (error(0, 3, 0, 0, 0), None),
         (b"", None),

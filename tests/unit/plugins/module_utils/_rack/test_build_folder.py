@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack import build_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.build_folder import make_build_folder, namespace_root
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.image import ImageLayer, ImageWanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.image import ImageLayer, ImageSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.recipe import Recipe
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
@@ -107,7 +107,7 @@ def test_no_other_user_reaches_what_root_runs(shared, tmp_path, monkeypatch):
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     layer = ImageLayer(Runner(), tmp_path / "cache", RECIPE, mirror=["http://mirror.example/debian"], scratch=shared)
-    assert converge(layer, ImageWanted(RECIPE, True), check_mode=False).changed
+    assert converge(layer, ImageSpec(RECIPE, True), check_mode=False).changed
     assert (tmp_path / "notes").read_text() == "tried\n"
     assert list(shared.iterdir()) == []
     assert {oct(path.stat().st_mode & 0o777) for path in layer.folder.iterdir()} == {"0o644"}

@@ -13,13 +13,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import (
     Boot,
-    Places,
+    RackPaths,
     describe_machines,
     machine_from_data,
     qemu_arguments,
 )
 
-PLACES = Places(pathlib.Path("/racks/demo"))
+PLACES = RackPaths(pathlib.Path("/racks/demo"))
 BOOT = Boot("/image/kernel", "/image/initrd", "tcg", 22345, "ssh-ed25519 AAAAkey comment of the key")
 
 
@@ -145,7 +145,7 @@ def test_racks_side_by_side_have_hardware_addresses_of_their_own():
 
 def test_commas_in_paths_are_kept_from_qemu():
     machine = describe_machines("demo", [{"name": "node1", "disks": [disk()]}])[0]
-    argv = qemu_arguments(machine, "demo", Places(pathlib.Path("/racks/a,b")), BOOT)
+    argv = qemu_arguments(machine, "demo", RackPaths(pathlib.Path("/racks/a,b")), BOOT)
     assert "file=/racks/a,,b/node1/d0.raw," in values(argv, "-drive")[1]
 
 
@@ -208,6 +208,6 @@ def test_two_machines_of_one_name_or_port_are_refused():
 
 def test_a_folder_too_long_for_sockets_is_refused():
     machine = describe_machines("demo", [{"name": "node1"}])[0]
-    Places(pathlib.Path("/" + "x" * 80)).check_sockets(machine)
+    RackPaths(pathlib.Path("/" + "x" * 80)).check_sockets(machine)
     with pytest.raises(BadInput, match="choose a shorter directory"):
-        Places(pathlib.Path("/" + "x" * 100)).check_sockets(machine)
+        RackPaths(pathlib.Path("/" + "x" * 100)).check_sockets(machine)

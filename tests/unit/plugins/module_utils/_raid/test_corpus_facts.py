@@ -15,8 +15,11 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf, ssacli, storcli, storcli2
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import provider as arcconf
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import provider as ssacli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import storcli2
 
 TABLE = pathlib.Path(__file__).resolve().parents[3] / "data" / "raid" / "facts.yml"
 

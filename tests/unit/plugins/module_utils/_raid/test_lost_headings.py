@@ -14,8 +14,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf, ssacli, storcli, storcli2
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import provider as arcconf
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import provider as ssacli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import storcli2
 
 ROWS = r'"DG/VD" *: *"[^"]*"|"EID:Slt" *: *"[^"]*"'
 #: Parser, folders of the corpus, what names volumes and drives.

@@ -19,8 +19,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf, ssacli, storcli, storcli2
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import provider as arcconf
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import provider as ssacli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import storcli2
 
 Parse = t.Callable[[str], Reading]
 Draw = t.Callable[[st.SearchStrategy[t.Any]], t.Any]

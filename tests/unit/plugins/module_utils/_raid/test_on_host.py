@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Drive, Volume
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.on_host import Place, controllers_at, match, place_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Drive, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.on_host import DiskAddress, controllers_at, match, place_of
 
 WWN = "600508b1001c0000000000000000abcd"
 
@@ -59,8 +59,8 @@ def controller(number: str = "0", **changes: t.Any) -> Controller:
 
 def test_the_place_of_a_disk(host: Host) -> None:
     host.disk(address="3:2:17:0", known_driver=None)
-    assert place_of(host.disks[0], host.root) == Place("megaraid_sas", "0000:3b:00.0", "host3", (2, 17, 0))
-    assert place_of(BlockDevice("nothere", "/dev/nothere", "8:0"), host.root) == Place()
+    assert place_of(host.disks[0], host.root) == DiskAddress("megaraid_sas", "0000:3b:00.0", "host3", (2, 17, 0))
+    assert place_of(BlockDevice("nothere", "/dev/nothere", "8:0"), host.root) == DiskAddress()
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_only_whole_disks(host: Host) -> None:
 
 def test_which_controllers_a_disk_can_be_behind(host: Host) -> None:
     here, there, untold = controller("0"), controller("1", pci_address="0000:5e:00.0"), controller("2", pci_address=None)
-    place = Place("megaraid_sas", "0000:3b:00.0", "host0", (2, 0, 0))
+    place = DiskAddress("megaraid_sas", "0000:3b:00.0", "host0", (2, 0, 0))
     assert controllers_at(place, [here, there, untold]) == [here]
     assert controllers_at(place, [there, untold]) == [untold]
     assert controllers_at(dataclasses.replace(place, driver="aacraid", pci_address="0000:01:00.0"), [here, untold]) == []

@@ -13,9 +13,9 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, NotUnderstood, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Drive, Policy, Protection
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Drive, Policy, Protection
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.wanted import parse_controllers
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_raid import DEAD, FakeTool, controller, volume
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CacheVolume,
     Controller,
     Drive,
@@ -26,9 +26,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model imp
     Volume,
     VolumeMaxCache,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import SsaCli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.provider import SsaCli
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import drive_caches, read_behind, volume_finding
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack import AT_RISK, DURABLE, UNKNOWN, LayerFacts, Stack, Verdict
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import AT_RISK, DURABLE, UNKNOWN, LayerFacts, Stack, Verdict
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 HEALTHY = Protection("battery", "healthy", said="Optimal")

@@ -17,9 +17,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import arcconf, arcconf_text, ssacli, ssacli_text, storcli, storcli2
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.model import Controller, Reading
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli_join import join
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import provider as arcconf
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import text as arcconf_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import provider as ssacli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import text as ssacli_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import storcli2
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import join
 from ansible_collections.cachefleet.storage.tests.simulators import ssacli as simulated_ssacli
 from ansible_collections.cachefleet.storage.tests.simulators import storcli as simulated_storcli
 from ansible_collections.cachefleet.storage.tests.simulators import storcli2 as simulated_storcli2

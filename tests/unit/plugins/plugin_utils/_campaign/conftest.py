@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.tests.unit.support.campaigns import NOW
 
 

@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export import influx
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export.files import export
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.layout import ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign

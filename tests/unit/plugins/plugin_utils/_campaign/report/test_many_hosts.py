@@ -14,8 +14,9 @@ import pytest
 for library in ("numpy", "scipy", "duckdb", "ruptures"):
     pytest.importorskip(library, reason=f"needs {library}: pip install -r requirements.txt")
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import aggregate, store, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import many_hosts
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 

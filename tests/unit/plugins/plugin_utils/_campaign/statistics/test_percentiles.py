@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram as bins_of_fio
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import compare
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import compare
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics import percentiles as ps
 
 BINS = st.dictionaries(st.integers(0, 10**10), st.integers(0, 10**6), max_size=40)

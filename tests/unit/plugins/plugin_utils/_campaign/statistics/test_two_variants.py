@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign import compare as table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import compare as table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics import two_variants as tv
 
 DISTINCT = st.lists(st.floats(0.5, 2.0), min_size=8, max_size=11, unique=True)

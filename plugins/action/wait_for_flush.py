@@ -1,0 +1,102 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Follow flushes that run on a host by themselves, and tell a person how far they are."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.modules.wait_for_flush import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import Drain
+
+Results = t.Dict[str, t.Any]
+
+#: The note of a job outlives the job when the host is restarted, and says for ever that it has not ended.
+_RESTARTED = "{host} was restarted while it flushed: nothing is lost, run again, and the caches are looked at anew."
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.wait_for_flush``."""
+
+    TRANSFERS_FILES = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Results:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+        variables = task_vars or {}
+        host = plain(str(variables.get("inventory_hostname", "")))
+        jobs: list[str] = options["jobs"]
+        started = last_answer = time.monotonic()
+        ended: dict[str, Results] = {}
+        drains: dict[str, Drain] = {}
+        boot, away = self._boot(variables) if jobs else "", False
+        while True:
+            try:
+                if away and self._boot(variables) != boot:
+                    return {"failed": True, "changed": True, "msg": _RESTARTED.format(host=host), "error": "interrupted"}
+                away = False
+                for job in jobs:
+                    if job not in ended:
+                        status = self._status(job, variables)
+                        if status.get("finished"):
+                            ended[job] = status
+                if len(ended) == len(jobs):
+                    break
+                self._tell(host, options["names"], drains, variables)
+                last_answer = time.monotonic()
+            except AnsibleConnectionFailure as error:
+                if time.monotonic() - last_answer > options["patience"]:
+                    raise
+                away = True
+                self._display.display(f"{host}: not in reach at the moment, the flush goes on ({plain(str(error))[:120]})")
+            time.sleep(options["interval"])
+        return self._result([ended[job] for job in jobs], time.monotonic() - started)
+
+    def _boot(self, variables: t.Mapping[str, t.Any]) -> str:
+        """What is another after every start of the host; empty if it does not tell."""
+        found = self._execute_module(module_name="ansible.builtin.slurp", module_args={"src": "/proc/sys/kernel/random/boot_id"}, task_vars=variables)
+        return str(found.get("content", ""))
+
+    def _status(self, job: str, variables: t.Mapping[str, t.Any]) -> Results:
+        folder = self.get_shell_option("async_dir", default="~/.ansible_async")
+        arguments = {"jid": job, "mode": "status", "_async_dir": folder}
+        status = self._execute_module(module_name="ansible.builtin.async_status", module_args=arguments, task_vars=variables)
+        if status.get("failed") and status.get("msg") == "could not find job":
+            status["msg"] = (
+                f"The host does not know the flush {plain(job)} any more, as after a restart of the host: nothing is lost, run again, and the caches are"
+                " looked at anew."
+            )
+        return status
+
+    def _tell(self, host: str, names: t.Sequence[str], drains: dict[str, Drain], variables: t.Mapping[str, t.Any]) -> None:
+        """One line for each cache. That it cannot be told at this moment is no failure: the flush does not depend on it."""
+        found = self._execute_module(
+            module_name="cachefleet.storage.block_cache_info", module_args={"names": list(names), "types": [], "sample_seconds": 0}, task_vars=variables
+        )
+        now = time.monotonic()
+        for cache in found.get("caches") or []:
+            name = plain(str(cache.get("name", "")))
+            dirty, size = cache.get("dirty"), cache.get("size")
+            if not isinstance(dirty, int):
+                continue
+            drain = drains.setdefault(name, Drain())
+            drain.note(now, dirty)
+            of = f" of {format_size(size)}" if isinstance(size, int) and size else ""
+            self._display.display(f"{host}: {name}: {format_size(dirty)}{of} dirty{drain.as_text()}")
+
+    def _result(self, results: list[Results], seconds: float) -> Results:
+        failed = next((result for result in results if result.get("failed")), None)
+        common = {"changed": any(result.get("changed") for result in results), "results": results, "seconds": round(seconds, 1)}
+        if failed is not None:
+            # The message of the module that failed is the message of this task.
+            return {**failed, **common, "failed": True}
+        return common

@@ -1,0 +1,205 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Follow the runner of a host with cheap looks, until it waits at a barrier or has ended."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import shlex
+import time
+import typing as t
+from pathlib import Path
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.modules.wait_for_runner import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import component, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import RunnerStatus, Watched, keep, read_status
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell import RawShell, why
+
+Results = t.Dict[str, t.Any]
+
+#: Seconds for which a runner may say nothing of itself at all, as before its first status.
+_SPEECHLESS = 60.0
+#: Seconds without a new status after which it is asked whether the process is there.
+_QUIET = 20.0
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.wait_for_runner``."""
+
+    TRANSFERS_FILES = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Results:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+        try:
+            host = component(str((task_vars or {}).get("inventory_hostname", "")), "host")
+            component(options["campaign"], "campaign")
+        except StorageError as error:
+            return {"failed": True, "changed": False, **error.as_result()}
+        if self._task.check_mode:
+            return {"changed": False, "state": "not_started", "segment": 0, "waiting": False, "ended": True, "message": "", "status": None, "round_trip": None}
+        return _Follower(self, options, host).follow()
+
+
+class _Follower:
+    """Looks at one runner again and again."""
+
+    def __init__(self, action: t.Any, options: t.Mapping[str, t.Any], host: str) -> None:
+        self.action = action
+        self.options = options
+        self.host = host
+        self.shell = RawShell(action, limit=max(60.0, 2.0 * options["interval"]))
+        self.folder = f"{options['spool'].rstrip('/')}/{options['campaign']}"
+        self.status: RunnerStatus | None = None
+        self.said_new = self.answered = self.began = time.monotonic()
+        self.fastest: float | None = None
+        self.is_away = False
+
+    def follow(self) -> Results:
+        while True:
+            try:
+                found = self._look()
+            except AnsibleConnectionFailure as error:
+                self._away(error)
+            else:
+                self.answered = time.monotonic()
+                if found is not None:
+                    return found
+            limits = [seconds for seconds in (self.options["turn"], self.options["limit"]) if seconds > 0]
+            if limits and time.monotonic() - self.began >= min(limits):
+                return self._result(self.status.state if self.status else "starting", self.status.message if self.status else "")
+            time.sleep(self._pause())
+
+    def _pause(self) -> float:
+        """Seconds until the next look: short in the beginning, and when everything should be done."""
+        pause = min(max((time.monotonic() - self.began) / 2, 1.0), max(self.options["interval"], 1.0))
+        if self.status is None or self.is_away:
+            return pause
+        if self.status.left is not None:
+            # What takes longer than anybody knew, a fill for example, may do so for hours.
+            pause = min(pause, max(self.status.left + 0.5, self.status.overdue / 4, 1.0))
+        if self.options["segment"] is not None and self.status.cell_left is not None:
+            # The others may wait at the barrier already. Not every cell or pause is the last one before it, though.
+            pause = min(pause, max(self.status.cell_left + 0.5, pause / 4, 1.0))
+        return pause
+
+    def _look(self) -> Results | None:
+        """One look: the result of the task if there is nothing more to wait for.
+
+        :raises AnsibleConnectionFailure: if the host is not in reach.
+        """
+        asked = time.monotonic()
+        answer = self.shell.ask(f"cat -- {shlex.quote(self.folder + '/runner.json')}")
+        now = time.monotonic()
+        self.fastest = min(now - asked, self.fastest or now - asked)
+        if self.is_away:
+            self.is_away = False
+            self._say("in reach again")
+        try:
+            if answer.rc != 0:
+                raise StorageError(f"There is no status of a runner in {self.folder} on this host.")
+            status = read_status(answer.stdout)
+        except StorageError as error:
+            # While it is being replaced, or before its first word; but not for ever.
+            if now - self.said_new > _SPEECHLESS:
+                return self._gone(error.message)
+            self._keep("the runner says nothing yet")
+            return None
+        if self.status is None or status != self.status:
+            self.said_new = now
+        first, self.status = self.status is None, status
+        self._keep("")
+        reached = self._reached(status)
+        if reached is None and not status.ended and (first or now - self.said_new >= _QUIET) and not self._lives(status):
+            # It may have ended between the two questions, and said so.
+            again = self.shell.ask(f"cat -- {shlex.quote(self.folder + '/runner.json')}")
+            try:
+                self.status = read_status(again.stdout) if again.rc == 0 else status
+            except StorageError:
+                return self._gone("The runner on this host was ended by something and could not say why.")
+            if not self.status.ended:
+                return self._gone("The runner on this host was ended by something and could not say why, for example a restart of the host.")
+            reached = self._reached(self.status)
+        return reached
+
+    def _reached(self, status: RunnerStatus) -> Results | None:
+        """The result if what is waited for has happened."""
+        if status.ended:
+            return self._result(status.state, status.message)
+        segment = self.options["segment"]
+        if segment is None or status.state == "starting":
+            return None
+        if status.segment > segment or (status.segment == segment and status.state in ("waiting", "pausing", "measuring")):
+            # A runner that waits for its first release could have died as well: everybody would wait for it.
+            if status.state == "waiting" and not self._lives(status):
+                return self._gone("The runner on this host was ended by something while it waited.")
+            return self._result(status.state, status.message)
+        return None
+
+    def _lives(self, status: RunnerStatus) -> bool:
+        """Whether the process that wrote the status is there: not another one with its number, nor before a restart."""
+        if status.pid is None:
+            return True
+        # As root, if there is become: other users' processes may be hidden.
+        answer = self.shell.do(f"cat /proc/sys/kernel/random/boot_id; cat /proc/{status.pid}/stat 2>/dev/null || test ! -d /proc/{status.pid}")
+        lines = answer.stdout.splitlines()
+        if answer.rc != 0 or not lines:
+            return True
+        if status.boot_id and lines[0].strip() != status.boot_id:
+            return False
+        if len(lines) < 2:
+            return False
+        # proc_pid_stat(5): the name may hold blanks and brackets; state is field 3, starttime 22.
+        fields = lines[1].rpartition(")")[2].split()
+        if len(fields) < 20 or fields[0] in ("Z", "X"):
+            return len(fields) < 20
+        return status.pid_started is None or fields[19] == str(status.pid_started)
+
+    def _away(self, error: AnsibleConnectionFailure) -> None:
+        """:raises AnsibleConnectionFailure: if the host was out of reach for too long."""
+        gone = time.monotonic() - self.answered
+        if gone > self.options["patience"]:
+            self._keep("not in reach, given up", ended=True)
+            raise AnsibleConnectionFailure(
+                f"{self.host} was not in reach for {round(gone)} seconds while it measured: {why(error)}. Its runner goes on by itself; run again with the same"
+                " campaign, and its results are taken up."
+            ) from error
+        if not self.is_away:
+            self._say(f"not in reach at the moment, what it measures goes on ({why(error)})")
+        self.is_away = True
+        self._keep("not in reach")
+        self.shell.renew()
+
+    def _gone(self, message: str) -> Results:
+        self._keep("its runner is gone", ended=True)
+        return self._result("dead", message)
+
+    def _result(self, state: str, message: str) -> Results:
+        ended = state == "dead" or bool(self.status and self.status.ended)
+        if ended and state != "dead":
+            self._keep("", ended=True)
+        return {
+            "changed": False,
+            "state": state,
+            "segment": self.status.segment if self.status else 0,
+            "waiting": state == "waiting" and self.status is not None and self.status.segment == self.options["segment"],
+            "ended": ended,
+            "message": plain(message, 300),
+            "status": self.status.as_result() if self.status else None,
+            "round_trip": None if self.fastest is None else round(self.fastest, 3),
+        }
+
+    def _say(self, text: str) -> None:
+        self.action._display.display(f"{self.host}: {text}")
+
+    def _keep(self, note: str, *, ended: bool = False) -> None:
+        if self.options["path"]:
+            keep(Path(self.options["path"]), Watched(self.host, self.status, time.time(), note, ended))

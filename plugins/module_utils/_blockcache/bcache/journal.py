@@ -1,0 +1,88 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a run that is killed would otherwise forget: sets that are between two states, and settings changed for a flush."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import json
+import typing as t
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+
+#: Survives a reboot, as a cache set does.
+SETS_FILE = "var/lib/cachefleet.storage/bcache-sets.json"
+#: Forgotten at boot, as the settings themselves are.
+FLUSH_FILE = "run/cachefleet.storage/bcache-flush.json"
+
+
+@dataclass(frozen=True)
+class Between:
+    """A set that exists for the sake of a backing device, which may not be attached to it.
+
+    :param detaching: whether the kernel may have been told to detach it, which it does in its own time.
+    """
+
+    set: str
+    detaching: bool = False
+
+
+@dataclass(frozen=True)
+class Journal:
+    """Both by the UUID of a backing device; ``flushing`` holds the settings to put back, as the kernel takes them."""
+
+    between: t.Mapping[str, Between] = field(default_factory=dict)
+    flushing: t.Mapping[str, t.Mapping[str, str]] = field(default_factory=dict)
+
+
+def read_journal(root: Path = Path("/")) -> Journal:
+    """What earlier runs noted; a file that is damaged counts as none.
+
+    :raises CommandFailed: if a file is there and cannot be read.
+    """
+    between = {uuid: Between(str(entry.get("set", "")), bool(entry.get("detaching"))) for uuid, entry in _read(root / SETS_FILE).items()}
+    flushing = {uuid: {key: str(value) for key, value in entry.items()} for uuid, entry in _read(root / FLUSH_FILE).items()}
+    return Journal(between, flushing)
+
+
+def note_between(backing: str, between: Between | None, root: Path = Path("/")) -> None:
+    """Note it before it begins; None when it is over."""
+    _note(root / SETS_FILE, backing, None if between is None else {"set": between.set, "detaching": between.detaching})
+
+
+def forget_set(cset: str, root: Path = Path("/")) -> None:
+    """A set is gone, whoever it was for."""
+    entries = _read(root / SETS_FILE)
+    _write(root / SETS_FILE, {uuid: entry for uuid, entry in entries.items() if entry.get("set") != cset}, entries)
+
+
+def note_flushing(backing: str, settings: t.Mapping[str, str] | None, root: Path = Path("/")) -> None:
+    """Note what a flush is going to change; None when it is put back."""
+    _note(root / FLUSH_FILE, backing, None if settings is None else dict(settings))
+
+
+def _note(path: Path, key: str, entry: dict[str, t.Any] | None) -> None:
+    before = _read(path)
+    after = {uuid: old for uuid, old in before.items() if uuid != key}
+    if entry is not None:
+        after[key] = entry
+    _write(path, after, before)
+
+
+def _write(path: Path, entries: t.Mapping[str, t.Any], before: t.Mapping[str, t.Any]) -> None:
+    if entries != before:
+        replace_file(path, json.dumps(entries, indent=1, sort_keys=True) + "\n" if entries else "", mode=0o600)
+
+
+def _read(path: Path) -> dict[str, dict[str, t.Any]]:
+    try:
+        entries = json.loads(read_file(path) or "{}")
+    except ValueError:
+        return {}
+    return {str(key): entry for key, entry in entries.items() if isinstance(entry, dict)} if isinstance(entries, dict) else {}

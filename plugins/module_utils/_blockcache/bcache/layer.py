@@ -1,0 +1,377 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The layer ``bcache``: made with make-bcache, everything else read from and written to sysfs.
+
+Sources: Documentation/admin-guide/bcache.rst, bcache-tools, and what Linux 6.1 was seen to do. The kernel registers, attaches,
+detaches and unregisters in its own time and tells failures to dmesg only, so every write is followed by reading back until the
+effect is there. udev usually registers what make-bcache made, and not always: both ask, and who comes second is refused, which
+is harmless.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import facts as bcache_facts
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import journal as bcache_journal
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import plan as bcache_plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import udev_rules as bcache_rules
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import BLOCK, FOLDER, NO_CACHE
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.flush import PAUSE, FlushOperations
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.journal import Between
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import BACKING, CACHE, SET, chosen, has_value
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import BcacheSpec, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.sysfs import Sysfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, BcacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_host_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import kernel_name, node_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_signatures
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+
+#: Seconds for what the kernel does in its own time: registering reads the whole index of a cache.
+PATIENCE = 600.0
+
+
+class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequence[BcacheSpec]]):
+    """The bcaches of a host.
+
+    :param runner: starts the commands.
+    :param wanted: the items; their devices are asked for signatures.
+    :param root: below which /sys, /proc, /dev and /etc are.
+    :param sysfs: reads and writes /sys.
+    """
+
+    name = LAYER
+    one_at_a_time = True
+
+    def __init__(
+        self,
+        runner: Runner,
+        wanted: t.Sequence[BcacheSpec] = (),
+        root: Path = Path("/"),
+        *,
+        sysfs: Sysfs | None = None,
+        clock: t.Callable[[], float] = time.monotonic,
+        sleep: t.Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.runner = runner
+        self.wanted = wanted
+        self.root = root
+        self.sysfs = sysfs or Sysfs(root)
+        self.clock = clock
+        self.sleep = sleep
+
+    # -- read and plan
+
+    def read(self) -> BcacheState:
+        """One ``udevadm`` and at most one ``dmsetup``; a device that is no part of a bcache yet costs a ``wipefs`` more."""
+        devices = self._settled_devices()
+        registered = bcache_facts.read_registered(self.sysfs)
+        in_use = {*registered.backings, *(name for cset in registered.sets.values() for name in cset.caches)}
+        candidates = [path for item in self.wanted for path in (item.origin, *item.cache_devices)]
+        ground = read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep)
+        carriers = [name for name, finding in ground.findings.items() if any(text.startswith("bcache") for text in finding.signatures)]
+        return BcacheState(
+            ground=ground,
+            registered=registered,
+            supers=self._read_superblocks(devices, registered, carriers),
+            rules=bcache_rules.read_rules(self.root),
+            journal=bcache_journal.read_journal(self.root),
+            token=secrets.token_hex(8),
+        )
+
+    def _read_superblocks(self, devices: Devices, registered: bcache_facts.Registered, carriers: t.Sequence[str]) -> dict[str, bcache_facts.BcacheSuperblock]:
+        """Of devices that are not running, and of backing devices that wait for a set: nothing in sysfs says for which."""
+        running = {name for cset in registered.sets.values() for name in cset.caches} | set(registered.backings)
+        unknown = {device.name for device in devices if device.signature is not None and device.signature.type == "bcache" and not device.holders}
+        waiting = {backing.name for backing in registered.backings.values() if backing.set is None and backing.state != NO_CACHE}
+        supers = {}
+        for name in sorted(((unknown | set(carriers)) - running) | waiting):
+            found = bcache_facts.read_superblock(self.runner, node_of(name))
+            if found is not None:
+                supers[name] = found
+        return supers
+
+    def plan(self, present: BcacheState, wanted: t.Sequence[BcacheSpec]) -> list[Step]:
+        return bcache_plan.plan(present, wanted)
+
+    def facts(self, present: BcacheState) -> dict[str, t.Any]:
+        origins = set()
+        for item in self.wanted:
+            try:
+                origins.add(present.ground.devices.resolve(item.origin).name)
+            except DeviceMissing:
+                continue
+        caches = bcache_facts.caches_of(present.registered, present.ground)
+        return {"problems": bcache_plan.problems(present), "caches": [cache.as_plain() for cache in caches if cache.origin_name in origins]}
+
+    # -- apply
+
+    def apply(self, step: Step) -> None:
+        operation: t.Callable[[Step], None] = getattr(self, f"_{step.operation}")
+        operation(step)
+
+    def _make_backing(self, step: Step) -> None:
+        path = step.arguments["origin"]
+        self._require_still_empty(step, path)
+        self._make(step, ["make-bcache", "--bdev", "--block", str(step.arguments["block_size"]), path])
+        self._register_backing(step)
+
+    def _register_backing(self, step: Step) -> None:
+        folder = self._backing(step)
+        self._register(step, self._kernel_name(step.arguments["origin"]), lambda: self.sysfs.exists(f"{folder}/cache_mode"))
+        uuid = self.sysfs.read(f"{folder}/backing_dev_uuid") or ""
+        if self.sysfs.read(f"{folder}/running") == "1":
+            link = self.root / "dev/bcache/by-uuid" / uuid
+            self._await(step, lambda: os.path.lexists(link), f"udev did not show {step.arguments['origin']} as /dev/bcache/by-uuid/{uuid}", 30.0)
+
+    def _make_set(self, step: Step) -> None:
+        asked = step.arguments
+        path, cset = asked["path"], asked["set"]
+        self._require_still_empty(step, path)
+        bcache_journal.note_between(self._uuid(step), Between(cset), self.root)
+        sizes = ["--bucket", str(asked["bucket_size"]), "--block", str(asked["cache_block_size"])]
+        self._make(step, ["make-bcache", "--cache", *sizes, "--cset-uuid", cset, path])
+        self._start_set(step, self._kernel_name(path), cset)
+
+    def _register_set(self, step: Step) -> None:
+        self._start_set(step, step.arguments["device"], step.arguments["set"])
+
+    def _start_set(self, step: Step, device: str, cset: str) -> None:
+        self._register(step, device, lambda: self.sysfs.exists(f"{FOLDER}/{cset}") and self.sysfs.exists(f"{BLOCK}/{device}/bcache/set"))
+
+    def _attach(self, step: Step) -> None:
+        folder, cset = self._backing(step), step.arguments["set"]
+        if self._set_of(folder) != cset:
+            # The kernel attaches by itself what waited for a set, and answers with an error who asks for it then.
+            self._write(step, f"{folder}/attach", cset, lambda: self._set_of(folder) == cset)
+            self._await(step, lambda: self._set_of(folder) == cset, f"the kernel did not attach {step.arguments['origin']} to the cache set {cset}")
+        uuid = self._uuid(step)
+        bcache_journal.note_between(uuid, None, self.root)
+        link = self.root / "dev/bcache/by-uuid" / uuid
+        self._await(step, lambda: os.path.lexists(link), f"udev did not show {step.arguments['origin']} as /dev/bcache/by-uuid/{uuid}", 30.0)
+
+    def _detach(self, step: Step) -> None:
+        folder, cset = self._backing(step), step.arguments["set"]
+        if self._set_of(folder) == cset:
+            self._require_clean(step, folder)
+            bcache_journal.note_between(self._uuid(step), Between(cset, detaching=True), self.root)
+            self._write(step, f"{folder}/detach", "1", lambda: self._set_of(folder) is None)
+            self._await(step, lambda: self._set_of(folder) is None, f"the kernel did not detach the cache of {step.arguments['origin']}")
+        state = self.sysfs.read(f"{folder}/state")
+        if state != NO_CACHE:
+            raise NotEffective(
+                f"{step.item}: {step.arguments['origin']} was detached from its cache and is in the state '{state}': look at dmesg.", item=step.item
+            )
+        bcache_journal.note_between(self._uuid(step), Between(cset), self.root)
+
+    def _set_mode(self, step: Step) -> None:
+        folder, mode = self._backing(step), step.arguments["mode"]
+        self._write(step, f"{folder}/cache_mode", mode, lambda: chosen(self.sysfs.read(f"{folder}/cache_mode")) == mode)
+
+    def _set_label(self, step: Step) -> None:
+        folder, label = self._backing(step), step.arguments["label"]
+        self._write(step, f"{folder}/label", label, lambda: self.sysfs.read(f"{folder}/label") == label)
+
+    def _set_setting(self, step: Step) -> None:
+        asked = step.arguments
+        key, value = asked["key"], asked["value"]
+        folders = {BACKING: [self._backing(step)], SET: [f"{FOLDER}/{asked['set']}"], CACHE: [f"{BLOCK}/{name}/bcache" for name in self._caches(asked["set"])]}
+        for folder in folders[asked["place"]]:
+            if not self.sysfs.exists(f"{folder}/{key}"):
+                raise Refused(f"{step.item}: the kernel of this host has no bcache setting {key}: take it out for this host.", item=step.item)
+            self._write(step, f"{folder}/{key}", str(value), lambda folder=folder: has_value(key, self.sysfs.read(f"{folder}/{key}"), value))
+
+    def _write_rules(self, step: Step) -> None:
+        """Keep the settings of the backing device and of its set; without settings: forget those of the backing device."""
+        asked = step.arguments
+        rules = {uuid: dict(kept) for uuid, kept in bcache_rules.read_rules(self.root).items()}
+        uuid = self._uuid(step)
+        wanted = asked.get("settings")
+        rules[uuid] = bcache_rules.kept(wanted, BACKING, rules.get(uuid, {})) if wanted is not None else {}
+        for name in self._caches(asked["set"]) if wanted is not None and "set" in asked else ():
+            found = bcache_facts.read_superblock(self.runner, node_of(name))
+            if found is not None:
+                rules[found.uuid] = bcache_rules.kept(wanted, SET, rules.get(found.uuid, {}))
+        bcache_rules.write_rules(rules, self.root)
+
+    def _unregister_set(self, step: Step) -> None:
+        cset, device = step.arguments["set"], step.arguments["device"]
+        folder = f"{FOLDER}/{cset}"
+        if not self.sysfs.exists(folder):
+            return
+        users = [name for name in self.sysfs.names(folder) if name.startswith("bdev")]
+        if users:
+            raise NotEffective(f"{step.item}: the cache set {cset} is in use again ({', '.join(users)}), so that it stays.", item=step.item)
+        self._require_nothing_dirty(step, cset)
+        self._write(step, f"{folder}/unregister", "1", lambda: not self.sysfs.exists(folder))
+        gone = f"the kernel did not stop the cache set {cset}"
+        self._await(step, lambda: not self.sysfs.exists(folder) and not self.sysfs.exists(f"{BLOCK}/{device}/bcache"), gone)
+
+    def _require_nothing_dirty(self, step: Step, cset: str) -> None:
+        """No block of any backing device may be only there, also none of a backing device that is not on this host now.
+
+        The kernel's list of what is cached says it; the percentage in ``priority_stats`` is cut off and says 0 for some.
+        """
+        path = f"sys/kernel/debug/bcache/bcache-{cset}"
+        try:
+            dirty = any(line.rstrip().endswith(" dirty") for line in self.sysfs.lines(path))
+        except OSError as error:
+            raise NotEffective(
+                f"{step.item}: it could not be proven that the cache set {cset} holds nothing that is nowhere else, because /{path} cannot be read"
+                f" ({os.strerror(error.errno or 0)}); it stays: mount debugfs and run again.",
+                item=step.item,
+            ) from None
+        if dirty:
+            raise Refused(
+                f"{step.item}: the cache set {cset} holds data of a backing device that is not attached now, and that is nowhere else: connect that"
+                " device, so that it can be flushed, and run again.",
+                item=step.item,
+            )
+
+    def _wipe(self, step: Step) -> None:
+        """Make the cache device empty, if it is still what it was taken for."""
+        path, cset = step.arguments["path"], step.arguments["set"]
+        # Of the path that is made empty: kernel names and links can mean another device by now.
+        found = bcache_facts.read_superblock(self.runner, path)
+        if found is not None:
+            if not found.cache or found.set != cset:
+                raise Refused(f"{step.item}: {path} does not carry the cache set {cset} any more, so that it is not made empty.", item=step.item)
+            # While its UUID can still be read.
+            rules = bcache_rules.read_rules(self.root)
+            bcache_rules.write_rules({uuid: kept for uuid, kept in rules.items() if uuid != found.uuid}, self.root)
+            self._wiped(step, path)
+        bcache_journal.forget_set(cset, self.root)
+        self.runner.run(["udevadm", "settle"], ok=None, item=step.item)
+
+    def _wiped(self, step: Step, path: str) -> None:
+        for attempt in range(10):
+            if attempt:
+                self.sleep(PAUSE)
+            # Opened exclusively: it fails while the kernel, which lets go in its own time, still holds the device.
+            completed = self.runner.run(["wipefs", "--all", path], ok=None, item=step.item)
+            if not read_signatures(self.runner, path):
+                udev.refresh(self.runner, [path], step.item)
+                return
+        raise CommandFailed(
+            f"{step.item}: {completed.command_line} did not make {path} empty (exit status {completed.rc}): {completed.last_words}",
+            item=step.item,
+            completed=completed,
+        )
+
+    # -- what the operations share
+
+    def _require_still_empty(self, step: Step, path: str) -> None:
+        finding = examine(self.runner, path, self.root, self.sleep)
+        if finding.reasons:
+            raise Refused(
+                f"{step.item}: {path} was empty when it was looked at and now {' and '.join(finding.reasons)}, so that it is not overwritten:"
+                f" {finding.advice(path)}.",
+                item=step.item,
+            )
+
+    def _make(self, step: Step, command: t.Sequence[str]) -> None:
+        completed = self.runner.run(command, ok=None, item=step.item)
+        # It can end with 0 and without a word when it wrote nothing, and with 1 after another process was faster.
+        if bcache_facts.read_superblock(self.runner, command[-1]) is None:
+            raise CommandFailed(
+                f"{step.item}: {completed.command_line} left no superblock (exit status {completed.rc}): {completed.last_words}",
+                item=step.item,
+                completed=completed,
+            )
+
+    def _register(self, step: Step, device: str, registered: t.Callable[[], bool]) -> None:
+        """Tell the kernel of a device until it has it: udev usually does, and who comes second is refused."""
+        if not self.sysfs.exists(FOLDER):
+            self.runner.run(["modprobe", "bcache"], item=step.item)
+        self.runner.run(["udevadm", "settle"], ok=None, item=step.item)
+        waited = 0.0
+        while not registered():
+            if waited > 30.0:
+                raise NotEffective(
+                    f"{step.item}: the kernel does not take {node_of(device)} as a part of a bcache: look at dmesg for the reason. A bcache that the kernel"
+                    " stopped after an error comes back when the host is restarted; a cache device whose content is damaged never is: if nothing on it is"
+                    " needed, run wipefs -a on it.",
+                    item=step.item,
+                )
+            try:
+                self.sysfs.write(f"{FOLDER}/register", node_of(device), str(step.item))
+            except StorageError:
+                self.sleep(PAUSE)
+                waited += PAUSE
+
+    def _write(self, step: Step, path: str, value: str, took_effect: t.Callable[[], bool]) -> None:
+        """Write an attribute; who is refused is forgiven if the effect is there, and who is not must see it."""
+        try:
+            self.sysfs.write(path, value, str(step.item))
+        except StorageError:
+            if not took_effect():
+                raise
+            return
+        if path.rsplit("/", 1)[-1] not in ("attach", "detach", "unregister") and not took_effect():
+            raise NotEffective(
+                f"{step.item}: the kernel took '{value}' for /{path} and says '{self.sysfs.read(path)}': the device may not be able to, or the value is out of"
+                " its bounds.",
+                item=step.item,
+            )
+
+    def _await(self, step: Step, reached: t.Callable[[], bool], failure: str, patience: float = PATIENCE) -> None:
+        waited = 0.0
+        while not reached():
+            if waited >= patience:
+                raise NotEffective(f"{step.item}: {failure} within {patience:g} seconds: look at dmesg and run again.", item=step.item)
+            self.sleep(PAUSE)
+            waited += PAUSE
+
+    def _kernel_name(self, path: str) -> str:
+        return kernel_name(path, self.root)
+
+    def _backing(self, step: Step) -> str:
+        """The directory of the backing device of an item in sysfs."""
+        return f"{BLOCK}/{self._kernel_name(step.arguments['origin'])}/bcache"
+
+    def _uuid(self, step: Step) -> str:
+        uuid = self.sysfs.read(f"{self._backing(step)}/backing_dev_uuid")
+        if not uuid:
+            raise NotEffective(f"{step.item}: {step.arguments['origin']} is not registered as a backing device any more: look at dmesg.", item=step.item)
+        return uuid
+
+    def _set_of(self, folder: str) -> str | None:
+        target = self.sysfs.target(f"{folder}/cache")
+        return target.name if target is not None else None
+
+    def _caches(self, cset: str) -> list[str]:
+        links = [
+            self.sysfs.target(f"{FOLDER}/{cset}/{name}") for name in self.sysfs.names(f"{FOLDER}/{cset}") if name.startswith("cache") and name[5:].isdigit()
+        ]
+        return [place.parent.name for place in links if place is not None]
+
+
+def run_module(module: AnsibleModule) -> t.NoReturn:
+    """The whole of the module ``bcache``."""
+    if not module.params["caches"]:
+        module.exit_json(problems=[], caches=[], **Outcome((), None).as_result())
+    try:
+        wanted = read_items(module.params["caches"])
+    except StorageError as error:
+        module.fail_json(**error.as_result())
+    run_layer(module, BcacheLayer(Runner(), wanted), wanted)

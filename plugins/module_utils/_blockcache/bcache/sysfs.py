@@ -1,0 +1,70 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Files of sysfs: the kernel's answers, and the one place that writes to them."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import os
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+
+
+class Sysfs:
+    """Attributes below a root, each a file that holds one value.
+
+    :param root: below which ``sys`` is.
+    """
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self.root = root
+
+    def read(self, path: str) -> str | None:
+        """The text of an attribute without the newline; None if it is not there or cannot be read."""
+        try:
+            return (self.root / path).read_text(encoding="utf-8", errors="replace").strip("\n\0")
+        except OSError:
+            return None
+
+    def exists(self, path: str) -> bool:
+        return os.path.lexists(self.root / path)
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """What is in a directory; nothing if it is not there."""
+        try:
+            return tuple(sorted(os.listdir(self.root / path)))
+        except OSError:
+            return ()
+
+    def target(self, path: str) -> Path | None:
+        """What a link leads to, through every other link; None if there is no link."""
+        place = self.root / path
+        return Path(os.path.realpath(place)) if place.is_symlink() else None
+
+    def lines(self, path: str) -> t.Iterator[str]:
+        """One line after the other, for what may be long.
+
+        :raises OSError: if it cannot be read.
+        """
+        with open(self.root / path, encoding="ascii", errors="replace") as stream:
+            yield from stream
+
+    def write(self, path: str, value: str, item: str) -> None:
+        """Write an attribute, in one call as the kernel demands. It may take what it was given for something else: read it back.
+
+        :raises CommandFailed: with the reason of the kernel.
+        """
+        try:
+            handle = os.open(self.root / path, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                os.write(handle, value.encode())
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise CommandFailed(f"{item}: the kernel did not take '{value}' in /{path}: {os.strerror(error.errno or 0)}; look at dmesg.", item=item) from None

@@ -1,0 +1,300 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is in the way of a bcache, and what it will lie on: devices, superblocks, sets and block sizes. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+import uuid
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import (
+    CLEAN,
+    INCONSISTENT,
+    NO_CACHE,
+    Backing,
+    BcacheSuperblock,
+    CacheSet,
+    Registered,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.journal import Journal
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import BcacheSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.udev_rules import Rules
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, resolve_stable, uses_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, HostDevices
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+
+LAYER = "bcache"
+#: make-bcache's own.
+BUCKET = 512 * KIB
+#: The kernel keeps a 1024th of the buckets, rounded up to a power of two, in reserve, and wants that to be one at least.
+LEAST_BUCKETS = 513
+_NAMESPACE = uuid.UUID("0d2b0f0a-53e5-4a55-8f3c-3a1f6f6a7c11")
+
+
+@dataclass(frozen=True)
+class BcacheState:
+    """The bcache of a host, and what the wanted devices carry.
+
+    :param supers: bcache superblocks by kernel name: of every device that is not registered, and of backing devices that are
+        registered and wait for their set.
+    :param rules: the settings that are set again at boot, by the UUID of the device.
+    :param token: 16 hexadecimal digits that no other reading has, for the UUIDs of new sets.
+    """
+
+    ground: HostDevices
+    registered: Registered = field(default_factory=Registered)
+    supers: t.Mapping[str, BcacheSuperblock] = field(default_factory=dict)
+    rules: Rules = field(default_factory=dict)
+    journal: Journal = field(default_factory=Journal)
+    token: str = "0" * 16
+
+    def backing_on(self, device: BlockDevice) -> tuple[Backing | None, bool]:
+        """The backing device, and whether it is registered; of one that is not, as much as its superblock tells."""
+        registered = self.registered.backings.get(device.name)
+        if registered is not None:
+            return registered, True
+        sb = self.supers.get(device.name)
+        if sb is None or sb.cache:
+            return None, False
+        state = NO_CACHE if sb.state == "detached" else sb.state or ""
+        known = sb.set if sb.set is not None and self.place_of(sb.set) is not None else None
+        return Backing(name=device.name, uuid=sb.uuid, label=sb.label, mode=sb.mode, state=state, running=False, set=known), False
+
+    def place_of(self, cset: str) -> str | None:
+        """The kernel name of the device that carries a set, whether that is registered or not."""
+        registered = self.registered.sets.get(cset)
+        if registered is not None:
+            return registered.caches[0] if registered.caches else None
+        return next((name for name, sb in self.supers.items() if sb.cache and sb.set == cset), None)
+
+    def awaited(self, backing: Backing) -> str | None:
+        """The set that a backing device waits for."""
+        sb = self.supers.get(backing.name)
+        return sb.set if backing.set is None and sb is not None and backing.state != NO_CACHE else None
+
+    def block_size_of(self, backing: Backing) -> int | None:
+        mounted = self.ground.devices.get(backing.device or "")
+        if mounted is not None:
+            return mounted.logical_block
+        sb = self.supers.get(backing.name)
+        return sb.block_size if sb is not None else None
+
+
+@dataclass(frozen=True)
+class CacheSetTarget:
+    """The cache set that a group of items will be attached to.
+
+    :param fast: what it lies on.
+    :param set: its UUID.
+    :param block_size: in bytes.
+    :param exists: it is registered and as wanted.
+    :param register: it is on the device and not registered.
+    :param rebuild: the set that is there now and has to go first, None if there is none.
+    """
+
+    fast: FastDevice
+    set: str
+    block_size: int
+    bucket_size: int
+    exists: CacheSet | None = None
+    register: bool = False
+    rebuild: str | None = None
+
+
+def new_set_uuid(machine: str, identity: str, token: str) -> str:
+    """A UUID for a set that is made now: no set that was on the device before had it, and :func:`is_own` recognizes it.
+
+    The kernel takes the first 8 bytes as the magic number of the journal (``jset_magic``, include/uapi/linux/bcache.h of Linux 6.1) and
+    make-bcache does not erase the journal. A set with the UUID of an earlier one on the same device replays the journal of that one
+    after a power cut, wherever its sequence numbers are higher, and what was written since is lost: seen on Linux 6.1.
+    """
+    return str(uuid.UUID(f"{token[:12]}8{token[12:15]}{_tail(machine, identity)}"))
+
+
+def is_own(found: str | None, machine: str, identity: str) -> bool:
+    """Whether this collection made a set on this device of this machine, so that what an interrupted run left is recognized."""
+    # Up to version 0.4 the whole UUID was computed.
+    return found is not None and (found.replace("-", "")[16:] == _tail(machine, identity) or found == str(_computed(machine, identity)))
+
+
+def _computed(machine: str, identity: str) -> uuid.UUID:
+    return uuid.uuid5(_NAMESPACE, f"{machine}\n{identity}")
+
+
+def _tail(machine: str, identity: str) -> str:
+    """The last 8 bytes, in hexadecimal digits."""
+    return _computed(machine, identity).hex[16:]
+
+
+def _identity(fast: FastDevice) -> str:
+    if fast.device is None:
+        return str(fast.steps[0].arguments["uuid"])
+    if fast.device.kind == "partition" and not fast.device.properties.get("ID_PART_ENTRY_UUID"):
+        # Where partitions have no UUID, their identity is the serial number of the disk, which all of them share.
+        return fast.device.stable_path or fast.path
+    return fast.device.properties.get("MD_UUID") or fast.device.identity or fast.device.stable_path or fast.path
+
+
+def emptied(present: BcacheState, names: t.Container[str]) -> BcacheState:
+    """The host as it will be when the sets on some devices have been taken down."""
+    devices = [dataclasses.replace(device, holders=(), signature=None) for device in present.ground.devices if device.name in names]
+    if not devices:
+        return present
+    sets = {uuid: cset for uuid, cset in present.registered.sets.items() if not any(name in names for name in cset.caches)}
+    findings = {name: finding for name, finding in present.ground.findings.items() if name not in names}
+    ground = dataclasses.replace(present.ground, devices=present.ground.devices.with_changed(devices), findings=findings)
+    supers = {name: sb for name, sb in present.supers.items() if name not in names}
+    return dataclasses.replace(present, ground=ground, registered=dataclasses.replace(present.registered, sets=sets), supers=supers)
+
+
+def find_target(present: BcacheState, wanted: BcacheSpec, awaited: t.Container[str | None], taken: t.Container[str]) -> CacheSetTarget:
+    """Where an item's cache will lie.
+
+    :param awaited: sets that backing devices of the list wait for: one that is there but not registered is brought back.
+    :param taken: kernel names of devices that other caches of the list lie on.
+    :raises DeviceMissing: if a device is not there.
+    :raises BadInput: if a path cannot be meant.
+    :raises Refused: if the device carries anything else.
+    """
+    fast = fast_device.choose(present.ground, wanted, LAYER, taken=taken, check_empty=False)
+    identity = _identity(fast)
+    new = new_set_uuid(present.ground.machine, identity, present.token)
+    name = fast.device.name if fast.device is not None else ""
+    block = fast.device.logical_block if fast.device is not None else _member_block(present, wanted)
+    there = present.registered.set_on(name)
+    if there is not None:
+        return _existing(fast, there, wanted, new, block)
+    sb = present.supers.get(name)
+    if (
+        sb is not None
+        and sb.cache
+        and sb.set is not None
+        and (is_own(sb.set, present.ground.machine, identity) or sb.set in awaited or sb.set in _noted(present))
+    ):
+        if wanted.bucket_size not in (None, sb.bucket_size) and sb.set not in awaited:
+            return CacheSetTarget(fast, new, _new_block(wanted, block), wanted.bucket_size or BUCKET, rebuild=sb.set)
+        return CacheSetTarget(fast, sb.set, sb.block_size or block, sb.bucket_size or BUCKET, register=True)
+    if sb is not None and sb.cache:
+        raise Refused(
+            f"{wanted.name}: {fast.path} carries the cache of another bcache set ({sb.set}) that is not running, and may hold blocks that its origin does"
+            f" not have: name an empty device, or start that set (echo {fast.path} > /sys/fs/bcache/register), detach what uses it, or, if nothing on it is"
+            f" needed, run wipefs -a {fast.path} yourself.",
+            item=wanted.name,
+        )
+    fast_device.choose(present.ground, wanted, LAYER, taken=taken)
+    bucket = wanted.bucket_size or BUCKET
+    if fast.size // bucket < LEAST_BUCKETS:
+        raise BadInput(
+            f"{wanted.name}: {' and '.join(wanted.cache_devices)} has room for {fast.size // bucket} buckets of {format_size(bucket)}, and the kernel takes"
+            f" no cache with less than {LEAST_BUCKETS}: name a larger device or write a smaller bucket_size.",
+            item=wanted.name,
+        )
+    return CacheSetTarget(fast, new, _new_block(wanted, block), bucket)
+
+
+def _noted(present: BcacheState) -> set[str]:
+    return {between.set for between in present.journal.between.values()}
+
+
+def _existing(fast: FastDevice, there: CacheSet, wanted: BcacheSpec, new: str, block: int) -> CacheSetTarget:
+    bucket = there.bucket_size or BUCKET
+    if wanted.bucket_size in (None, there.bucket_size):
+        return CacheSetTarget(fast, there.uuid, there.block_size or block, bucket, exists=there)
+    return CacheSetTarget(fast, new, _new_block(wanted, block), wanted.bucket_size or BUCKET, rebuild=there.uuid)
+
+
+def _new_block(wanted: BcacheSpec, block: int) -> int:
+    if wanted.block_size is not None and wanted.block_size < block:
+        raise BadInput(
+            f"{wanted.name}: block_size is {format_size(wanted.block_size)}, and {' and '.join(wanted.cache_devices)} writes blocks of {format_size(block)}:"
+            " write no less than that.",
+            item=wanted.name,
+        )
+    return block
+
+
+def _member_block(present: BcacheState, wanted: BcacheSpec) -> int:
+    return max(present.ground.devices.resolve(path, wanted.name).logical_block for path in wanted.cache_devices)
+
+
+def find_origin(present: BcacheState, wanted: BcacheSpec) -> BlockDevice | None:
+    """The slow device of an item; None if it is not there and nothing is to be done with it.
+
+    :raises DeviceMissing: if it is needed and not there.
+    :raises BadInput: if its path may name another device one day.
+    """
+    if wanted.present:
+        return resolve_stable(present.ground.devices, wanted.origin, wanted.name)
+    try:
+        return present.ground.devices.resolve(wanted.origin, wanted.name)
+    except DeviceMissing:
+        return None
+
+
+def require_unformatted(present: BcacheState, device: BlockDevice, wanted: BcacheSpec) -> None:
+    """Refuse an origin that anybody uses or that carries anything: its content could not be kept.
+
+    :raises Refused: saying what is on it and what a person can do.
+    """
+    finding = present.ground.findings.get(device.name, DeviceUse())
+    if device.signature is not None:
+        finding = finding.with_signatures(device.signature.type, device.signature.partition_table)
+    reasons = [*uses_of(device), *(reason for reason in finding.reasons if "exclusively" not in reason or not device.holders)]
+    if reasons:
+        raise Refused(
+            f"{wanted.name}: {wanted.origin} {' and '.join(reasons)}. bcache writes its superblock where the content begins, which cannot be kept in place:"
+            f" copy it elsewhere, make the device empty (wipefs -a {wanted.origin}), run again and copy it back, or use lvm_cache or dm_cache, which take an"
+            " origin as it is.",
+            item=wanted.name,
+        )
+
+
+def new_backing_block(device: BlockDevice, target: CacheSetTarget, wanted: BcacheSpec) -> int:
+    """The block size of a backing device that is going to be made.
+
+    :raises BadInput: if the one asked for is smaller than what a device below writes.
+    """
+    least = max(device.logical_block, target.block_size)
+    if wanted.block_size is not None and wanted.block_size < least:
+        raise BadInput(
+            f"{wanted.name}: block_size is {format_size(wanted.block_size)}, and the devices below write blocks of {format_size(least)}: write no less.",
+            item=wanted.name,
+        )
+    return wanted.block_size or least
+
+
+def require_fitting_blocks(block: int | None, target: CacheSetTarget, wanted: BcacheSpec) -> None:
+    """Refuse what no step can change: the block size of a backing device that has data.
+
+    :raises Refused: saying so.
+    """
+    if block is not None and wanted.block_size not in (None, block):
+        raise Refused(
+            f"{wanted.name}: {wanted.origin} was made with blocks of {format_size(block)}, and block_size asks for {format_size(wanted.block_size or 0)}: it"
+            " cannot be changed without making the device anew, which loses what is on it; take block_size out.",
+            item=wanted.name,
+        )
+    if block is not None and target.block_size > block:
+        raise Refused(
+            f"{wanted.name}: {wanted.origin} has blocks of {format_size(block)}, and a cache on {' and '.join(wanted.cache_devices)} has blocks of"
+            f" {format_size(target.block_size)}, which the kernel does not attach to smaller ones: name a cache device that writes blocks of"
+            f" {format_size(block)}.",
+            item=wanted.name,
+        )
+
+
+def attachable(backing: Backing) -> bool:
+    """Whether a new set may be attached: nothing that is only on another cache device would be left behind by it."""
+    return backing.state in (NO_CACHE, CLEAN, INCONSISTENT)

@@ -1,0 +1,392 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The layer ``dm_cache``: caches of device-mapper without LVM, made with dmsetup and brought up at boot by systemd.
+
+Sources: dmsetup(8), Documentation/admin-guide/device-mapper/{cache,writecache}.rst. A table is exchanged by ``dmsetup reload`` and
+one ``dmsetup resume``, which suspends, exchanges and goes on in one call of the kernel: there is no moment between two commands
+in which what is mounted stands still, whenever this is killed.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import os
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.boot_unit import mark_started, unit_name
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import facts as dm_cache_facts
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import plan as dm_cache_plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.record import LAYER, Tools
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import DmCacheSpec, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.state import (
+    OUR_METADATA,
+    DmCacheState,
+    OriginContent,
+    counted_dirty,
+    problems,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_host_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import FlushWatch, write_out
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import FSTAB, bare_mounts_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.facts import Kernel, Mapping
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+
+#: Loading a large cache after a crash reads all of its metadata, on a device that may be slow.
+PATIENCE = 24 * 3600.0
+
+#: Before 10-dm.rules and 55-dm.rules, which hand the flags on: a piece of the origin in the cache must not pass for the origin.
+RULE_FILE = "etc/udev/rules.d/09-cachefleet-dm-cache.rules"
+RULE = (
+    "# Written by cachefleet.storage.dm_cache: nobody looks for file systems in the parts of a cache.\n"
+    'SUBSYSTEM=="block", ACTION=="add|change", ATTR{dm/uuid}=="CACHEFLEET-META-?*|CACHEFLEET-DATA-?*",'
+    ' ENV{DM_UDEV_DISABLE_DISK_RULES_FLAG}="1", ENV{DM_UDEV_DISABLE_OTHER_RULES_FLAG}="1"\n'
+)
+
+#: What is overwritten of a cache device: all of the superblock of dm-cache, and the first sector of dm-writecache.
+_HEAD = 4096
+
+
+class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]]):
+    """Caches of block devices.
+
+    :param runner: starts the commands.
+    :param wanted: what :meth:`read` has to look at more closely.
+    :param root: below which /sys, /proc, /dev and /etc are read.
+    :param clock: seconds that only grow.
+    :param sleep: waits so many seconds.
+    """
+
+    name = LAYER
+    one_at_a_time = True
+
+    def __init__(
+        self,
+        runner: Runner,
+        wanted: t.Sequence[DmCacheSpec] = (),
+        root: Path = Path("/"),
+        *,
+        clock: t.Callable[[], float] = time.monotonic,
+        sleep: t.Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.runner = runner
+        self.wanted = wanted
+        self.root = root
+        self.clock = clock
+        self.sleep = sleep
+
+    # -- read and plan
+
+    def read(self) -> DmCacheState:
+        """Three dmsetup and a look at the block devices, whatever the number of caches; a device without a cache costs a wipefs more."""
+        devices = self._settled_devices()
+        kernel = dm_cache_facts.read_kernel(self.runner, self.root)
+        records, units = dm_cache_record.read_records(self.root)
+        in_use = set()
+        for mapping in kernel.mappings.values():
+            found = dm_cache_facts.attached_of(mapping, kernel, devices) if tables.parse_uuid(mapping.uuid) == ("top", mapping.name) else None
+            in_use |= {found.cache_name} if found is not None and found.cache_name is not None else set()
+        candidates = [path for cache in self.wanted if cache.present for path in cache.cache_devices]
+        return DmCacheState(
+            kernel=kernel,
+            devices=devices,
+            ground=read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep),
+            records=records,
+            units=units,
+            heads={record.cache_device: self._head(record.cache_device) for record in records.values() if record.cache_device},
+            origins=self._origins(devices, kernel),
+            caches=dm_cache_facts.describe(kernel, records, devices, self.root),
+            tools=self._tools(),
+            fstab=read_file(self.root / FSTAB),
+            root=self.root,
+        )
+
+    def plan(self, present: DmCacheState, wanted: t.Sequence[DmCacheSpec]) -> list[Step]:
+        return dm_cache_plan.plan(present, wanted)
+
+    def facts(self, present: DmCacheState) -> dict[str, t.Any]:
+        names = {cache.name for cache in self.wanted}
+        bare = bare_mounts_of(present.fstab, present.devices, self.wanted)
+        return {"problems": [*problems(present), *bare], "caches": [cache.as_plain() for cache in present.caches if cache.name in names]}
+
+    def concerns(self, present: DmCacheState, wanted: t.Sequence[DmCacheSpec]) -> list[str]:
+        counted = [counted_dirty(present, cache.name) for cache in wanted if cache.present]
+        return [*(said for said in counted if said), *bare_mounts_of(present.fstab, present.devices, wanted)]
+
+    def foresee(self, present: DmCacheState, wanted: t.Sequence[DmCacheSpec]) -> list[str]:
+        return bare_mounts_of(present.fstab, present.devices, wanted)
+
+    def _tools(self) -> Tools:
+        return Tools(self.runner.find("dmsetup"), self.runner.find("cache_check") if self.runner.has("cache_check") else "")
+
+    def _head(self, path: str) -> tuple[str, ...] | None:
+        node = self._node(path)
+        return read_cache_metadata(node) if node.exists() else None
+
+    def _origins(self, devices: Devices, kernel: Kernel) -> dict[str, OriginContent]:
+        """What stands on origins and uses them, of those that have no cache yet."""
+        found = {}
+        for cache in self.wanted:
+            mapping = kernel.mappings.get(cache.name)
+            if not cache.present or (mapping is not None and isinstance(mapping.table, CacheTable) and mapping.table.kind == cache.kind):
+                continue
+            try:
+                devices.resolve(cache.origin)
+            except DeviceMissing:
+                continue
+            users = cache_device.examine(self.runner, cache.origin, self.root, self.sleep).users if mapping is None else ()
+            found[cache.origin] = OriginContent(users, self._content_block(cache.origin) if cache.kind == tables.WRITECACHE else 0)
+        return found
+
+    def _content_block(self, path: str) -> int:
+        """The block size of what a device carries, 0 if it carries nothing; 512 where it cannot be told (blkid(8), BLOCK_SIZE)."""
+        completed = self.runner.run(["blkid", "--probe", "--output", "export", path], ok=(0, 2, 8), item=path)
+        if completed.rc == 2:
+            return 0
+        values = dict(line.split("=", 1) for line in completed.stdout.splitlines() if "=" in line)
+        return int(values["BLOCK_SIZE"]) if values.get("BLOCK_SIZE", "").isdigit() else 512
+
+    # -- apply
+
+    def apply(self, step: Step) -> None:
+        operation: t.Callable[[Step], None] = getattr(self, f"_{step.operation}")
+        operation(step)
+
+    def _write_unit(self, step: Step) -> None:
+        record = dm_cache_record.read_plain(step.arguments["record"]) if step.arguments["record"] else None
+        if record is None:
+            self._remove_rule(step.arguments["name"])
+        dm_cache_record.write_record(self.runner, record, step.arguments["name"], self._tools(), self.root)
+
+    def _prepare(self, step: Step) -> None:
+        """The mappings on the cache device, with nothing in them."""
+        asked = step.arguments
+        if asked["new"]:
+            self._require_still_empty(step)
+        self._write_rule()
+        self._remove_helpers(step)
+        for role, table in asked["helpers"]:
+            name = tables.helper_name(role, asked["name"])
+            self._dmsetup(step, "create", name, "--uuid", tables.uuid_of(role, asked["name"]), "--table", table)
+        self._erase(step, f"/dev/mapper/{tables.helper_name(asked['helpers'][0][0], asked['name'])}")
+
+    def _require_still_empty(self, step: Step) -> None:
+        path = step.arguments["device"]
+        finding = cache_device.examine(self.runner, path, self.root, self.sleep)
+        if finding.reasons:
+            raise Refused(
+                f"{step.item}: {path} was empty when it was looked at and now {' and '.join(finding.reasons)}, so that it is not taken for a cache:"
+                f" {finding.advice(path)}.",
+                item=step.item,
+            )
+
+    def _write_rule(self) -> None:
+        if read_file(self.root / RULE_FILE) != RULE:
+            replace_file(self.root / RULE_FILE, RULE)
+            # udev looks for changed rules by itself, a few seconds late.
+            self.runner.run(["udevadm", "control", "--reload"], ok=None)
+
+    def _remove_rule(self, name: str) -> None:
+        """The last cache of the host takes the rule with it: before its unit, so that a run that is killed in between comes back here."""
+        records, units = dm_cache_record.read_records(self.root)
+        if not {*records, *units} - {name} and (self.root / RULE_FILE).exists():
+            replace_file(self.root / RULE_FILE, "")
+            self.runner.run(["udevadm", "control", "--reload"], ok=None)
+
+    def _load(self, step: Step) -> None:
+        """Give what is mounted another table, or make it."""
+        asked = step.arguments
+        name = asked["name"]
+        if name not in self._mappings():
+            self._dmsetup(step, "create", name, "--uuid", tables.uuid_of("top", name), "--table", asked["table"])
+        elif asked.get("passthrough"):
+            self._enter_passthrough(step)
+        else:
+            self._exchange(step, asked["table"])
+
+    def _enter_passthrough(self, step: Step) -> None:
+        """The kernel takes it only while no block is dirty, and every load of a table may make them all so again: that is tried first.
+
+        :raises Refused: if it does.
+        """
+        name = step.arguments["name"]
+        self._exchange(step, step.arguments["through"])
+        refused = None
+        if not self._dirty(name):
+            try:
+                self._exchange(step, step.arguments["table"])
+            except CommandFailed as error:
+                # What was written back before anybody could look is dirty again.
+                refused = error.completed
+            else:
+                return
+        unit = unit_name(LAYER, name)
+        raise Refused(
+            f"{step.item}: the kernel does not change /dev/mapper/{name} to mode passthrough while it is in use: the metadata of its cache was not closed"
+            " cleanly when the host went down, so that every block counts as dirty after every change; nothing is lost, it writes through now:"
+            f" unmount it, run systemctl stop {unit} and systemctl start {unit}, and run again.",
+            item=step.item,
+            completed=refused,
+        )
+
+    def _exchange(self, step: Step, table: str) -> None:
+        self._tables_of(step).load(table)
+
+    def _go_on(self, step: Step) -> None:
+        self._tables_of(step).go_on()
+
+    def _tables_of(self, step: Step) -> Exchange:
+        name = step.arguments["name"]
+        return Exchange(self.runner, name, step.item, f"/dev/mapper/{name}", patience=PATIENCE)
+
+    def _start(self, step: Step) -> None:
+        name = step.arguments["name"]
+        unit = unit_name(LAYER, name)
+        self._remove_helpers(step)
+        self.runner.run(["systemctl", "daemon-reload"], item=step.item)
+        self.runner.run(["systemctl", "reset-failed", unit], ok=None, item=step.item)
+        try:
+            mark_started(self.runner, unit)
+        except CommandFailed as error:
+            raise CommandFailed(
+                f"{step.item}: the cache could not be started, and nothing was changed on its devices: look at journalctl -u {unit};"
+                " if cache_check found its metadata damaged, a person must decide about cache_repair.",
+                item=step.item,
+                completed=error.completed,
+            ) from None
+
+    def _flush(self, step: Step) -> None:
+        asked = step.arguments
+        name = asked["name"]
+        mapping = self._mappings().get(name)
+        table = mapping.table if mapping is not None else None
+        if not isinstance(table, CacheTable):
+            raise NotEffective(f"{step.item}: /dev/mapper/{name} has no cache any more that could be flushed: run again.", item=step.item)
+        if not table.cleaner:
+            self._exchange(step, asked["clean"])
+        watch = FlushWatch(step.item, f"/dev/mapper/{name}", lambda: self._dirty(name), limit=asked["flush_timeout"], clock=self.clock)
+        watch.until_clean(self.sleep)
+
+    def _dirty(self, name: str) -> int | None:
+        return getattr(self._status(name), "dirty", None)
+
+    def _prove_clean(self, step: Step) -> None:
+        """The kernel's own figure, of a table in which nothing can become dirty. A cache that failed has no figure: that is no proof."""
+        name = step.arguments["name"]
+        mapping = self._mappings().get(name)
+        table = mapping.table if mapping is not None else None
+        status = self._status(name)
+        settled = isinstance(table, CacheTable) and table.settled
+        if status is None or not settled or status.dirty != 0 or status.errors:
+            found = "no cache" if status is None else "a failed cache" if status.failed else f"{status.dirty} dirty blocks"
+            raise NotEffective(
+                f"{step.item}: it could not be proven that the cache of /dev/mapper/{name} holds nothing that the origin does not have (found {found});"
+                " the cache stays attached and nothing is lost: look at dmesg and run again.",
+                item=step.item,
+            )
+        write_out(self.runner, step.item, f"/dev/mapper/{name}")
+
+    def _clear(self, step: Step) -> None:
+        """Make a cache device empty that nothing goes through any more, and let go of it."""
+        asked = step.arguments
+        nodes = [f"/dev/mapper/{tables.helper_name(role, asked['name'])}" for role in ("meta", "data")]
+        node = next((node for node in nodes if self._node(node).exists()), None)
+        if node is None and asked["device"] and cache_device_is_ours(self._node(asked["device"])):
+            node = asked["device"]
+        if node is not None and asked["erase"]:
+            try:
+                self._erase(step, node)
+            except StorageError:
+                # A device that is gone cannot be made empty, and is not to be.
+                if asked["must"]:
+                    raise
+        self._remove_helpers(step)
+        udev.refresh(self.runner, [asked["device"]] if asked["device"] and self._node(asked["device"]).exists() else [], step.item)
+
+    def _remove_top(self, step: Step) -> None:
+        self._dmsetup(step, "remove", "--retry", step.arguments["name"])
+
+    # -- commands and what they left behind
+
+    def _dmsetup(self, step: Step, *words: str) -> Completed:
+        try:
+            return self.runner.run(["dmsetup", *words], timeout=PATIENCE, item=step.item)
+        except CommandFailed as error:
+            error.message = f"{step.item}: {error.message.rstrip('.')}; the kernel says why in dmesg."
+            error.args = (error.message,)
+            raise
+
+    def _remove_helpers(self, step: Step) -> None:
+        present = self._mappings()
+        for role in ("meta", "data"):
+            name = tables.helper_name(role, step.arguments["name"])
+            if name in present:
+                self._dmsetup(step, "remove", "--retry", name)
+
+    def _erase(self, step: Step, path: str) -> None:
+        """Overwrite the head of a device, past every cache.
+
+        :raises CommandFailed: if that is not possible.
+        """
+        try:
+            handle = os.open(self._node(path), os.O_WRONLY | os.O_CLOEXEC | os.O_SYNC | os.O_EXCL)
+            try:
+                os.pwrite(handle, bytes(_HEAD), 0)
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise CommandFailed(f"{step.item}: the beginning of {path} cannot be overwritten: {error.strerror}.", item=step.item) from None
+
+    def _mappings(self) -> t.Mapping[str, Mapping]:
+        return dm_cache_facts.read_kernel(self.runner, self.root).mappings
+
+    def _status(self, name: str) -> dm.CacheStatus | None:
+        return dm.read_status(self.runner).get(name)
+
+    def _node(self, path: str) -> Path:
+        return self.root / path.lstrip("/")
+
+
+def cache_device_is_ours(node: Path) -> bool:
+    """Whether a device begins with the metadata of a cache of device-mapper, and the kernel does not use it."""
+    if not set(read_cache_metadata(node)) & OUR_METADATA:
+        return False
+    try:
+        os.close(os.open(node, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
+
+
+def run_module(module: AnsibleModule) -> t.NoReturn:
+    """The whole of the module ``dm_cache``."""
+    if not module.params["caches"]:
+        module.exit_json(problems=[], caches=[], **Outcome((), None).as_result())
+    try:
+        wanted = read_items(module.params["caches"])
+    except StorageError as error:
+        module.fail_json(**error.as_result())
+    run_layer(module, DmCacheLayer(Runner(), wanted), wanted)

@@ -1,0 +1,131 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How an EnhanceIO cache comes back at boot: a unit of systemd, and for write-back a udev rule that hides its origin until it is there.
+
+eio_cli writes a udev rule of its own, ``94-enhanceio-NAME.rules``, which enables the cache when both devices have appeared. It
+hides the origin by ``NAME=""``, which udev has ignored since there is devtmpfs, so that a file system is checked and mounted
+without the newest blocks: a known way to lose it (Documents/Persistence.txt; CLI/eio_cli). That rule is taken away.
+
+Sources: systemd.device(5) (``SYSTEMD_READY=0``: for systemd the device is not there), udev(7), udevadm(8), CLI/eio_cli
+(``enable`` ends with 0 whatever happened), eio_conf.c (a cache that was not shut down cleanly begins empty but for what is
+dirty, and one with dirty blocks is loaded in write-back only).
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import MODE_WORDS
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
+
+LAYER = "enhanceio"
+#: After 60-persistent-storage.rules, which makes the links, and before MD (64) and LVM (69) look at what is on a device.
+RULE = "etc/udev/rules.d/62-cachefleet-enhanceio-{name}.rules"
+#: What eio_cli writes.
+FOREIGN_RULE = "etc/udev/rules.d/94-enhanceio-{name}.rules"
+#: Set on a hidden origin, so that it can be found again.
+PROPERTY = "CACHEFLEET_ENHANCEIO"
+TOOLS = ("modprobe", "eio_cli", "test", "sysctl", "udevadm", "systemctl")
+#: Written to ``control``: no metadata is written when the cache is taken down. One that stays so loses what is dirty when it
+#: is changed or deleted, so it is set only for the moment before a cache that has nothing dirty is taken down and started again.
+FAST_REMOVE_ON = 6
+_ENABLE = re.compile(r" enable ((?:-[a-z] \S+ ?)+)")
+_OPTION = re.compile(r"-([a-z]) (\S+)")
+
+
+@dataclass(frozen=True)
+class AtBoot:
+    """The files that bring one cache back.
+
+    :param unit: text of the unit, empty if there is none.
+    :param rule: text of the rule that hides the origin, empty if there is none.
+    :param foreign: whether eio_cli's rule is there.
+    """
+
+    unit: str = ""
+    rule: str = ""
+    foreign: bool = False
+
+    @property
+    def start(self) -> dict[str, str]:
+        """The options by which the unit starts the cache, by their letters; empty if there is no unit."""
+        match = _ENABLE.search(self.unit)
+        return dict(_OPTION.findall(match.group(1))) if match else {}
+
+    @property
+    def fast(self) -> str:
+        """The path of the cache device that the unit starts the cache on; empty if there is no unit."""
+        return self.start.get("s", "")
+
+
+def unit_name(name: str) -> str:
+    """The unit of a cache."""
+    return boot_unit.unit_name(LAYER, name)
+
+
+def read_units(root: Path = Path("/")) -> dict[str, str]:
+    """The text of the unit of every cache of ours that shall run, by the name of the cache."""
+    texts = {name: boot_unit.read_unit(unit_name(name), root) for name in boot_unit.unit_items(LAYER, root)}
+    return {name: text for name, text in texts.items() if text}
+
+
+def sysctl(name: str, key: str, value: int) -> str:
+    """What ``sysctl -w`` takes; names of caches have no dots."""
+    return f"dev.enhanceio.{name}.{key}={value}"
+
+
+def wanted_files(
+    name: str, origin: str, fast: str, mode: str, policy: str, block_size: int, settings: t.Mapping[str, int], tools: t.Mapping[str, str], module: str
+) -> AtBoot:
+    """The files for a cache that is as described. All paths stay the same after every boot.
+
+    :param settings: what is set anew at every boot.
+    :param tools: absolute paths of :data:`TOOLS`.
+    :param module: the kernel module.
+    :raises BadInput: if a word cannot stand in a unit.
+    """
+    hides = mode == "writeback"
+    enable = [tools["eio_cli"], "enable", "-d", origin, "-s", fast, "-m", MODE_WORDS[mode], "-p", policy, "-b", str(block_size), "-c", name]
+    start: list[list[str]] = [[tools["modprobe"], module], enable]
+    if not hides:
+        # Nothing tells what was written to the origin while the cache was away: it is taken down without a word and begins empty.
+        start += [[tools["sysctl"], "-w", sysctl(name, "control", FAST_REMOVE_ON)], [tools["eio_cli"], "disable", "-c", name], enable]
+    start.append([tools["test"], "-d", f"/proc/enhanceio/{name}"])
+    start += [[tools["sysctl"], "-w", sysctl(name, key, value)] for key, value in settings.items()]
+    if hides:
+        start.append([tools["udevadm"], "trigger", "--action=change", "--subsystem-match=block", f"--property-match={PROPERTY}={name}"])
+    unit = boot_unit.render(
+        f"EnhanceIO cache {name} of {origin}",
+        # A hidden origin is none of systemd's devices: it is waited for in another way, and calls the unit when it comes late.
+        [fast] if hides else [origin, fast],
+        start,
+        check=[[tools["udevadm"], "settle", f"--exit-if-exists={origin}"], [tools["test"], "-b", origin]] if hides else [],
+        item=name,
+    )
+    return AtBoot(unit, _rule(name, origin, tools["systemctl"]) if hides else "")
+
+
+def _rule(name: str, origin: str, systemctl: str) -> str:
+    """Until the cache is there, systemd, MD and LVM see no device and nothing on it.
+
+    :raises BadInput: if the path of the origin has characters that mean something to udev.
+    """
+    link = written.in_rule(origin, name)[len("/dev/") :]
+    program = written.program_in_rule(systemctl, name)
+    absent = f'ACTION!="remove", SUBSYSTEM=="block", TEST!="/proc/enhanceio/{name}"'
+    hidden = f'ENV{{{PROPERTY}}}="{name}", ENV{{SYSTEMD_READY}}="0", ENV{{ID_FS_TYPE}}="enhanceio_origin"'
+    lines = (
+        f"# Written by cachefleet.storage for the cache {name}: what is on {origin} is incomplete without its write-back cache.",
+        f'{absent}, SYMLINK=="{link}|{link}-part*", {hidden}',
+        f'{absent}, SYMLINK=="{link}", RUN+="{program} --no-block start {unit_name(name)}"',
+    )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,388 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The layer ``enhanceio``: read from /proc, changed with eio_cli and sysctl.
+
+What eio_cli says and ends with is no proof: ``enable``, ``disable``, ``notify`` and ``clean`` always end with 0, ``delete``
+ends with 3 after it has deleted a cache whose udev rule is gone, and ``create`` takes any device, also one with dirty blocks
+of another cache. What is read back from /proc counts, and nothing is taken away before the driver says that no block is
+dirty. A kill of eio_cli does not end what the driver does for it, so that a long flush is never left to ``edit`` or
+``delete``: it is asked of the driver beforehand (``do_clean``), and watched.
+
+Sources: CLI/eio_cli, eio_ttc.c (``eio_cache_edit``), eio_conf.c (``eio_cache_create``, ``eio_cache_delete``), eio_procfs.c.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import typing as t
+from dataclasses import replace
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit, fast_device
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import boot, output
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import facts as proc
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import plan as enhanceio_plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import LAYER, AtBoot
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.plan import EnhanceIOState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, FlushWatch
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
+
+#: Making a cache writes all of its metadata; changing one that is clean takes a moment.
+PATIENCE = 3600.0
+#: Seconds in which another command should have done with a cache.
+_CHANGING = 60
+
+
+class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceIOSpec]]):
+    """EnhanceIO caches.
+
+    :param runner: starts the commands.
+    :param wanted: the caches that are named: their devices are looked at.
+    :param module: the kernel module.
+    :param volatile_below: what may lose acknowledged writes in a power cut at or below the device of a path, sentences.
+    :param root: below which /sys, /proc, /dev and /etc are.
+    """
+
+    name = LAYER
+    one_at_a_time = True
+
+    def __init__(
+        self,
+        runner: Runner,
+        wanted: t.Sequence[EnhanceIOSpec] = (),
+        *,
+        module: str = "enhanceio",
+        volatile_below: t.Callable[[str], t.Sequence[str]] = lambda path: (),  # noqa: ARG005
+        root: Path = Path("/"),
+        clock: t.Callable[[], float] = time.monotonic,
+        sleep: t.Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.runner = runner
+        self.wanted = wanted
+        self.module = module
+        self.volatile_below = volatile_below
+        self.root = root
+        self.clock = clock
+        self.sleep = sleep
+
+    # -- read and plan
+
+    def read(self) -> EnhanceIOState:
+        """The block devices and files of /proc, whatever the number of caches.
+
+        Only a cache device that no cache lies on costs a wipefs more, and is opened.
+        """
+        caches = self._settled()
+        devices = self._settled_devices()
+        at_boot = {item.name: self._read_boot(item.name) for item in self.wanted}
+        fast = [proc.find(devices, cache.config.fast) for cache in caches.values()]
+        in_use = {device.name for device in fast if device is not None}
+        candidates = [path for item in self.wanted for path in item.cache_devices]
+        ground = fast_device.read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep)
+        looked_at = [*candidates, *(files.fast for files in at_boot.values() if files.fast)]
+        return EnhanceIOState(
+            caches=caches,
+            devices=devices,
+            ground=ground,
+            superblocks=self._read_superblocks(devices, looked_at, in_use, ground),
+            boot=at_boot,
+            tools=self._find_tools(),
+            module=self.module,
+            module_there=self._module_there(set(at_boot) - set(caches)),
+            kernel=read_file(self.root / "proc/sys/kernel/osrelease").strip(),
+            volatile=self._read_volatile(caches),
+        )
+
+    def plan(self, present: EnhanceIOState, wanted: t.Sequence[EnhanceIOSpec]) -> list[Step]:
+        return enhanceio_plan.plan(present, wanted)
+
+    def facts(self, present: EnhanceIOState) -> dict[str, t.Any]:
+        named = [present.caches[item.name] for item in self.wanted if item.name in present.caches]
+        return {
+            "problems": enhanceio_plan.problems(present),
+            "caches": [proc.describe(cache, present.devices, self.root).as_plain() for cache in named],
+        }
+
+    def concerns(self, present: EnhanceIOState, wanted: t.Sequence[EnhanceIOSpec]) -> list[str]:
+        """Mode and dirty blocks are two facts: a change of mode that somebody broke off may leave both."""
+        found = [present.caches[item.name] for item in wanted if item.present and item.name in present.caches]
+        return [
+            f"{cache.name}: mode {cache.config.mode} and still {format_size(cache.dirty)} dirty, which only the cache device has:"
+            " change it to mode writeback and back again, which flushes it."
+            for cache in found
+            if cache.config.mode != "writeback" and cache.dirty
+        ]
+
+    def _settled(self) -> dict[str, proc.Cache]:
+        """The caches that run, as soon as no other command is changing one of those that are named."""
+        names = {item.name for item in self.wanted}
+        for _second in range(_CHANGING):
+            caches = {cache.name: cache for cache in proc.read_running(self.root)}
+            if not any(cache.config.flags & output.CHANGING for name, cache in caches.items() if name in names):
+                break
+            self.sleep(1.0)
+        return caches
+
+    def _read_boot(self, name: str) -> AtBoot:
+        rule = read_file(self.root / boot.RULE.format(name=name))
+        return AtBoot(boot_unit.read_unit(boot.unit_name(name), self.root), rule, (self.root / boot.FOREIGN_RULE.format(name=name)).exists())
+
+    def _read_superblocks(
+        self, devices: Devices, paths: t.Iterable[str], in_use: t.Container[str], ground: fast_device.HostDevices
+    ) -> dict[str, output.EnhanceIOSuperblock]:
+        names = {device.name for device in (proc.find(devices, path) for path in paths) if device is not None}
+        names |= {array.name for array in ground.arrays.values() if array.members and set(array.members) & names}
+        found = {name: proc.read_superblock(self._node(devices, name)) for name in sorted(names) if name not in in_use}
+        return {name: superblock for name, superblock in found.items() if superblock is not None}
+
+    def _node(self, devices: Devices, name: str) -> Path:
+        device = devices.get(name)
+        return self.root / (device.path if device is not None else node_of(name)).lstrip("/")
+
+    def _find_tools(self) -> dict[str, str]:
+        return {name: self.runner.find(name) for name in boot.TOOLS if self.runner.has(name)}
+
+    def _module_there(self, missing: t.Collection[str]) -> bool:
+        if (self.root / proc.PROC).is_dir():
+            return True
+        # Nobody needs it: not worth a command.
+        if not missing or not self.runner.has("modprobe"):
+            return False
+        return self.runner.run(["modprobe", "--dry-run", "--quiet", self.module], ok=None).rc == 0
+
+    def _read_volatile(self, caches: t.Mapping[str, proc.Cache]) -> dict[str, t.Sequence[str]]:
+        """Only for caches that are to enter write-back: it means asking every drive."""
+        modes = {name: cache.config.mode for name, cache in caches.items()}
+        entering = [item for item in self.wanted if item.present and item.mode in proc.SWALLOWS and modes.get(item.name) != item.mode]
+        asked = [item for item in entering if not item.allow_ignored_flushes]
+        paths = dict.fromkeys(path for item in asked for path in (item.origin, *item.cache_devices))
+        found: dict[str, t.Sequence[str]] = {}
+        for path in paths:
+            # The plan says which device is not there.
+            with contextlib.suppress(DeviceMissing):
+                found[path] = self.volatile_below(path)
+        return found
+
+    # -- apply
+
+    def apply(self, step: Step) -> None:
+        operation: t.Callable[[Step], None] = getattr(self, f"_{step.operation}")
+        operation(step)
+
+    def _create(self, step: Step) -> None:
+        asked = step.arguments
+        finding = examine(self.runner, asked["path"], self.root, self.sleep)
+        if finding.reasons:
+            raise Refused(
+                f"{step.item}: {asked['path']} was empty when it was looked at and now {' and '.join(finding.reasons)}, so that it is not taken for a cache:"
+                f" {finding.advice(asked['path'])}.",
+                item=step.item,
+            )
+        self._load_module(step)
+        words = ["-d", asked["origin"], "-s", asked["path"], "-p", asked["policy"], "-m", output.MODE_WORDS[asked["mode"]], "-b", str(asked["block_size"])]
+        self._run(step, ["eio_cli", "create", *words, "-c", step.item], lambda: self._cache(step) is not None)
+        self._forget_foreign_rule(step)
+        cache = self._require_cache(step)
+        if cache.config.block_size != asked["block_size"]:
+            raise NotEffective(
+                f"{step.item}: the EnhanceIO of this host made blocks of {cache.config.block_size} bytes where {asked['block_size']} were asked for: leave"
+                " chunk_size out. The cache runs and nothing is lost.",
+                item=step.item,
+            )
+
+    def _enable(self, step: Step) -> None:
+        """Start a cache with what its superblock holds. The tool ends with 0 whatever happened."""
+        asked = step.arguments
+        self._load_module(step)
+        words = ["-d", asked["origin"], "-s", asked["path"], "-p", asked["policy"], "-m", output.MODE_WORDS[asked["mode"]]]
+        completed = self.runner.run(["eio_cli", "enable", *words, "-c", step.item], ok=None, timeout=PATIENCE, item=step.item)
+        if self._cache(step) is None:
+            raise NotEffective(
+                f"{step.item}: the cache on {asked['path']} could not be started, and may hold blocks that {asked['origin']} does not have: look at dmesg, and"
+                " do not use the origin until it runs.",
+                item=step.item,
+                completed=completed,
+            )
+
+    def _load_module(self, step: Step) -> None:
+        if not (self.root / proc.PROC).is_dir():
+            self.runner.run(["modprobe", self.module], item=step.item)
+
+    def _flush(self, step: Step) -> None:
+        """Have everything written back, with nothing becoming dirty meanwhile; the mode that follows keeps it so."""
+        watch = FlushWatch(
+            step.item, step.arguments["origin"], lambda: self._require_cache(step).stats["nr_dirty"], limit=step.arguments["flush_timeout"], clock=self.clock
+        )
+        while True:
+            self._keep_cleaning(step)
+            if watch() == 0:
+                return
+            self.sleep(INTERVAL)
+
+    def _keep_cleaning(self, step: Step) -> None:
+        """Begin the cleaning, and begin it again if it went through and left something."""
+        cache = self._require_cache(step)
+        if cache.config.state != "normal":
+            raise NotEffective(
+                f"{step.item}: the cache became {cache.config.state} while it was flushed: look at dmesg; nothing was taken away.", item=step.item
+            )
+        cleaning = cache.stats["do_clean"]
+        if cache.config.mode == "writeback" and (not cleaning & output.CLEAN_KEEP or (cache.stats["nr_dirty"] and not cleaning & output.CLEAN_START)):
+            self._set(step, "do_clean", output.CLEAN_START | output.CLEAN_KEEP)
+
+    def _stop_cleaning(self, step: Step) -> None:
+        self._set(step, "do_clean", 0)
+
+    def _set_mode(self, step: Step) -> None:
+        mode = step.arguments["mode"]
+        if mode != "writeback":
+            # The driver flushes in here too, and can then neither be watched nor stopped.
+            self._require_clean(step)
+        elif self._require_cache(step).config.flags & output.FAST_REMOVE:
+            raise Refused(
+                f"{step.item}: somebody has set fast removal (control=6) for this cache, with which it would lose what is dirty when it is deleted:"
+                f" set dev.enhanceio.{step.item}.control=7 first.",
+                item=step.item,
+            )
+        command = ["eio_cli", "edit", "-c", step.item, "-m", output.MODE_WORDS[mode]]
+        self._run(step, command, lambda: getattr(self._config(step), "mode", None) == mode)
+        self._forget_foreign_rule(step)
+        if mode != "writeback":
+            self._require_clean(step, left_writeback=True)
+
+    def _set_policy(self, step: Step) -> None:
+        policy = step.arguments["policy"]
+        self._run(step, ["eio_cli", "edit", "-c", step.item, "-p", policy], lambda: getattr(self._config(step), "policy", None) == policy)
+        self._forget_foreign_rule(step)
+
+    def _set_setting(self, step: Step) -> None:
+        self._set(step, step.arguments["key"], step.arguments["value"])
+
+    def _resume(self, step: Step) -> None:
+        """Give a degraded cache its device back; the driver makes it anew, whatever is on it."""
+        path = step.arguments["path"]
+        finding = examine(self.runner, path, self.root, self.sleep)
+        superblock = proc.read_superblock(self.root / path.lstrip("/"))
+        if superblock is not None and superblock.name == step.item and not superblock.may_be_dirty:
+            finding = replace(finding, cache_metadata=())
+        if finding.reasons:
+            raise Refused(f"{step.item}: {path} {' and '.join(finding.reasons)}, so that it is not given to the cache: {finding.advice(path)}.", item=step.item)
+        self.runner.run(["eio_cli", "notify", "-a", "add", "-s", path, "-c", step.item], ok=None, timeout=PATIENCE, item=step.item)
+        if getattr(self._config(step), "state", None) != "normal":
+            raise NotEffective(
+                f"{step.item}: the driver did not take {path} back, which must be as large as the device that was lost: look at dmesg, or take the cache away"
+                " with state: absent and make it anew.",
+                item=step.item,
+            )
+
+    def _prove_clean(self, step: Step) -> None:
+        self._require_clean(step, left_writeback=True)
+
+    def _delete(self, step: Step) -> None:
+        self._require_clean(step, left_writeback=True)
+        self._run(step, ["eio_cli", "delete", "-c", step.item], lambda: self._cache(step) is None)
+        self._forget_foreign_rule(step)
+        if self._cache(step) is not None:
+            raise NotEffective(f"{step.item}: eio_cli ended well and the cache is still there: look at dmesg.", item=step.item)
+
+    def _wipe(self, step: Step) -> None:
+        """Overwrite the superblock of a cache that does not run and in which nothing is dirty, and nothing else."""
+        path = self.root / step.arguments["path"].lstrip("/")
+        self._require_unused(step, path)
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+        except OSError as error:
+            raise CommandFailed(f"{step.item}: {step.arguments['path']} cannot be opened to wipe it: {error.strerror}.", item=step.item) from None
+        try:
+            # The driver wrote past the page cache.
+            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+            superblock = output.parse_superblock(os.pread(handle, output.SUPERBLOCK_SIZE, output.SUPERBLOCK_OFFSET))
+            if superblock is None:
+                return
+            if superblock.name != step.item or superblock.may_be_dirty:
+                raise Refused(
+                    f"{step.item}: {step.arguments['path']} holds the cache {superblock.name} in mode {superblock.mode} ({superblock.state}), which may have"
+                    " blocks that its origin does not have: it is not wiped.",
+                    item=step.item,
+                )
+            os.pwrite(handle, bytes(output.SUPERBLOCK_SIZE), output.SUPERBLOCK_OFFSET)
+            os.fsync(handle)
+        except OSError as error:
+            raise CommandFailed(f"{step.item}: {step.arguments['path']} cannot be wiped: {error.strerror}.", item=step.item) from None
+        finally:
+            os.close(handle)
+
+    def _require_unused(self, step: Step, path: Path) -> None:
+        real = os.path.realpath(path)
+        for cache in proc.read_running(self.root):
+            if os.path.realpath(self.root / cache.config.fast.lstrip("/")) == real:
+                raise Refused(f"{step.item}: the cache {cache.name} runs on {step.arguments['path']}, which is not wiped.", item=step.item)
+
+    def _write_boot_files(self, step: Step) -> None:
+        """In an order in which a boot between two of them never shows an origin without its write-back cache."""
+        unit, rule = step.arguments["unit"], step.arguments["rule"]
+        place, name = self.root / boot.RULE.format(name=step.item), boot.unit_name(step.item)
+        if rule and not (self.root / boot_unit.FOLDER / name).exists():
+            # Not enabled yet, but the rule will call it: a rule without it would hide the origin for good.
+            replace_file(self.root / boot_unit.FOLDER / name, unit)
+        replace_file(place, rule)
+        boot_unit.write_unit(self.runner, name, unit, self.root)
+        self._forget_foreign_rule(step)
+
+    def _forget_foreign_rule(self, step: Step) -> None:
+        replace_file(self.root / boot.FOREIGN_RULE.format(name=step.item), "")
+
+    # -- commands and what they left behind
+
+    def _run(self, step: Step, command: t.Sequence[str], took_effect: t.Callable[[], bool]) -> None:
+        """Run eio_cli; a command that failed is forgiven only if what it was to do is read back as done."""
+        completed = self.runner.run(command, ok=None, timeout=PATIENCE, item=step.item)
+        if not took_effect():
+            raise CommandFailed(
+                f"{step.item}: {completed.command_line} did not do it (exit status {completed.rc}): {completed.last_words}. Look at dmesg.",
+                item=step.item,
+                completed=completed,
+            )
+
+    def _set(self, step: Step, key: str, value: int) -> None:
+        self.runner.run(["sysctl", "-w", boot.sysctl(step.item, key, value)], item=step.item)
+
+    def _cache(self, step: Step) -> proc.Cache | None:
+        return proc.read_one(step.item, self.root)
+
+    def _config(self, step: Step) -> output.Config | None:
+        cache = self._cache(step)
+        return cache.config if cache is not None else None
+
+    def _require_cache(self, step: Step) -> proc.Cache:
+        cache = self._cache(step)
+        if cache is None:
+            raise NotEffective(f"{step.item}: the cache of {step.arguments['origin']} does not run any more: look at dmesg.", item=step.item)
+        return cache
+
+    def _require_clean(self, step: Step, *, left_writeback: bool = False) -> None:
+        """Nothing may be dirty and nothing may become so: the driver says 0, and is told to keep it so, or is in another mode."""
+        cache = self._require_cache(step)
+        kept = cache.config.mode != "writeback" or (not left_writeback and bool(cache.stats["do_clean"] & output.CLEAN_KEEP))
+        if cache.stats["nr_dirty"] or not kept or cache.config.state == "failed":
+            found = f"mode {cache.config.mode}, state {cache.config.state}, {cache.stats['nr_dirty']} dirty blocks"
+            raise NotEffective(
+                f"{step.item}: it could not be proven that the cache of {step.arguments['origin']} holds nothing that the origin does not have (found {found});"
+                " the cache stays and nothing is lost: look at dmesg and run again.",
+                item=step.item,
+            )

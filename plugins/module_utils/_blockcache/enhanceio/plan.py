@@ -1,0 +1,464 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From the EnhanceIO caches that run to those that are wanted: pure, and the place of every refusal.
+
+A cache goes into write-back last and leaves it first: it is made in write-through, the files that bring it back at boot are
+written, and only then may blocks become dirty. Whatever a run is killed between, the next boot finds what it needs.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field, replace
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import (
+    DEGRADED,
+    STALE_MEMBER,
+    DeviceUse,
+    require_mirrored,
+    resolve_stable,
+    uses_of,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import boot, settings
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import LAYER, AtBoot
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import SWALLOWS, Cache, find
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import CHANGING, SET_SIZES, Config, EnhanceIOSuperblock
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, HostDevices
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+BLOCK_SIZE = 4096
+_METADATA = "EnhanceIO metadata"
+_WITHOUT = "lvm_cache, dm_cache and bcache do the same on every kernel"
+
+
+@dataclass(frozen=True)
+class EnhanceIOState:
+    """EnhanceIO as it is.
+
+    :param caches: those that run, by name.
+    :param superblocks: what lies on devices that are named and that no cache runs on, by kernel name.
+    :param boot: the files of each cache that is named.
+    :param tools: absolute paths of :data:`boot.TOOLS`, as far as they are installed.
+    :param module: the kernel module, ``module_there`` whether it is loaded or can be.
+    :param kernel: the release of the kernel.
+    :param volatile: what may lose acknowledged writes under a path in a power cut, sentences; only paths that it matters for.
+    """
+
+    caches: t.Mapping[str, Cache]
+    devices: Devices
+    ground: HostDevices
+    superblocks: t.Mapping[str, EnhanceIOSuperblock] = field(default_factory=dict)
+    boot: t.Mapping[str, AtBoot] = field(default_factory=dict)
+    tools: t.Mapping[str, str] = field(default_factory=dict)
+    module: str = "enhanceio"
+    module_there: bool = True
+    kernel: str = ""
+    volatile: t.Mapping[str, t.Sequence[str]] = field(default_factory=dict)
+
+    def users(self) -> dict[str, str]:
+        """The name of the cache by the kernel name of the device that it lies on or caches."""
+        named = [(cache.name, find(self.devices, path)) for cache in self.caches.values() for path in (cache.config.fast, cache.config.source)]
+        return {device.name: name for name, device in named if device is not None}
+
+
+def plan(present: EnhanceIOState, wanted: t.Sequence[EnhanceIOSpec]) -> list[Step]:
+    """The steps for every cache of the list, in its order.
+
+    :raises BadInput: if what is asked for cannot be meant on this host.
+    :raises DeviceMissing: if the origin or a cache device is not there.
+    :raises Refused: if it would risk data, naming the option that allows it or what a person has to do.
+    :raises ToolMissing: if the driver or a tool is not there and is needed.
+    """
+    taken: set[str] = set()
+    steps: list[Step] = []
+    for item in wanted:
+        steps += _CachePlan(present, item, taken).steps()
+    return steps
+
+
+def problems(present: EnhanceIOState) -> list[str]:
+    """What a person should know of caches that are left as they are, one sentence each."""
+    found = []
+    for cache in present.caches.values():
+        fast = find(present.devices, cache.config.fast)
+        if cache.config.mode in SWALLOWS and fast is not None and present.ground.redundancy([fast.name]) == DEGRADED:
+            found.append(
+                f"{cache.name} is a write-back cache on a mirror that is degraded: its newest data is only on what is left of the mirror."
+                f" Replace the member that failed, or change to mode writethrough, which flushes. {STALE_MEMBER}"
+            )
+        if cache.config.state == "degraded":
+            found.append(f"{cache.name} has lost its cache device {cache.config.fast}, and {cache.config.source} works without it.")
+    return found
+
+
+def _volatile(present: EnhanceIOState, item: EnhanceIOSpec) -> list[str]:
+    return list(dict.fromkeys(reason for path in (item.origin, *item.cache_devices) for reason in present.volatile.get(path, ())))
+
+
+class _CachePlan:
+    """The plan of one cache.
+
+    :param taken: kernel names of the cache devices and origins that items before it have taken; grows.
+    """
+
+    def __init__(self, present: EnhanceIOState, wanted: EnhanceIOSpec, taken: set[str]) -> None:
+        self.present = present
+        self.wanted = wanted
+        self.taken = taken
+        self.name = wanted.name
+
+    def steps(self) -> list[Step]:
+        running = self.present.caches.get(self.name)
+        if running is not None:
+            return self._steps_of_running(running)
+        left = self._left_behind()
+        if left is not None and left[1].may_be_dirty:
+            return self._revive(*left)
+        if self.wanted.state == "flushed":
+            return []
+        if self.wanted.present:
+            return self._attach(left)
+        return [*self._boot_steps(None), *([self._wipe_step(left[0])] if left is not None else []), *self._release()]
+
+    # -- a cache runs
+
+    def _steps_of_running(self, cache: Cache) -> list[Step]:
+        self._require_same_origin(cache)
+        self._require_healthy(cache)
+        if self.wanted.state == "absent":
+            steps = [*self._stop(cache), *self._release()]
+        elif self.wanted.state == "flushed":
+            steps = self._stay(cache, "writethrough" if cache.config.mode == "writeback" else cache.config.mode, cache.config.policy, self._lies_on(cache))
+        else:
+            steps = self._adjust(cache)
+        if steps:
+            self._require_tools()
+        return steps
+
+    def _lies_on(self, cache: Cache) -> str:
+        """The path of the cache device as the user wrote it, or one that stays."""
+        device = find(self.present.devices, cache.config.fast)
+        if device is None:
+            return cache.config.fast
+        written = (path for path in self.wanted.cache_devices if find(self.present.devices, path) is device)
+        array = self.present.ground.arrays.get(device.name)
+        return next(written, None) or (array.path if array is not None else None) or device.stable_path or cache.config.fast
+
+    def _require_same_origin(self, cache: Cache) -> None:
+        origin = resolve_stable(self.present.devices, self.wanted.origin, self.name)
+        found = find(self.present.devices, cache.config.source)
+        if found is None or found.name != origin.name:
+            raise self._refused(
+                f"and the EnhanceIO cache {self.name} that runs is that of {cache.config.source}: give this one another name, or take that one away first"
+            )
+
+    def _require_healthy(self, cache: Cache) -> None:
+        config = cache.config
+        if config.flags & CHANGING:
+            raise self._refused("has a cache that another command is changing, or a shutdown: wait until it is done and run again")
+        if config.state == "failed":
+            raise self._refused(
+                "has a cache that has failed, so that it cannot be flushed and every request ends with an error: bring the lost device back and look at"
+                " dmesg; deleting a failed cache would drop what is dirty, so a person must decide"
+            )
+
+    def _adjust(self, cache: Cache) -> list[Step]:
+        config = cache.config
+        if config.state == "degraded" and all(find(self.present.devices, path) is None for path in self.wanted.cache_devices):
+            raise self._refused(f"works without its cache, because the cache device {config.fast} is gone: bring it back, or name another in cache_devices")
+        chosen = fast_device.choose(self.present.ground, self.wanted, LAYER, taken=self.taken, check_empty=False)
+        found = find(self.present.devices, config.fast)
+        same = chosen.device is not None and found is not None and chosen.device.name == found.name
+        if not same or self._wants_other_blocks(config):
+            # Looked at before anything is taken away: what cannot be attached again is not detached.
+            return [*self._stop(cache), *self._attach(None, replaces=found.name if found is not None else "")]
+        self.taken.update([*self._names(chosen), resolve_stable(self.present.devices, self.wanted.origin, self.name).name])
+        self._permit(chosen, entering=config.mode != "writeback")
+        back = [self._resume_step(chosen.path)] if config.state == "degraded" else []
+        return back + self._stay(cache, self.wanted.mode, self.wanted.policy or config.policy, chosen.path)
+
+    def _wants_other_blocks(self, config: Config) -> bool:
+        """Whether the cache has to be made anew for the size of its blocks.
+
+        eio_cli hands the block size over in a way that the driver does not understand: it always takes 4096 bytes, and only
+        the size of its sets tells what was asked for.
+        """
+        asked = self.wanted.chunk_size
+        if asked is None or asked == config.block_size:
+            return False
+        if config.block_size == BLOCK_SIZE and config.set_size == SET_SIZES[asked]:
+            raise BadInput(
+                f"{self.name}: the EnhanceIO of this host does not follow eio_cli about the size of blocks: they are {BLOCK_SIZE} bytes after {asked} were"
+                " asked for. Leave chunk_size out.",
+                item=self.name,
+            )
+        return True
+
+    def _stay(self, cache: Cache, mode: str, policy: str, fast: str) -> list[Step]:
+        """The cache goes on: mode, policy, settings, and what brings it back."""
+        config = cache.config
+        steps: list[Step] = []
+        leaving, entering = config.mode == "writeback" != mode, mode == "writeback" != config.mode
+        files = self._boot_steps(self._files(mode, policy, config.block_size, fast))
+        if leaving:
+            steps.append(self._flush_step(cache))
+        if entering:
+            steps += files
+        if config.mode != mode:
+            steps.append(self._mode_step(config.mode, mode))
+        elif mode == "writeback" and cache.stats["do_clean"]:
+            action = f"Let writes to {self.wanted.origin} stay in the cache {self.name} again, after a flush that was broken off"
+            steps.append(self._step("do_clean", cache.stats["do_clean"], 0, action, "stop_cleaning"))
+        if config.policy != policy:
+            steps.append(self._policy_step(config.policy, policy))
+        # A cache that enters write-back shows most of its settings only then.
+        known = {} if entering else settings.existing(mode, cache.settings)
+        steps += self._setting_steps(known, mode)
+        return steps if entering else steps + files
+
+    def _stop(self, cache: Cache) -> list[Step]:
+        """Flush, prove, and take the cache away, with what would bring it back and with its superblock."""
+        steps: list[Step] = []
+        if cache.config.mode == "writeback":
+            steps += [self._flush_step(cache), self._mode_step("writeback", "writethrough")]
+        steps.append(self._step("dirty", "not proven", 0, f"Prove that no block of the cache {self.name} of {self.wanted.origin} is dirty", "prove_clean"))
+        steps += self._boot_steps(None)
+        before = {"mode": cache.config.mode, "policy": cache.config.policy, "block_size": cache.config.block_size, "device": cache.config.fast}
+        steps.append(self._step("cache", before, None, f"Delete the EnhanceIO cache {self.name} of {self.wanted.origin}", "delete"))
+        if find(self.present.devices, cache.config.fast) is not None:
+            steps.append(self._wipe_step(cache.config.fast))
+        return steps
+
+    # -- no cache runs
+
+    def _left_behind(self) -> tuple[str, EnhanceIOSuperblock] | None:
+        """The path and the superblock of a cache of this name that does not run.
+
+        :raises Refused: if it is that of another origin, or if a write-back cache that should run cannot be looked at.
+        """
+        boot_files = self.present.boot.get(self.name, AtBoot())
+        for path in (*self.wanted.cache_devices, *([boot_files.fast] if boot_files.fast else [])):
+            device = find(self.present.devices, path)
+            if device is None:
+                continue
+            above = [array for array in self.present.ground.arrays.values() if device.name in array.members]
+            for name, place in [(device.name, path), *((array.name, array.path) for array in above)]:
+                superblock = self.present.superblocks.get(name)
+                if superblock is not None and superblock.name == self.name:
+                    self._require_of_this_origin(place, superblock)
+                    return place, superblock
+        if boot_files.rule and (not boot_files.fast or find(self.present.devices, boot_files.fast) is None):
+            lost = f"its cache device {boot_files.fast}" if boot_files.fast else "its cache device"
+            raise self._refused(
+                f"has a write-back cache that does not run, and {lost} cannot be found, which may hold newer blocks: bring it back; if it is lost for good,"
+                f" a person must decide and remove /{boot.RULE.format(name=self.name)}, which hides the origin"
+            )
+        return None
+
+    def _require_of_this_origin(self, path: str, superblock: EnhanceIOSuperblock) -> None:
+        source, origin = find(self.present.devices, superblock.source), find(self.present.devices, self.wanted.origin)
+        same = superblock.source == self.wanted.origin or (source is not None and source is origin)
+        if superblock.may_be_dirty and not same:
+            raise self._refused(
+                f"and {path} holds a write-back cache {self.name} of {superblock.source} that may have blocks its origin does not have:"
+                " start that cache and flush it first"
+            )
+
+    def _revive(self, path: str, superblock: EnhanceIOSuperblock) -> list[Step]:
+        """A write-back cache that does not run, as after a boot without the driver: it is started, and then treated as any other."""
+        self._require_tools()
+        origin = resolve_stable(self.present.devices, self.wanted.origin, self.name)
+        used = [reason for device in (origin, *self.present.devices.children(origin)) for reason in uses_of(device) if not reason.startswith("has the")]
+        if used:
+            raise self._refused(
+                f"{used[0]} without its write-back cache {self.name}, which does not run and may hold newer blocks: stop using it at once; if anything was"
+                " written to it since, a person must decide which of the two is right"
+            )
+        after = {"mode": superblock.mode, "policy": superblock.policy, "device": path}
+        start = self._step("cache", None, after, f"Start the write-back cache {self.name} of {self.wanted.origin} again", "enable", path=path, **after)
+        config = Config(superblock.source, path, origin.size, 0, 0, superblock.block_size, "writeback", superblock.policy, "normal", 0)
+        counts = dict.fromkeys(("reads", "writes", "read_hits", "write_hits", "cached_blocks", "do_clean", "nr_blocks", "nr_dirty"), 0)
+        cache = Cache(self.name, replace(config, source=self.wanted.origin), counts)
+        return [start, *self._steps_of_running(cache)]
+
+    def _attach(self, left: tuple[str, EnhanceIOSuperblock] | None, *, replaces: str = "") -> list[Step]:
+        """Make the cache.
+
+        :param left: the superblock of an earlier one of this name, in which nothing is dirty.
+        :param replaces: kernel name of the device that the cache lies on until the steps before these.
+        """
+        wanted = self.wanted
+        self._require_tools()
+        origin = resolve_stable(self.present.devices, wanted.origin, self.name)
+        # Two links of one disk are two origins to whoever compares only what was written.
+        if origin.name in self.taken:
+            raise BadInput(f"{self.name}: {wanted.origin} is taken by a cache before it in the list: cache a device once.", item=self.name)
+        chosen = fast_device.choose(self._ground_without(left), wanted, LAYER, taken=self.taken)
+        self._require_apart(origin, chosen, replaces)
+        self.taken.update([*self._names(chosen), origin.name])
+        self._permit(chosen, entering=True)
+        first = "writethrough" if wanted.mode == "writeback" else wanted.mode
+        policy, block_size = wanted.policy or "lru", wanted.chunk_size or BLOCK_SIZE
+        steps = [*chosen.steps, *([self._wipe_step(left[0])] if left is not None else [])]
+        after = {"mode": first, "policy": policy, "block_size": block_size, "device": chosen.path}
+        action = f"Make the EnhanceIO cache {self.name} of {wanted.origin} on {chosen.path} in mode {first}"
+        steps.append(self._step("cache", None, after, action, "create", path=chosen.path, mode=first, policy=policy, block_size=block_size))
+        files = self._boot_steps(self._files(wanted.mode, policy, block_size, chosen.path), replaces=bool(replaces))
+        if wanted.mode == "writeback":
+            steps += [*files, self._mode_step(first, "writeback"), *self._setting_steps({}, "writeback")]
+        else:
+            steps += [*self._setting_steps({}, wanted.mode), *files]
+        return steps
+
+    def _ground_without(self, left: tuple[str, EnhanceIOSuperblock] | None) -> HostDevices:
+        """The ground as it will be when the superblock of our own earlier cache is wiped."""
+        ground = self.present.ground
+        device = find(self.present.devices, left[0]) if left is not None else None
+        if device is None:
+            return ground
+        finding = ground.findings.get(device.name, DeviceUse())
+        cleaned = replace(finding, cache_metadata=tuple(name for name in finding.cache_metadata if name != _METADATA))
+        return replace(ground, findings={**ground.findings, device.name: cleaned})
+
+    def _require_apart(self, origin: BlockDevice, chosen: FastDevice, replaces: str) -> None:
+        users = self.present.users()
+        for name in self._names(chosen):
+            if users.get(name) not in (None, self.name) and name != replaces:
+                raise BadInput(f"{self.name}: {chosen.path} is used by the EnhanceIO cache {users[name]}: name another device.", item=self.name)
+            device = self.present.devices.get(name)
+            if device is not None and (device.parent or device.name) == (origin.parent or origin.name):
+                raise BadInput(
+                    f"{self.name}: {chosen.path} and {self.wanted.origin} are one disk, which EnhanceIO refuses: name another device.", item=self.name
+                )
+        if users.get(origin.name) not in (None, self.name):
+            raise self._refused(f"already has the EnhanceIO cache {users[origin.name]}: a device has one cache")
+
+    # -- permissions
+
+    def _permit(self, chosen: FastDevice, *, entering: bool) -> None:
+        """Whether the cache may be in write-back.
+
+        A mirror that degraded under a cache that is in write-back already is no reason to fail a play that changes nothing:
+        problems() tells it.
+        """
+        wanted = self.wanted
+        if wanted.mode != "writeback" or (not entering and chosen.redundancy == DEGRADED):
+            return
+        require_mirrored(chosen.redundancy, wanted.cache_devices, self.name, wanted.origin, allowed=wanted.allow_unmirrored_writeback)
+        if not entering:
+            return
+        origin = resolve_stable(self.present.devices, wanted.origin, self.name)
+        for device in (origin, *self.present.devices.children(origin)):
+            if {"/", "/usr"} & set(device.mountpoints):
+                raise self._refused(
+                    "carries the system itself, which is mounted at boot before an EnhanceIO cache can be started: use mode writethrough or writearound"
+                )
+        volatile = [] if wanted.allow_ignored_flushes else _volatile(self.present, wanted)
+        if volatile:
+            raise self._refused(
+                f"would lose flushed writes in a power cut, because EnhanceIO in mode writeback does not pass every flush down, and {volatile[0].rstrip('.')}:"
+                " turn that cache off (drive_write_cache), name the drive in protected_drives if it has power-loss protection, use mode writethrough,"
+                " or set allow_ignored_flushes: true for this cache"
+            )
+
+    def _require_tools(self) -> None:
+        present = self.present
+        if not present.module_there:
+            raise ToolMissing(
+                f"{self.name}: the kernel module {present.module} is not installed for kernel {present.kernel or 'of this host'}; this collection does not"
+                f" build EnhanceIO, whose public source does not build on kernels from 5.10 on. {_WITHOUT}.",
+                item=self.name,
+            )
+        if "eio_cli" not in present.tools:
+            raise ToolMissing(
+                f"{self.name}: the command eio_cli of EnhanceIO is missing on this host: install it, or name its folder in tool_dirs. {_WITHOUT}.",
+                item=self.name,
+            )
+        missing = [name for name in boot.TOOLS if name not in present.tools]
+        if missing:
+            raise ToolMissing(
+                f"{self.name}: the command {missing[0]} is missing on this host, and an EnhanceIO cache could not be started at boot.", item=self.name
+            )
+
+    # -- settings and files
+
+    def _setting_steps(self, known: t.Mapping[str, int], mode: str) -> list[Step]:
+        asked = self._settings(mode)
+        strange = sorted(set(asked) - set(known)) if "dirty_high_threshold" in known else []
+        if strange:
+            raise BadInput(f"{self.name}: the EnhanceIO of this host has no setting {strange[0]}: take it out of settings.", item=self.name)
+        return [self._setting_step(*change) for change in settings.changes(asked, known, self.name)]
+
+    def _settings(self, mode: str) -> dict[str, int]:
+        devices = [find(self.present.devices, path) for path in self.wanted.cache_devices]
+        return settings.values(self.wanted.settings, mode, min((device.size for device in devices if device is not None), default=0))
+
+    def _files(self, mode: str, policy: str, block_size: int, fast: str) -> AtBoot:
+        if set(boot.TOOLS) - set(self.present.tools):
+            self._require_tools()
+        return boot.wanted_files(self.name, self.wanted.origin, fast, mode, policy, block_size, self._settings(mode), self.present.tools, self.present.module)
+
+    def _boot_steps(self, wanted: AtBoot | None, *, replaces: bool = False) -> list[Step]:
+        """The step that makes the files that bring the cache back as they shall be; none if they are.
+
+        :param wanted: None if there shall be none.
+        :param replaces: whether steps before this one take the files away that are there now.
+        """
+        found = AtBoot() if replaces else self.present.boot.get(self.name, AtBoot())
+        after = wanted or AtBoot()
+        if found == after:
+            return []
+        action = f"Write what brings the cache {self.name} back at boot" if wanted else f"Remove what brings the cache {self.name} back at boot"
+        arguments = {"unit": after.unit, "rule": after.rule}
+        return [self._step("at_boot", vars(found), vars(after), action, "write_boot_files", **arguments)]
+
+    # -- steps
+
+    def _flush_step(self, cache: Cache) -> Step:
+        action = f"Flush the cache {self.name} of {self.wanted.origin} ({format_size(cache.dirty)} dirty)"
+        return self._step("dirty", cache.dirty, 0, action, "flush")
+
+    def _mode_step(self, before: str, after: str) -> Step:
+        return self._step("mode", before, after, f"Switch the cache {self.name} of {self.wanted.origin} from {before} to {after}", "set_mode", mode=after)
+
+    def _policy_step(self, before: str, after: str) -> Step:
+        action = f"Switch the cache {self.name} of {self.wanted.origin} from policy {before} to {after}"
+        return self._step("policy", before, after, action, "set_policy", policy=after)
+
+    def _setting_step(self, key: str, before: int | None, after: int) -> Step:
+        return self._step(f"settings.{key}", before, after, f"Set {key} of the cache {self.name} to {after}", "set_setting", key=key, value=after)
+
+    def _resume_step(self, path: str) -> Step:
+        return self._step("state", "degraded", "normal", f"Give the cache {self.name} its cache device {path} back, empty", "resume", path=path)
+
+    def _wipe_step(self, path: str) -> Step:
+        return self._step("cache_device", path, None, f"Wipe the superblock of the cache {self.name} on {path}", "wipe", path=path)
+
+    def _release(self) -> list[Step]:
+        return fast_device.release(self.present.ground, self.wanted, LAYER) if self.wanted.release_devices else []
+
+    # -- shared
+
+    def _names(self, chosen: FastDevice) -> list[str]:
+        """Kernel names of the device that was chosen and of the members of its mirror."""
+        found = [chosen.device] + [find(self.present.devices, path) for path in self.wanted.cache_devices]
+        return [device.name for device in found if device is not None]
+
+    def _step(self, attribute: str, before: t.Any, after: t.Any, action: str, operation: str, **arguments: t.Any) -> Step:
+        common = {"name": self.name, "origin": self.wanted.origin, "flush_timeout": self.wanted.flush_timeout}
+        return Step(LAYER, self.name, attribute, before, after, action, operation, {**common, **arguments})
+
+    def _refused(self, reason: str) -> Refused:
+        return Refused(f"{self.name}: {self.wanted.origin} {reason}.", item=self.name)

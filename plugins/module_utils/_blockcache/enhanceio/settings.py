@@ -1,0 +1,56 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The settings of an EnhanceIO cache: what is wanted as numbers, and in which order the driver takes the changes.
+
+Sources: eio_procfs.c (a lower threshold is refused while it is above the higher one, and the other way round; most exist in
+write-back only), eio.h (what a new cache has).
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import PAIRS, SETTINGS
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
+
+
+def existing(mode: str, known: t.Mapping[str, int]) -> dict[str, int]:
+    """Those of ``known`` that still hold when the cache is in a mode: in another than write-back most of them are not shown."""
+    return {key: value for key, value in known.items() if mode == "writeback" or not SETTINGS[key].writeback_only}
+
+
+def values(asked: t.Mapping[str, int | None], mode: str, smallest: int) -> dict[str, int]:
+    """What the user set, as far as it exists in a mode; the driver's defaults as numbers.
+
+    :param smallest: bytes of the cache device: a new cache is cleaned every so many minutes as it has 16 GiB.
+    """
+    usual = {"time_based_clean_interval": max((smallest // SECTOR) >> 25, 1)}
+    chosen = {key: value for key, value in asked.items() if mode == "writeback" or not SETTINGS[key].writeback_only}
+    return {key: value if value is not None else usual.get(key, SETTINGS[key].default or 0) for key, value in chosen.items()}
+
+
+def changes(asked: t.Mapping[str, int], known: t.Mapping[str, int], item: str) -> list[tuple[str, int | None, int]]:
+    """Name, value found (None if it cannot be told) and value wanted of what differs, in an order that the driver takes.
+
+    :param known: what is set now; of a cache that was just made nothing is known, and it has the defaults.
+    :raises BadInput: if a lower threshold would be above its higher one.
+    """
+    order = [key for key, value in asked.items() if known.get(key) != value]
+    for low, high in PAIRS:
+        was = {key: known.get(key, SETTINGS[key].default or 0) for key in (low, high)}
+        final = {key: asked.get(key, was[key]) for key in (low, high)}
+        if final[low] > final[high] and {low, high} & set(order):
+            raise BadInput(
+                f"{item}: {low} would be {final[low]} and {high} {final[high]}: write both in settings, the low one not above the high one.", item=item
+            )
+        if low in order and high in order:
+            first, second = (high, low) if final[high] >= was[low] else (low, high)
+            order.remove(second)
+            order.insert(order.index(first) + 1, second)
+    return [(key, known.get(key), asked[key]) for key in order]

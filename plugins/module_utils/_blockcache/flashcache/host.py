@@ -1,0 +1,220 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a host says of its flashcache devices: those that run, and those that lie on an SSD and wait to be loaded."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import re
+import typing as t
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import (
+    FlashcacheSuperblock,
+    Table,
+    parse_histogram,
+    parse_pid_lists,
+    parse_statistics,
+    parse_superblock,
+    parse_tables,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+_STATISTICS = "proc/flashcache"
+_SYSCTLS = "proc/sys/dev/flashcache"
+#: O_DIRECT wants whole logical blocks.
+_HEAD = 4096
+
+
+@dataclass(frozen=True)
+class Running:
+    """One cache that runs.
+
+    :param device: the device-mapper device; None in the moment in which it comes or goes.
+    :param ssd_name: kernel name of what it lies on, None if that is gone; so is ``disk_name``.
+    :param opened: how often it is open: a mount, a program, a device on top of it.
+    :param sysctls: every sysctl that the kernel shows for it.
+    :param whitelist: processes that are cached in spite of ``cache_all`` 0.
+    """
+
+    name: str
+    table: Table
+    device: BlockDevice | None = None
+    ssd_name: str | None = None
+    disk_name: str | None = None
+    opened: int = 0
+    sysctls: t.Mapping[str, int] = field(default_factory=dict)
+    statistics: t.Mapping[str, int] = field(default_factory=dict)
+    errors: t.Mapping[str, int] = field(default_factory=dict)
+    histogram: t.Mapping[int, int] = field(default_factory=dict)
+    whitelist: tuple[int, ...] = ()
+
+    @property
+    def flushed(self) -> bool:
+        """Whether it holds nothing that the origin does not have and nothing can become dirty in it.
+
+        With ``cache_all`` 0 the kernel writes a block of the cache that is written to back to the disk, forgets it, and sends
+        the write to the disk (``flashcache_map``, ``flashcache_uncacheable``), except for processes of the whitelist.
+        """
+        if self.table.mode != "writeback":
+            return True
+        return self.table.dirty == 0 and self.sysctls.get("cache_all") == 0 and not self.whitelist
+
+
+@dataclass(frozen=True)
+class FlashcacheState:
+    """A host as far as flashcache is concerned; everything that a plan is made from.
+
+    :param running: by device-mapper name.
+    :param stored: superblocks of wanted cache devices that no running cache lies on, by kernel name.
+    :param removing: kernel names of wanted cache devices that a cache has not let go although it is out of sight already.
+    :param volatile: for the paths of wanted devices, what below them keeps writes in volatile memory, each as a clause.
+    :param memory: bytes of main memory.
+    :param module: whether the kernel module is loaded or can be.
+    :param units: texts of the units of wanted caches, by item; ``started`` are the items whose unit systemd has started.
+    :param emptied: SSDs of caches that an earlier run has removed and did not come to empty, by item.
+    :param altered: those items whose SSD is not known to be as that run left it.
+    :param fstab: the text of /etc/fstab.
+    """
+
+    ground: HostDevices
+    running: t.Mapping[str, Running]
+    stored: t.Mapping[str, FlashcacheSuperblock]
+    volatile: t.Mapping[str, tuple[str, ...]]
+    places: Places
+    removing: frozenset[str] = frozenset()
+    memory: int = 0
+    release: str = ""
+    module: bool = True
+    units: t.Mapping[str, str] = field(default_factory=dict)
+    started: frozenset[str] = frozenset()
+    emptied: t.Mapping[str, str] = field(default_factory=dict)
+    altered: frozenset[str] = frozenset()
+    fstab: str = ""
+
+
+def read_running(devices: Devices, runner: Runner, root: Path = Path("/")) -> dict[str, Running]:
+    """Every cache that runs; two commands whatever their number, none where there is none.
+
+    :raises NotUnderstood: if flashcache prints what no release known here prints.
+    """
+    if not any(device.kind == "flashcache" for device in devices):
+        return {}
+    tables = parse_tables(runner.run(["dmsetup", "table"]).stdout)
+    opened = _opened(runner.run(["dmsetup", "info", "--columns", "--noheadings", "--separator", ":", "-o", "name,open"]).stdout)
+    mapped = {device.dm_name: device for device in devices if device.kind == "flashcache"}
+    return {name: _running(name, table, mapped.get(name), opened.get(name, 0), devices, root) for name, table in tables.items()}
+
+
+def read_dirty(runner: Runner, name: str) -> int | None:
+    """The dirty blocks of a cache now; None if it does not run."""
+    completed = runner.run(["dmsetup", "table", name], ok=None)
+    table = parse_tables(completed.stdout).get("") if completed.rc == 0 else None
+    return table.dirty if table is not None else None
+
+
+def read_superblock(root: Path, path: str) -> FlashcacheSuperblock | None:
+    """The superblock on a device, past the page cache, which keeps what was there while the cache ran; None without one."""
+    node = root / path.lstrip("/")
+    for flags in (os.O_DIRECT, 0):
+        with contextlib.suppress(OSError):
+            handle = os.open(node, os.O_RDONLY | os.O_CLOEXEC | flags)
+            try:
+                with contextlib.closing(mmap.mmap(-1, _HEAD)) as memory:
+                    count = os.preadv(handle, [memory], 0)
+                    return parse_superblock(memory[:count])
+            finally:
+                os.close(handle)
+    return None
+
+
+def read_memory(root: Path) -> int:
+    """Bytes of main memory; 0 if the kernel does not tell (proc(5), MemTotal)."""
+    match = re.search(r"^MemTotal:\s*(\d+) kB", _text(root / "proc/meminfo"), re.MULTILINE)
+    return int(match.group(1)) * 1024 if match else 0
+
+
+def module_loaded(root: Path, name: str) -> bool:
+    """Whether a kernel module is loaded, or built in (Documentation/ABI/stable/sysfs-module)."""
+    return (root / "sys/module" / name.replace("-", "_")).is_dir() or any(line.split(" ", 1)[0] == name for line in _text(root / "proc/modules").splitlines())
+
+
+def write_sysctl(root: Path, folder: str, key: str, value: int) -> None:
+    """Set one sysctl of a cache. What it then is must be read back: the kernel clamps without a word.
+
+    :raises OSError: if the kernel does not take it.
+    """
+    with open(root / _SYSCTLS / folder / key, "w", encoding="ascii") as file:
+        file.write(f"{value}\n")
+
+
+def read_sysctls(root: Path, folder: str) -> dict[str, int]:
+    """Every sysctl of a cache."""
+    place = root / _SYSCTLS / folder
+    found = {}
+    for file in sorted(place.iterdir()) if place.is_dir() else []:
+        text = _text(file).strip()
+        if re.fullmatch(r"-?\d+", text):
+            found[file.name] = int(text)
+    return found
+
+
+def read_errors(root: Path, folder: str) -> dict[str, int]:
+    """``flashcache_errors`` of a cache."""
+    return parse_statistics(_text(root / _STATISTICS / folder / "flashcache_errors"))
+
+
+def read_whitelist(root: Path, folder: str) -> tuple[int, ...]:
+    """The processes whose requests are cached in spite of ``cache_all`` 0."""
+    return parse_pid_lists(_text(root / _STATISTICS / folder / "flashcache_pidlists"))[1]
+
+
+def _running(name: str, table: Table, device: BlockDevice | None, opened: int, devices: Devices, root: Path) -> Running:
+    place = root / _STATISTICS / table.folder
+    return Running(
+        name=name,
+        table=table,
+        device=device,
+        ssd_name=name_behind(devices, table.ssd),
+        disk_name=name_behind(devices, table.disk),
+        opened=opened,
+        sysctls=read_sysctls(root, table.folder),
+        statistics=parse_statistics(_text(place / "flashcache_stats")),
+        errors=read_errors(root, table.folder),
+        histogram=parse_histogram(_text(place / "flashcache_iosize_hist")) or dict(table.histogram),
+        whitelist=read_whitelist(root, table.folder),
+    )
+
+
+def name_behind(devices: Devices, path: str) -> str | None:
+    """The kernel name behind a path; None if nothing is there."""
+    try:
+        return devices.resolve(path).name
+    except DeviceMissing:
+        return None
+
+
+def _opened(text: str) -> dict[str, int]:
+    rows = (line.strip().rpartition(":") for line in text.splitlines())
+    return {name: int(count) for name, _colon, count in rows if name and count.isdigit()}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,393 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The layer ``flashcache``: made and loaded with the tools of flashcache, read and removed with dmsetup, tuned below /proc/sys.
+
+Sources: doc/flashcache-sa-guide.txt and the sources of github.com/facebookarchive/flashcache. No exit status and no message
+is a proof: the tools read the SSD through the page cache and speak of what was there before. What runs is what dmsetup
+shows, and what is clean is what the superblock says after the device has gone.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_host_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import diff as flashcache_case
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import facts as flashcache_facts
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import host as flashcache_host
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import plan as flashcache_plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import remains as flashcache_remains
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import FlashcacheState, Running
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import folder_of, parse_tables
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.plan import LAYER
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.remains import Remains
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places, ssd_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, STANDSTILL, FlushWatch
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import FSTAB, bare_mounts_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import FlashcacheSuperblock
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
+
+#: ``dmsetup remove`` writes back whatever is dirty and must not be ended in the middle.
+PATIENCE = 7 * 24 * 3600.0
+TOOLS = ("flashcache_create", "flashcache_load", "flashcache_destroy", "flashcache_setioctl", "dmsetup", "modprobe", "blockdev")
+
+Volatile = t.Callable[[str], t.Sequence[str]]
+
+
+class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[FlashcacheSpec]]):
+    """Caches of flashcache.
+
+    :param wanted: the same that is planned; its devices are looked at.
+    :param volatile_below: what below a path keeps writes in volatile memory, each as a clause.
+    :param root: below which /sys, /proc, /dev, /etc and /run are.
+    """
+
+    name = LAYER
+    one_at_a_time = True
+
+    def __init__(
+        self,
+        runner: Runner,
+        wanted: t.Sequence[FlashcacheSpec],
+        volatile_below: Volatile,
+        root: Path = Path("/"),
+        *,
+        kernel_module: str = "flashcache",
+        release: str = "",
+        clock: t.Callable[[], float] = time.monotonic,
+        sleep: t.Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.runner = runner
+        self.wanted = wanted
+        self.volatile_below = volatile_below
+        self.root = root
+        self.kernel_module = kernel_module
+        self.release = release or os.uname().release
+        self.clock = clock
+        self.sleep = sleep
+        #: Errors that a cache had counted when it was removed: nothing shows them afterwards.
+        self.notes: list[str] = []
+        #: What the caches that this run has removed left on their SSDs, also on one without a path that could be noted.
+        self.left: dict[str, str] = {}
+
+    # -- read and plan
+
+    def read(self) -> FlashcacheState:
+        """The block devices, two dmsetup for all caches, one systemctl, and one wipefs for each device that no cache lies on yet."""
+        # One that was written and not enabled is none where one shall be, and one where none shall be.
+        units = {item.name: (boot_unit.read_unit if item.present else boot_unit.stored_unit)(_unit(item.name), self.root) for item in self.wanted}
+        remains = {item.name: flashcache_remains.read_remains(item.name, self.root) for item in self.wanted}
+        emptied = {item: left.device for item, left in remains.items()}
+        paths = [path for item in self.wanted for path in (*item.cache_devices, ssd_of(units[item.name]), emptied[item.name]) if path]
+        devices, running, removing = self._read_settled(paths)
+        used = {cache.ssd_name for cache in running.values() if cache.ssd_name}
+        ground = read_host_devices(self.runner, devices, paths, in_use=used | removing, root=self.root, sleep=self.sleep)
+        tools = {name: self.runner.find(name) for name in TOOLS if self.runner.has(name)}
+        stored = {name: flashcache_host.read_superblock(self.root, node_of(name)) for name in ground.findings}
+        return FlashcacheState(
+            ground=ground,
+            running=running,
+            stored={name: found for name, found in stored.items() if found is not None},
+            volatile={path: tuple(self.volatile_below(path)) for item in self.wanted for path in (*item.cache_devices, item.origin) if item.present},
+            places=Places(tools, self.kernel_module),
+            removing=frozenset(removing),
+            memory=flashcache_host.read_memory(self.root),
+            release=self.release,
+            module=bool(running) or not (any(stored.values()) or any(item.state != "absent" for item in self.wanted)) or self._has_module(),
+            units=units,
+            started=self._started([item for item, text in units.items() if text]),
+            emptied={item: path for item, path in emptied.items() if path},
+            altered=frozenset(item for item, left in remains.items() if left.device and item not in running and not self._is_as_left(left)),
+            fstab=read_file(self.root / FSTAB),
+        )
+
+    def plan(self, present: FlashcacheState, wanted: t.Sequence[FlashcacheSpec]) -> list[Step]:
+        return flashcache_plan.plan(present, wanted)
+
+    def facts(self, present: FlashcacheState) -> dict[str, t.Any]:
+        caches = [present.running[item.name] for item in self.wanted if item.name in present.running]
+        states = [flashcache_facts.state_of(cache, present.ground).as_plain() for cache in caches]
+        problems = [sentence for cache in caches for sentence in flashcache_facts.concerns_of(cache, present.ground)]
+        return {"problems": [*self.notes, *self.concerns(present, self.wanted), *problems], "caches": states}
+
+    def concerns(self, present: FlashcacheState, wanted: t.Sequence[FlashcacheSpec]) -> list[str]:
+        return [*self._exposed(present), *bare_mounts_of(present.fstab, present.ground.devices, wanted)]
+
+    def foresee(self, present: FlashcacheState, wanted: t.Sequence[FlashcacheSpec]) -> list[str]:
+        return bare_mounts_of(present.fstab, present.ground.devices, wanted)
+
+    def _exposed(self, present: FlashcacheState) -> list[str]:
+        """Caches that run over a drive whose volatile cache somebody has turned on since."""
+        sentences = []
+        for item in self.wanted:
+            clauses = flashcache_case.volatile_under(present, item) if item.name in present.running and not item.allow_ignored_flushes else []
+            if clauses:
+                sentences.append(
+                    f"{item.name}: a power cut would lose acknowledged writes, because flashcache passes no flush down and {' and '.join(clauses)}:"
+                    " turn that cache off (drive_write_cache)."
+                )
+        return sentences
+
+    def _read_settled(self, paths: t.Sequence[str]) -> tuple[Devices, dict[str, Running], set[str]]:
+        """The devices, once no removal is under way: ``dmsetup remove`` of a run that was killed goes on in the kernel, out of sight."""
+        waited = 0.0
+        while True:
+            devices = self._settled_devices()
+            running = flashcache_host.read_running(devices, self.runner, self.root)
+            names = {name for name in (flashcache_host.name_behind(devices, path) for path in paths) if name}
+            removing = {name for name in names if _held_by_nobody(devices, name)}
+            if not removing or waited >= STANDSTILL:
+                return devices, running, removing
+            self.sleep(INTERVAL)
+            waited += INTERVAL
+
+    def _has_module(self) -> bool:
+        if flashcache_host.module_loaded(self.root, self.kernel_module):
+            return True
+        return self.runner.has("modprobe") and self.runner.run(["modprobe", "--dry-run", "--quiet", self.kernel_module], ok=None).rc == 0
+
+    def _started(self, items: t.Sequence[str]) -> frozenset[str]:
+        if not items:
+            return frozenset()
+        shown = self.runner.run(["systemctl", "show", "--property=Id,ActiveState", *map(_unit, items)], ok=None).stdout
+        blocks = [dict(line.partition("=")[::2] for line in block.splitlines()) for block in shown.split("\n\n")]
+        active = {block.get("Id") for block in blocks if block.get("ActiveState") == "active"}
+        return frozenset(item for item in items if _unit(item) in active)
+
+    # -- apply
+
+    def apply(self, step: Step) -> None:
+        operation: t.Callable[[Step], None] = getattr(self, f"_{step.operation}")
+        operation(step)
+
+    def _write_unit(self, step: Step) -> None:
+        boot_unit.write_unit(self.runner, _unit(step.item), step.arguments["text"], self.root)
+
+    def _start_unit(self, step: Step) -> None:
+        boot_unit.mark_started(self.runner, _unit(step.item))
+
+    def _create(self, step: Step) -> None:
+        asked = step.arguments
+        self._load_module(step)
+        self._forget_pages(step)
+        finding = examine(self.runner, asked["ssd"], self.root, self.sleep)
+        if finding.reasons:
+            raise Refused(
+                f"{step.item}: {asked['ssd']} was to be empty and now {' and '.join(finding.reasons)}, so that it is not taken for a cache:"
+                f" {finding.advice(asked['ssd'])}.",
+                item=step.item,
+            )
+        self._run_until_there(step, asked["command"])
+
+    def _load(self, step: Step) -> None:
+        self._load_module(step)
+        self._forget_pages(step)
+        self._run_until_there(step, ["flashcache_load", step.arguments["ssd"], step.item])
+
+    def _set_sysctl(self, step: Step) -> None:
+        self._write(step, self._folder(step), step.arguments["key"], step.arguments["value"])
+
+    def _flush(self, step: Step) -> None:
+        """Let nothing more become dirty, then write back until nothing is."""
+        folder = self._folder(step)
+        self._write(step, folder, "cache_all", 0)
+        self._empty_whitelist(step, folder)
+        looks: list[int] = []
+
+        def look() -> int | None:
+            dirty = flashcache_host.read_dirty(self.runner, step.item)
+            # One pass leaves out the blocks that were busy when it came by: another for those.
+            if dirty and (not looks or dirty >= looks[-1]):
+                self._write(step, folder, "do_sync", 1)
+            looks[:] = [] if dirty is None else [dirty]
+            return dirty
+
+        FlushWatch(step.item, f"/dev/mapper/{step.item}", look, limit=step.arguments["flush_timeout"], clock=self.clock).until_clean(self.sleep)
+        self._write(step, folder, "do_sync", 0)
+        self._require_flushed(step, folder)
+
+    def _remove(self, step: Step) -> None:
+        asked = step.arguments
+        folder = folder_of(asked["ssd"], asked["disk"])
+        if asked["mode"] == "writeback":
+            self._require_flushed(step, folder)
+            # With this the kernel would leave on the SSD what became dirty in the meantime.
+            self._write(step, folder, "fast_remove", 0)
+        self._note_errors(step, folder)
+        # Only a cache in write-back writes while it goes, and then its superblock tells whose it is.
+        self._note_remains(step, "" if asked["mode"] == "writeback" else flashcache_remains.digest_of(asked["ssd"], self.root))
+        completed = self.runner.run(["dmsetup", "remove", "--retry", step.item], ok=None, timeout=PATIENCE, item=step.item)
+        if completed.rc and self._table_there(step.item):
+            raise _failed(step, completed)
+        self._note_remains(step, flashcache_remains.digest_of(asked["ssd"], self.root))
+
+    def _clear(self, step: Step) -> None:
+        """Only an SSD of which is known that the cache on it was ours, and is clean."""
+        ssd = step.arguments["ssd"]
+        if self._table_there(step.item):
+            # flashcache_destroy does not look whether a cache runs.
+            raise Refused(f"{step.item}: the flashcache device {step.item} still runs, so that {ssd} was not made empty: run again.", item=step.item)
+        self._forget_pages(step)
+        stored = flashcache_host.read_superblock(self.root, ssd)
+        if stored is not None and not stored.clean:
+            raise NotEffective(
+                f"{step.item}: the cache was removed, and its superblock on {ssd} says '{stored.state_name}': {stored.disk} may lack blocks that are only"
+                f" on {ssd}, so nothing was made empty: look at dmesg, and load it again with flashcache_load {ssd} before {stored.disk} is used.",
+                item=step.item,
+            )
+        finding = examine(self.runner, ssd, self.root, self.sleep)
+        if finding.users:
+            raise Refused(
+                f"{step.item}: {ssd} {' and '.join(finding.users)}, so that it was not made empty: find out who uses it, and run again.", item=step.item
+            )
+        self._require_as_left(step, stored, finding)
+        if stored is not None:
+            self._note_remains(step, flashcache_remains.digest_of(ssd, self.root))
+            self.runner.run(["flashcache_destroy", ssd], item=step.item)
+        # In the other modes copies of the first blocks of the origin lie there: file systems with the same UUID.
+        self.runner.run(["wipefs", "--all", ssd], item=step.item)
+        udev.refresh(self.runner, [ssd], step.item)
+        finding = examine(self.runner, ssd, self.root, self.sleep)
+        if finding.reasons:
+            raise NotEffective(f"{step.item}: {ssd} was made empty and still {' and '.join(finding.reasons)}: look at dmesg.", item=step.item)
+        flashcache_remains.note_remains(step.item, None, self.root)
+
+    def _keep(self, step: Step) -> None:
+        flashcache_remains.note_remains(step.item, None, self.root)
+
+    # -- parts of operations
+
+    def _load_module(self, step: Step) -> None:
+        if not flashcache_host.module_loaded(self.root, self.kernel_module):
+            self.runner.run(["modprobe", self.kernel_module], item=step.item)
+
+    def _forget_pages(self, step: Step) -> None:
+        """The tools read the superblock from the page cache, where it may still be as it was before the cache ran."""
+        self.runner.run(["blockdev", "--flushbufs", step.arguments["ssd"]], item=step.item)
+
+    def _run_until_there(self, step: Step, command: t.Sequence[str]) -> None:
+        """No input is given: a question that was not foreseen gets no answer, and the tool gives up."""
+        completed = self.runner.run(command, ok=None, timeout=PATIENCE, item=step.item)
+        if not self._table_there(step.item):
+            raise _failed(step, completed)
+        self.runner.run(["udevadm", "settle"], ok=None, item=step.item)
+
+    def _table_there(self, name: str) -> bool:
+        return self.runner.run(["dmsetup", "table", name], ok=None).rc == 0
+
+    def _folder(self, step: Step) -> str:
+        running = parse_tables(self.runner.run(["dmsetup", "table", step.item], item=step.item).stdout).get("")
+        if running is None:
+            raise NotEffective(f"{step.item}: /dev/mapper/{step.item} is no flashcache device any more: run again.", item=step.item)
+        return running.folder
+
+    def _write(self, step: Step, folder: str, key: str, value: int) -> None:
+        try:
+            flashcache_host.write_sysctl(self.root, folder, key, value)
+        except OSError as error:
+            raise CommandFailed(f"{step.item}: {key} of {folder} cannot be set to {value}: {error.strerror}.", item=step.item) from None
+
+    def _empty_whitelist(self, step: Step, folder: str) -> None:
+        if not flashcache_host.read_whitelist(self.root, folder):
+            return
+        self.runner.run(["flashcache_setioctl", "-c", "-w", "0", f"/dev/mapper/{step.item}"], ok=None, item=step.item)
+        left = flashcache_host.read_whitelist(self.root, folder)
+        if left:
+            raise NotEffective(
+                f"{step.item}: the processes {', '.join(map(str, left))} are on the whitelist of the cache and go on writing to it: end them, and run again.",
+                item=step.item,
+            )
+
+    def _require_flushed(self, step: Step, folder: str) -> None:
+        """The kernel's own figure, in a state in which nothing can become dirty."""
+        dirty = flashcache_host.read_dirty(self.runner, step.item)
+        cache_all = flashcache_host.read_sysctls(self.root, folder).get("cache_all")
+        if dirty != 0 or cache_all != 0 or flashcache_host.read_whitelist(self.root, folder):
+            raise NotEffective(
+                f"{step.item}: it could not be proven that the cache holds nothing that the origin does not have (dirty blocks {dirty}, cache_all {cache_all});"
+                " it stays and nothing is lost: look at dmesg and run again.",
+                item=step.item,
+            )
+
+    def _note_errors(self, step: Step, folder: str) -> None:
+        errors = {key: count for key, count in flashcache_host.read_errors(self.root, folder).items() if count}
+        if errors:
+            counted = ", ".join(f"{key} {count}" for key, count in sorted(errors.items()))
+            self.notes.append(f"{step.item}: the cache had counted errors before it was removed ({counted}): look at dmesg and at the health of its devices.")
+
+    def _note_remains(self, step: Step, digest: str) -> None:
+        self.left[step.item] = digest
+        flashcache_remains.note_remains(step.item, Remains(step.arguments["lasting"], digest), self.root)
+
+    def _is_as_left(self, remains: Remains) -> bool:
+        return bool(remains.digest) and flashcache_remains.digest_of(remains.device, self.root) == remains.digest
+
+    def _require_as_left(self, step: Step, stored: FlashcacheSuperblock | None, finding: DeviceUse) -> None:
+        """A run that was killed may have been followed by a person who has put the SSD to another use."""
+        ssd = step.arguments["ssd"]
+        digest = self.left.get(step.item) or flashcache_remains.read_remains(step.item, self.root).digest
+        if self._is_as_left(Remains(ssd, digest)):
+            return
+        ours = stored is not None and flashcache_case.is_named(stored, step.item)
+        reasons = (dataclasses.replace(finding, cache_metadata=()) if ours else finding).reasons
+        if reasons:
+            raise Refused(flashcache_remains.altered_sentence(step.item, ssd, reasons, self.root), item=step.item)
+
+
+def _unit(item: str) -> str:
+    return boot_unit.unit_name(LAYER, item)
+
+
+def _held_by_nobody(devices: Devices, name: str) -> bool:
+    """Whether a device is held by a mapping that has no name any more, which is how one looks that is being removed."""
+    device = devices.get(name)
+    holders = [devices.get(holder) for holder in device.holders] if device is not None else []
+    return any(holder is None or (holder.name.startswith("dm-") and not holder.dm_name) for holder in holders)
+
+
+def _failed(step: Step, completed: Completed) -> CommandFailed:
+    return CommandFailed(
+        f"{step.item}: {completed.command_line} ended with exit status {completed.rc} and without an effect: {completed.last_words}",
+        item=step.item,
+        completed=completed,
+    )
+
+
+def run_module(module: AnsibleModule, volatile_below: t.Callable[[Runner], Volatile]) -> t.NoReturn:
+    """The whole of the module ``flashcache``.
+
+    :param volatile_below: makes, from a runner, the function that tells what is volatile below a path.
+    """
+    if not module.params["caches"]:
+        module.exit_json(problems=[], caches=[], **Outcome((), None).as_result())
+    try:
+        wanted = read_items(module.params["caches"])
+    except StorageError as error:
+        module.fail_json(**error.as_result())
+    runner = Runner(vendor_dirs=module.params["tool_dirs"])
+    layer = FlashcacheLayer(runner, wanted, volatile_below(runner), kernel_module=module.params["kernel_module"])
+    run_layer(module, layer, wanted)

@@ -1,0 +1,107 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a removed cache has left on an SSD, noted so that a later run goes on to empty that and nothing else.
+
+A cache that wrote through leaves no superblock, but copies of blocks of its origin. The note outlives a reboot, and so may a
+run that was killed be followed by a person who puts the SSD to another use: what it carries is compared before it is emptied.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import mmap
+import os
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
+
+FOLDER = "var/lib/cachefleet.storage"
+#: Most signatures lie at the beginning of a device, the others (GPT, MD 1.0) at its end.
+_PART = MIB
+#: O_DIRECT wants whole logical blocks.
+_ALIGNED = 4096
+#: ``cache_sb_state``: flashcache_destroy changes nothing else (flashcache_destroy.c).
+_STATE = slice(16, 20)
+
+
+@dataclass(frozen=True)
+class Remains:
+    """The remains of one cache.
+
+    :param device: a path that names the SSD after a reboot too.
+    :param digest: of :func:`digest_of`; empty while the cache is being removed and may still write.
+    """
+
+    device: str = ""
+    digest: str = ""
+
+
+def place_of(item: str, root: Path = Path("/")) -> Path:
+    """The file with the note of one cache."""
+    return root / FOLDER / f"flashcache-{item}.emptying"
+
+
+def read_remains(item: str, root: Path = Path("/")) -> Remains:
+    """What is noted; empty if nothing is, or if the file is damaged.
+
+    :raises CommandFailed: if it is there and cannot be read.
+    """
+    try:
+        noted = json.loads(read_file(place_of(item, root)) or "{}")
+    except ValueError:
+        return Remains()
+    return Remains(str(noted.get("device", "")), str(noted.get("digest", ""))) if isinstance(noted, dict) else Remains()
+
+
+def note_remains(item: str, remains: Remains | None, root: Path = Path("/")) -> None:
+    """Note it, in a way that survives a power cut; None when nothing is left.
+
+    :raises CommandFailed: if it cannot be written.
+    """
+    text = json.dumps({"device": remains.device, "digest": remains.digest}, indent=1) + "\n" if remains is not None and remains.device else ""
+    replace_file(place_of(item, root), text, mode=0o600)
+
+
+def digest_of(path: str, root: Path = Path("/")) -> str:
+    """SHA-256 of the first and the last MiB of a device, past the page cache; empty if it cannot be read.
+
+    The state in a superblock is left out, so that it is the same before and after flashcache_destroy.
+    """
+    for flags in (os.O_DIRECT, 0):
+        with contextlib.suppress(OSError):
+            handle = os.open(root / path.lstrip("/"), os.O_RDONLY | os.O_CLOEXEC | flags)
+            try:
+                return _digest(handle)
+            finally:
+                os.close(handle)
+    return ""
+
+
+def _digest(handle: int) -> str:
+    digest = hashlib.sha256()
+    end = os.lseek(handle, 0, os.SEEK_END)
+    with contextlib.closing(mmap.mmap(-1, _PART)) as memory:
+        for start in (0, *([(end - _PART) // _ALIGNED * _ALIGNED] if end > _PART else [])):
+            part = bytearray(memory[: os.preadv(handle, [memory], start)])
+            if start == 0:
+                part[_STATE] = bytes(4)
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def altered_sentence(item: str, ssd: str, reasons: t.Sequence[str], root: Path = Path("/")) -> str:
+    """Why an SSD is not made empty that carries something else than what the cache has left."""
+    return (
+        f"{item}: {ssd} {' and '.join(reasons)}, and is not as the cache left it, so that it was not made empty: if somebody uses it now, delete"
+        f" {place_of(item, root)} and run again; if nothing on it is needed, make it empty yourself (wipefs -a {ssd})."
+    )

@@ -1,0 +1,220 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a user asks of one flashcache device, checked as far as it can be without the host.
+
+Sources: doc/flashcache-sa-guide.txt, the checks of ``flashcache_ctr`` (flashcache_conf.c) and the bounds and defaults of
+the sysctls in flashcache.h and flashcache_procfs.c.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import folder_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec, read_common, require_unique
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, SECTOR, format_size, parse_size
+
+MODES = ("writethrough", "writeback", "writearound")
+DEFAULT_BLOCK = 4 * KIB
+DEFAULT_METADATA_BLOCK = 4 * KIB
+DEFAULT_ASSOCIATIVITY = 512
+#: Bytes of a path in the superblock (``DEV_PATHLEN``), one of which ends it.
+PATH_LENGTH = 127
+#: Bytes of one block's place in the metadata on the SSD (``struct flash_cacheblock``).
+METADATA_SLOT = 16
+
+_WHOLE = 2**31 - 1
+#: The tools put paths into a command line of a shell.
+_PATH = re.compile(r"^/dev/[A-Za-z0-9_./:+@=,-]+$")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One sysctl: the value after creating or loading, the bounds, and whether it is there in write-back only."""
+
+    default: int
+    least: int = 0
+    most: int = _WHOLE
+    writeback: bool = False
+
+
+SETTINGS: t.Mapping[str, Setting] = {
+    "cache_all": Setting(1, most=1),
+    "do_pid_expiry": Setting(0, most=1),
+    "io_latency_hist": Setting(0, most=1),
+    "lru_hot_pct": Setting(75, most=100),
+    "lru_promote_thresh": Setting(2, most=255),
+    "max_pids": Setting(100),
+    "pid_expiry_secs": Setting(60),
+    "reclaim_policy": Setting(0, most=1),
+    "skip_seq_thresh_kb": Setting(0),
+    "clean_on_read_miss": Setting(0, most=1, writeback=True),
+    "clean_on_write_miss": Setting(0, most=1, writeback=True),
+    # The kernel clamps these two and says nothing.
+    "dirty_thresh_pct": Setting(20, least=10, most=95, writeback=True),
+    "fallow_clean_speed": Setting(2, least=1, most=100, writeback=True),
+    "fallow_delay": Setting(900, writeback=True),
+    # With none allowed nothing would ever be cleaned.
+    "max_clean_ios_set": Setting(2, least=1, writeback=True),
+    "max_clean_ios_total": Setting(4, least=1, writeback=True),
+    "new_style_write_merge": Setting(0, most=1, writeback=True),
+}
+#: Sysctls that do something, or that nobody may have, with the reason.
+_REFUSED = {
+    "fast_remove": "it removes a cache while the origin does not have everything that was written",
+    "do_sync": "it is no setting but starts a flush: use state: flushed",
+    "stop_sync": "it is no setting but stops a flush",
+    "zero_stats": "it is no setting but clears the counters, which are read by their differences",
+}
+
+
+@dataclass(frozen=True)
+class FlashcacheSpec(CacheSpec):
+    """One cache. ``settings`` are as the user wrote them, ``numbers`` the same by sysctl, with ``cache_all`` always among them.
+
+    :param block_size: bytes; what ``chunk_size`` says, or the usual.
+    :param write_only: read requests are not cached.
+    :param metadata_block_size: bytes; of write-back only.
+    :param disk_associativity: bytes, 0 for none.
+    :param allow_ignored_flushes: whether drives below may keep their volatile write cache on.
+    """
+
+    block_size: int = DEFAULT_BLOCK
+    write_only: bool = False
+    metadata_block_size: int = DEFAULT_METADATA_BLOCK
+    associativity: int = DEFAULT_ASSOCIATIVITY
+    disk_associativity: int = 0
+    allow_ignored_flushes: bool = False
+    numbers: t.Mapping[str, int] = field(default_factory=dict)
+
+
+def read_items(items: t.Iterable[t.Mapping[str, t.Any]]) -> list[FlashcacheSpec]:
+    """The caches of a module's parameters.
+
+    :raises BadInput: naming the item and what to write instead.
+    """
+    wanted = [_read_item(item) for item in items]
+    require_unique(wanted)
+    folders: dict[str, str] = {}
+    for cache in wanted:
+        for path in cache.cache_devices if cache.present and not cache.mirror else ():
+            folder = folder_of(path, cache.origin)
+            if folder in folders:
+                raise BadInput(
+                    f"{cache.name}: flashcache would show it below /proc as {folder}, like {folders[folder]}: name one of the devices by a link with"
+                    " another ending.",
+                    item=cache.name,
+                )
+            folders[folder] = cache.name
+    return wanted
+
+
+def _read_item(item: t.Mapping[str, t.Any]) -> FlashcacheSpec:
+    common = read_common(item)
+    name = common["name"]
+    mode = item.get("mode") or "writethrough"
+    if mode not in MODES:
+        raise BadInput(f"{name}: flashcache has no mode {mode}: write one of {', '.join(MODES)}.", item=name)
+    if not common["origin"].startswith("/"):
+        common["origin"] = f"/dev/{common['origin']}"
+    for path in (common["origin"], *common["cache_devices"]):
+        _require_path(path, name)
+    write_only = bool(item.get("write_only"))
+    if write_only and mode != "writeback":
+        raise BadInput(f"{name}: write_only caches writes alone, and in mode {mode} no write stays in the cache: use mode writeback.", item=name)
+    block = _power(common["chunk_size"] if common["chunk_size"] is not None else DEFAULT_BLOCK, "chunk_size", name, KIB, MIB)
+    associativity = item.get("associativity") or DEFAULT_ASSOCIATIVITY
+    if associativity & (associativity - 1) or not 256 <= associativity <= 8192:
+        raise BadInput(f"{name}: associativity is {associativity}: write a power of two from 256 to 8192.", item=name)
+    return FlashcacheSpec(
+        **common,
+        mode=mode,
+        settings=dict(item.get("settings") or {}),
+        block_size=block,
+        write_only=write_only,
+        metadata_block_size=_metadata_block(item, associativity, name),
+        associativity=associativity,
+        disk_associativity=_disk_associativity(item, associativity, block, name),
+        allow_ignored_flushes=bool(item.get("allow_ignored_flushes")),
+        numbers=read_settings(item.get("settings") or {}, mode, name, write_only=write_only),
+    )
+
+
+def read_settings(settings: t.Mapping[str, t.Any], mode: str, item: str, *, write_only: bool = False) -> dict[str, int]:
+    """The sysctls as numbers. ``cache_all`` belongs to what ``state`` says, so it is among them also if nobody wrote it.
+
+    :raises BadInput: naming the sysctl, its bounds, or why it cannot be set.
+    """
+    numbers = {"cache_all": 1}
+    for key, value in settings.items():
+        if key in _REFUSED:
+            raise BadInput(f"{item}: {key} is not set: {_REFUSED[key]}.", item=item)
+        setting = SETTINGS.get(key)
+        if setting is None:
+            raise BadInput(f"{item}: flashcache has no setting {key}: it has {', '.join(sorted(SETTINGS))}.", item=item)
+        if setting.writeback and mode != "writeback":
+            raise BadInput(f"{item}: {key} is a setting of mode writeback, and the mode is {mode}.", item=item)
+        numbers[key] = _number(value, setting, key, item, write_only=write_only)
+    return numbers
+
+
+def _number(value: t.Any, setting: Setting, key: str, item: str, *, write_only: bool) -> int:
+    if value == "default":
+        # A cache of writes alone is made without the cleaning of idle blocks.
+        return 0 if key == "fallow_delay" and write_only else setting.default
+    text = {"true": "1", "yes": "1", "false": "0", "no": "0"}.get(str(value).strip().lower(), str(value).strip()) if setting.most == 1 else str(value).strip()
+    if not re.fullmatch(r"\d{1,10}", text, re.ASCII) or not setting.least <= int(text) <= setting.most:
+        raise BadInput(f"{item}: {key} is {value}: write a whole number from {setting.least} to {setting.most}, or default.", item=item)
+    return int(text)
+
+
+def _require_path(path: str, item: str) -> None:
+    if not _PATH.match(path):
+        raise BadInput(f"{item}: {path} has a character that the tools of flashcache would give to a shell: name the device by another link.", item=item)
+    if len(path) > PATH_LENGTH:
+        raise BadInput(
+            f"{item}: {path} has {len(path)} characters, and flashcache keeps {PATH_LENGTH} in its superblock: name the device by a shorter link,"
+            " for example /dev/disk/by-id/wwn-….",
+            item=item,
+        )
+
+
+def _power(size: int, option: str, item: str, least: int, most: int) -> int:
+    if size & (size - 1) or not least <= size <= most:
+        raise BadInput(f"{item}: {option} is {format_size(size)}: write a power of two from {format_size(least)} to {format_size(most)}.", item=item)
+    return size
+
+
+def _metadata_block(item: t.Mapping[str, t.Any], associativity: int, name: str) -> int:
+    given = item.get("metadata_block_size")
+    if given is None:
+        return DEFAULT_METADATA_BLOCK
+    size = _power(parse_size(given, name, "metadata_block_size"), "metadata_block_size", name, SECTOR, 64 * KIB)
+    if size // METADATA_SLOT > associativity:
+        raise BadInput(
+            f"{name}: a metadata block of {format_size(size)} describes {size // METADATA_SLOT} blocks, more than a set has with associativity {associativity}:"
+            f" write at most {format_size(associativity * METADATA_SLOT)}.",
+            item=name,
+        )
+    return size
+
+
+def _disk_associativity(item: t.Mapping[str, t.Any], associativity: int, block: int, name: str) -> int:
+    given = item.get("disk_associativity")
+    size = parse_size(given, name, "disk_associativity") if given is not None else 0
+    if not size:
+        return 0
+    _power(size, "disk_associativity", name, 128 * KIB, MIB)
+    sectors = size // SECTOR
+    # flashcache_create compares with the first, the kernel with the second.
+    if sectors > associativity or sectors > associativity * ((block // SECTOR).bit_length() - 1):
+        raise BadInput(f"{name}: a disk_associativity of {format_size(size)} needs an associativity of {sectors} or more.", item=name)
+    return size

@@ -1,0 +1,121 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Lines of /etc/fstab that mean the origin of a cache, and not what is cached.
+
+The two carry the same content. Where the cache does not come up at boot, such a line mounts the origin alone, and a cache
+that is loaded later does not know what was written there meanwhile.
+
+Sources: fstab(5), getmntent(3) (octal escapes), mount(8) (tags, quotes); udev names the links of tags as ``/dev/disk/by-…``
+with ``\\x20`` and the like for what does not belong into a path.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+FSTAB = "etc/fstab"
+
+#: The links that udev makes for a tag; UUIDs are taken in either case.
+_TAG_LINKS = {"UUID": "by-uuid", "LABEL": "by-label", "PARTUUID": "by-partuuid", "PARTLABEL": "by-partlabel", "ID": "by-id"}
+_UUIDS = frozenset({"UUID", "PARTUUID"})
+_TAG = re.compile(r"^([A-Z]+)=(.*)$", re.DOTALL)
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+_NOT_IN_LINKS = re.compile(r"[^\w#+.:=@-]")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of fstab.
+
+    :param number: counted from 1.
+    :param source: the first field, without escapes.
+    :param target: where it is mounted; ``none`` for swap space.
+    """
+
+    number: int
+    source: str
+    target: str
+
+
+def parse_fstab(text: str) -> tuple[Line, ...]:
+    """The lines of fstab(5) that name something; what is no such line is passed over."""
+    lines = []
+    for number, line in enumerate(text.split("\n"), 1):
+        words = [_ESCAPE.sub(lambda match: chr(int(match.group(1), 8)), word) for word in line.split()]
+        if len(words) >= 2 and not words[0].startswith("#"):
+            lines.append(Line(number, words[0], words[1]))
+    return tuple(lines)
+
+
+def bare_mounts(fstab_text: str, device: BlockDevice, cached_path: str) -> list[str]:
+    """One sentence for each line that names an origin.
+
+    :param fstab_text: the content of /etc/fstab.
+    :param device: the origin.
+    :param cached_path: what is to be mounted instead.
+    """
+    return [
+        f"Line {line.number} of /etc/fstab ({line.source} on {line.target}) means {device.stable_path or device.path}, the origin of {cached_path}:"
+        " at a boot without the cache it would use the bare origin, and the cache, when it comes back, would serve old data:"
+        f" write {cached_path} instead."
+        for line in parse_fstab(fstab_text)
+        if _names(line.source, device, cached_path)
+    ]
+
+
+def bare_mounts_of(fstab_text: str, devices: Devices, wanted: t.Iterable[CacheSpec]) -> list[str]:
+    """The same for the origins of items that shall be cached as ``/dev/mapper/NAME``; one that is not there is passed over."""
+    sentences = []
+    for item in wanted:
+        if item.present:
+            with contextlib.suppress(DeviceMissing):
+                sentences += bare_mounts(fstab_text, devices.resolve(item.origin), f"/dev/mapper/{item.name}")
+    return sentences
+
+
+def _names(source: str, device: BlockDevice, cached_path: str) -> bool:
+    paths = {device.path, *device.by_id, *device.links, *([f"/dev/mapper/{device.dm_name}"] if device.dm_name else [])} - {cached_path}
+    tag = _TAG.match(source)
+    if tag is None:
+        return os.path.normpath(source) in paths
+    key, value = tag.group(1), _unquoted(tag.group(2))
+    if not value or key not in _TAG_LINKS:
+        return False
+    own = _values(key, device)
+    if key in _UUIDS:
+        return value.lower() in {one.lower() for one in own} or f"/dev/disk/{_TAG_LINKS[key]}/{value}".lower() in {path.lower() for path in paths}
+    return value in own or f"/dev/disk/{_TAG_LINKS[key]}/{_as_link(value)}" in paths
+
+
+def _values(key: str, device: BlockDevice) -> set[str]:
+    """What the device itself says that tag is."""
+    signature = device.signature
+    known = {
+        "UUID": signature.uuid if signature is not None else None,
+        "LABEL": signature.label if signature is not None else None,
+        "PARTUUID": device.properties.get("ID_PART_ENTRY_UUID"),
+    }.get(key)
+    return {known} if known else set()
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
+def _as_link(value: str) -> str:
+    return _NOT_IN_LINKS.sub(lambda match: "".join(f"\\x{byte:02x}" for byte in match.group(0).encode()), value)

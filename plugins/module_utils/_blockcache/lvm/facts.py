@@ -1,0 +1,182 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The LVM caches of a host, in the words of every type of cache."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import UNMIRRORED
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import report as lvm_report
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import CLEANER
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import BLOCK_SIZE, MIGRATION_THRESHOLD
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, LAYER, LvmState, kind_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotUnderstood, TimedOut
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+_SIGNATURE = "LVM2_member"
+#: Seconds to wait for LVM's lock before a look goes without it.
+_PATIENCE = 20.0
+_COUNTERS = ("read_hits", "read_misses", "write_hits", "write_misses")
+
+
+def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tuple[CacheState, ...]:
+    """The LVM caches of the host, running or not; with none, one report of LVM, and nothing where no device belongs to LVM.
+
+    A cached volume that is not active is unknown to device-mapper, so that only LVM can say that there is none.
+    """
+    if not any(_of_lvm(device) for device in devices) or not runner.has("lvm"):
+        return ()
+    report = _read_report_of_busy(runner)
+    if not any(volume.cached for volume in report.volumes):
+        return ()
+    kernel, tables = read_kernel(runner, report.volumes)
+    redundant, degraded = read_arrays(devices, root)
+    present = LvmState(
+        report.volumes, report.physical, devices, pv_devices(report, devices), kernel=kernel, tables=tables, redundant=redundant, degraded=degraded
+    )
+    return tuple(describe(present, volume) for volume in report.volumes if volume.cached)
+
+
+def describe(present: LvmState, cached: LogicalVolume) -> CacheState:
+    """One cached volume."""
+    pool = present.pool_of(cached)
+    kernel = present.kernel.get(cached.full_name)
+    state, reason = lvm_health.diagnose(present, cached)
+    under = present.devices_under(pool) if pool is not None else set()
+    fast = [device for device in (present.devices.get(name) for name in sorted(under - {GONE})) if device is not None]
+    device, origin = _device_of(present, cached.vg, cached.name), _device_of(present, cached.vg, next(iter(cached.devices), ""))
+    figures = kernel if kernel is not None and not kernel.failed else dm.CacheStatus()
+    block = cached.chunk_size or figures.block_size
+    return CacheState(
+        type=LAYER,
+        name=cached.full_name,
+        kind=kind_of(cached, pool),
+        device=f"/dev/{cached.full_name}" if device is not None else None,
+        device_name=device.name if device is not None else None,
+        origin=_path(origin),
+        origin_name=origin.name if origin is not None else None,
+        cache_devices=tuple(_path(one) or one.path for one in fast),
+        cache_device_names=tuple(one.name for one in fast),
+        mode=_mode(present, cached, figures),
+        policy=None if cached.writecache else figures.policy or cached.kernel_policy or cached.policy,
+        block_size=block,
+        size=pool.size if pool is not None else None,
+        used=_bytes(figures.used, block),
+        dirty=_bytes(figures.dirty, block),
+        redundancy=present.redundancy(under, pool) if pool is not None and state != "cache_missing" else UNMIRRORED,
+        state=state,
+        problem=f"{cached.full_name} {reason}." if reason else "",
+        settings=_settings(cached),
+        counters={name: value for name in _COUNTERS for value in [getattr(figures, name)] if value is not None},
+    )
+
+
+def read_report(runner: Runner, *options: str, timeout: float | None = None) -> lvm_report.Report:
+    """Everything that LVM knows, in one command.
+
+    :param options: further options of LVM.
+    :param timeout: seconds to wait for LVM's lock; those of the runner if None.
+    :raises TimedOut: if somebody else held the lock all the time.
+    :raises CommandFailed: if LVM printed no report and failed.
+    :raises NotUnderstood: if it printed something else.
+    """
+    # LVM reports what it can and ends with 5 when something about another volume group is wrong: the report counts.
+    completed = runner.run([*lvm_report.REPORT, *options], ok=(0, 5), timeout=timeout)
+    try:
+        return lvm_report.parse_report(completed.stdout)
+    except NotUnderstood as error:
+        if completed.rc:
+            raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", completed=completed) from None
+        error.completed = completed
+        raise
+
+
+def _read_report_of_busy(runner: Runner) -> lvm_report.Report:
+    """The same while LVM may be at work: it holds its lock for as long as it flushes a cache, which can be hours.
+
+    Without the lock a report may show a volume group in the middle of a change. That is good enough for looking, and for nothing else.
+    """
+    try:
+        return read_report(runner, timeout=_PATIENCE)
+    except TimedOut:
+        return read_report(runner, "--nolocking")
+
+
+def read_kernel(runner: Runner, volumes: t.Iterable[LogicalVolume]) -> tuple[dict[str, dm.CacheStatus], dict[str, dm.CacheTable]]:
+    """What the kernel says of each cached volume, and what it was told where that does not say it all."""
+    cached = {volume.full_name: dm.device_name(volume.vg, volume.name) for volume in volumes if volume.cached}
+    if not cached:
+        return {}, {}
+    status = dm.read_status(runner)
+    kernel = {full_name: status[name] for full_name, name in cached.items() if name in status}
+    # A failed cache shows no mode, and a writecache not that it only writes back.
+    if not any(one.failed or one.target == "writecache" for one in kernel.values()):
+        return kernel, {}
+    tables = dm.read_tables(runner)
+    return kernel, {full_name: tables[name] for full_name, name in cached.items() if name in tables}
+
+
+def read_arrays(devices: Devices, root: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """The MD arrays that survive the loss of a member, and those that would, if they had all of them."""
+    arrays = {device.name: cache_device.md_redundancy(root, device.name) for device in devices if device.kind == "md"}
+    redundant = frozenset(name for name, survives in arrays.items() if survives)
+    return redundant, frozenset(name for name, survives in arrays.items() if survives is False)
+
+
+def pv_devices(report: lvm_report.Report, devices: Devices) -> dict[str, str]:
+    """The kernel name behind every physical volume that is there, by the path that LVM reports."""
+    names = {}
+    for pv in report.physical:
+        if pv.missing:
+            continue
+        try:
+            names[pv.path] = devices.resolve(pv.path).name
+        except DeviceMissing:
+            continue
+    return names
+
+
+def _of_lvm(device: BlockDevice) -> bool:
+    return device.kind == "lvm" or (device.signature is not None and device.signature.type == _SIGNATURE)
+
+
+def _device_of(present: LvmState, vg: str, name: str) -> BlockDevice | None:
+    wanted = dm.device_name(vg, name)
+    return next((device for device in present.devices if device.dm_name == wanted), None)
+
+
+def _path(device: BlockDevice | None) -> str | None:
+    return (device.stable_path or device.path) if device is not None else None
+
+
+def _mode(present: LvmState, cached: LogicalVolume, figures: dm.CacheStatus) -> str:
+    """What the kernel does; of a cache that has failed what it was told, and of one that does not run what LVM will tell it."""
+    table = present.tables.get(cached.full_name)
+    return figures.mode or (table.mode if table is not None else cached.mode)
+
+
+def _settings(cached: LogicalVolume) -> dict[str, t.Any]:
+    """The settings by the names that a user writes; the kernel shows others, which the policy takes and ignores."""
+    if not cached.writecache:
+        stored = {**(cached.settings or {}), **(cached.kernel_settings or {})}
+        return {key: int(value) for key, value in stored.items() if key == MIGRATION_THRESHOLD and value.isdigit()}
+    settings = {key: int(value) for key, value in (cached.settings or {}).items() if key != CLEANER and value.isdigit()}
+    return {**settings, BLOCK_SIZE: cached.chunk_size} if cached.chunk_size else settings
+
+
+def _bytes(blocks: int | None, block: int | None) -> int | None:
+    return blocks * block if blocks is not None and block else None

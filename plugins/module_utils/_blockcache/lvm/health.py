@@ -1,0 +1,178 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is wrong with a cache, and what a person can do about it.
+
+What LVM allows of a volume that misses a device was seen with 2.03.16: lvchange refuses everything; ``lvconvert --uncache``
+takes a write-through cache away without ``--force``, and refuses a write-back one.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import CacheStatus
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import kind_of
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LvmState
+
+#: Bytes of kernel memory for each block of a writecache: about 2 GiB for 100 GiB in blocks of 4096 bytes (lvmcache(7)).
+WRITECACHE_BLOCK_MEMORY = 82
+#: The share of the memory above which a person is told.
+MEMORY_SHARE = 0.25
+
+
+def diagnose(present: LvmState, cached: LogicalVolume) -> tuple[str, str]:
+    """One of ``model.STATES``, and if it is not ``ok`` what is wrong and what a person can do, as the rest of a sentence about the volume."""
+    pool = present.pool_of(cached)
+    kernel = present.kernel.get(cached.full_name, CacheStatus())
+    if any(present.lost(part) for part in _origin_of(present, cached)):
+        return "failed", "lies on a device that is missing: bring it back, or let a person repair the volume group"
+    if pool is None or present.lost(pool):
+        return "cache_missing", _missing_advice(present, cached)
+    if kernel.failed or kernel.errors:
+        return "failed", _failed_advice(present, cached, kernel)
+    if cached.check_needed == "check needed" or kernel.needs_check or kernel.read_only:
+        how = (
+            f"lvconvert --repair {pool.full_name}"
+            if kind_of(cached, pool) == "cachepool"
+            else "a restore from backup (a cachevol cannot be repaired); what the cache holds alone is lost with it"
+        )
+        state = "read_only" if kernel.read_only and not kernel.needs_check else "needs_check"
+        return state, f"has cache metadata that the kernel marked as needing a check: deactivate it, then a person runs {how}"
+    if not cached.active:
+        return "inactive", inactive_advice(cached)
+    return "ok", ""
+
+
+def inactive_advice(volume: LogicalVolume) -> str:
+    """What a person can do about a volume whose cache cannot be read back. The caller says which it is."""
+    if volume.suspended:
+        return (
+            "is suspended, because a command was killed in the middle of a change or the kernel refused a table, and everything that is written to it"
+            " waits: a run with its cache in the list lets it go on"
+        )
+    return f"is not active, so that its cache cannot be read back: activate it with lvchange -ay {volume.full_name} first"
+
+
+def writes_through(present: LvmState, cached: LogicalVolume) -> bool:
+    """Whether a cache certainly holds nothing that the origin does not have, even if it cannot be read any more.
+
+    LVM writes another mode than write-back down only after its flush has ended; the kernel must do the same as is written.
+    """
+    if cached.mode == "writeback":
+        return False
+    kernel = present.kernel.get(cached.full_name)
+    table = present.tables.get(cached.full_name)
+    if kernel is None:
+        return not cached.active
+    mode = kernel.mode if not kernel.failed else table.mode if table is not None else None
+    return mode in ("writethrough", "passthrough")
+
+
+def droppable(present: LvmState, cached: LogicalVolume) -> bool:
+    """Whether the cache is out of order and LVM can take it away without ``--force`` and without a loss."""
+    state, _reason = diagnose(present, cached)
+    pool = present.pool_of(cached)
+    gone = state == "cache_missing" or (state == "failed" and present.kernel.get(cached.full_name, CacheStatus()).failed)
+    origin_whole = not any(present.lost(part) for part in _origin_of(present, cached))
+    return gone and origin_whole and pool is not None and writes_through(present, cached)
+
+
+def counted_dirty(present: LvmState, cached: LogicalVolume) -> str:
+    """Of a cache that writes through and whose blocks count as dirty all the same: what that is and how it ends; else nothing.
+
+    LVM has noted another mode than write-back only after a flush, so that the origin has everything.
+    """
+    kernel = present.kernel.get(cached.full_name, CacheStatus())
+    if cached.writecache or not kernel.dirty or not writes_through(present, cached):
+        return ""
+    return (
+        f"{cached.full_name} writes through, so that nothing depends on its cache, and the kernel counts {kernel.dirty} blocks of the cache as dirty all the"
+        " same: its metadata was not closed cleanly when the host went down, or a flush was broken off. It writes them back while nothing else is to do;"
+        f" state: flushed does it at once, and lvchange -an and lvchange -ay {cached.full_name} end it for good."
+    )
+
+
+def problems(present: LvmState) -> list[str]:
+    """What a person should know of the caches of the host as they are left, one sentence each."""
+    found = []
+    for cached in present.volumes:
+        if not cached.cached:
+            continue
+        state, reason = diagnose(present, cached)
+        if state not in ("ok", "inactive"):
+            found.append(f"{cached.full_name} {reason}.")
+        pool = present.pool_of(cached)
+        if pool is None or present.redundancy(present.devices_under(pool), pool) != DEGRADED or state == "cache_missing":
+            continue
+        if cached.mode == "writeback":
+            found.append(
+                f"{cached.full_name} has a write-back cache on a mirror that is degraded: its newest data is only on what is left of the mirror."
+                f" {mend_advice(present, pool)}"
+            )
+        elif present.mirrors(pool):
+            found.append(
+                f"{cached.full_name} has a cache on a mirror that is degraded; it writes through, so that nothing depends on it. {mend_advice(present, pool)}"
+            )
+    return found
+
+
+def mend_advice(present: LvmState, pool: LogicalVolume) -> str:
+    """How a degraded mirror becomes whole again."""
+    mirrors = [mirror for mirror in present.mirrors(pool) if present.out_of_step(mirror)]
+    if not mirrors:
+        return f"Replace the member that failed, or change to mode writethrough, which flushes. {STALE_MEMBER}"
+    if any(mirror.partial for mirror in mirrors):
+        repairs = " and ".join(f"lvconvert --repair {mirror.full_name}" for mirror in mirrors)
+        return (
+            f"Bring the device back and run lvchange --refresh; or add a new one to the volume group (vgextend) and run {repairs},"
+            f" each with its path, then vgreduce --removemissing {pool.vg}. {STALE_MEMBER}"
+        )
+    if any(mirror.health for mirror in mirrors):
+        return "Its device is there again: run lvchange --refresh on the cached volume, and replace the drive if it fails again."
+    return "It is being made equal; that ends by itself."
+
+
+def memory_of_writecache(size: int, block_size: int) -> int:
+    """Bytes of memory that the kernel needs for a writecache of that size."""
+    return size // block_size * WRITECACHE_BLOCK_MEMORY
+
+
+def _origin_of(present: LvmState, cached: LogicalVolume) -> list[LogicalVolume]:
+    inner = (present.volume(cached.vg, name) for name in cached.devices)
+    return [volume for volume in inner if volume is not None]
+
+
+def _missing_advice(present: LvmState, cached: LogicalVolume) -> str:
+    if writes_through(present, cached):
+        return (
+            "has a cache whose device is missing; it wrote through, so that nothing is lost with it: state: absent takes it away without --force,"
+            " and a run that names cache devices that are there puts a new one in its place"
+        )
+    return (
+        "has a cache whose device is missing, and with write-back its newest data may lie only there: bring the device back and load the cache"
+        f" anew with lvchange -an and lvchange -ay {cached.full_name}, which loses nothing;"
+        " if it is lost for good, a person must decide about lvconvert --uncache --force, which drops what was dirty"
+    )
+
+
+def _failed_advice(present: LvmState, cached: LogicalVolume, kernel: CacheStatus) -> str:
+    if kernel.errors:
+        return f"has a writecache that the kernel reports as failed with error {kernel.errors}: look at dmesg; a person must decide"
+    if writes_through(present, cached):
+        return (
+            "has a cache that the kernel reports as failed; it wrote through, so that nothing is lost with it:"
+            " state: absent takes it away without --force, and a run with state: present makes it anew"
+        )
+    return (
+        "has a cache that the kernel reports as failed, so that it cannot be flushed: look at dmesg, bring its device back, and load it anew"
+        f" with lvchange -an and lvchange -ay {cached.full_name}, which loses nothing; if that fails, a person must decide"
+    )

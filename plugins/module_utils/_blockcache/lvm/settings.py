@@ -1,0 +1,117 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Settings of LVM caches: which are in force, and the steps to others. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import sizes as lvm_layout
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import BLOCK_SIZE, MIGRATION_THRESHOLD, PAUSE_WRITEBACK, USUAL_WATERMARKS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LvmState
+
+#: In LVM's list of settings, and no setting of the user: it is how a writecache is flushed.
+CLEANER = "cleaner"
+
+
+def setting_steps(present: LvmState, wanted: LvmCacheSpec, cached: LogicalVolume) -> list[Step]:
+    """The steps to the wanted settings of a cache that is attached; what is not named is left as it is.
+
+    :raises BadInput: if they contradict what is left.
+    """
+    if cached.writecache:
+        return _writecache_steps(present, wanted, cached)
+    return [_cache_step(wanted, cached, key, value) for key, value in wanted.settings.items() if not _has_setting(cached, key, value)]
+
+
+def settings_at_attach(wanted: LvmCacheSpec) -> dict[str, int]:
+    """What is said when the cache is attached. A setting that this LVM may not know is said afterwards, when nothing can go wrong any more.
+
+    :raises BadInput: if they contradict each other.
+    """
+    settings = {key: value for key, value in wanted.settings.items() if value is not None and key != PAUSE_WRITEBACK}
+    if wanted.kind == "writecache":
+        _require_watermarks(wanted, settings)
+    return settings
+
+
+def steps_after_attach(wanted: LvmCacheSpec) -> list[Step]:
+    """The setting that :func:`settings_at_attach` leaves out."""
+    value = wanted.settings.get(PAUSE_WRITEBACK)
+    return [_step_of_writecache(wanted, {}, {PAUSE_WRITEBACK: value}, {})] if wanted.kind == "writecache" and value is not None else []
+
+
+def _cache_step(wanted: LvmCacheSpec, cached: LogicalVolume, key: str, value: int | None) -> Step:
+    before = (cached.settings or {}).get(key)
+    text = "default" if value is None else str(value)
+    action = f"Set {key} of the cache of {wanted.origin} to {text}"
+    number = int(before) if before and before.isdigit() else before
+    return _step(wanted, f"settings.{key}", number, value, action, "set_setting", key=key, value=text)
+
+
+def _writecache_steps(present: LvmState, wanted: LvmCacheSpec, cached: LogicalVolume) -> list[Step]:
+    stored = {key: value for key, value in (cached.settings or {}).items() if key != CLEANER}
+    asked = {key: value for key, value in wanted.settings.items() if key != BLOCK_SIZE}
+    changed = {key: value for key, value in asked.items() if stored.get(key) != (None if value is None else str(value))}
+    if changed:
+        kept = {key: value for key, value in stored.items() if key not in changed}
+        numbers = {key: int(value) for key, value in kept.items() if value.isdigit()}
+        _require_watermarks(wanted, {**numbers, **changed})
+        return [_step_of_writecache(wanted, {key: _number(stored.get(key)) for key in changed}, changed, kept)]
+    table = present.tables.get(cached.full_name)
+    if table is not None and any(table.settings.get(key) != value for key, value in stored.items()):
+        # LVM writes its metadata first, and was killed before it loaded them.
+        action = f"Load the settings of the writecache of {wanted.origin} again, as LVM has them"
+        return [_step(wanted, "settings", dict(table.settings), stored, action, "refresh")]
+    return []
+
+
+def _step_of_writecache(wanted: LvmCacheSpec, before: t.Mapping[str, t.Any], changed: t.Mapping[str, int | None], kept: t.Mapping[str, str]) -> Step:
+    texts = {key: "default" if value is None else str(value) for key, value in changed.items()}
+    action = f"Set {' and '.join(f'{key} to {text}' for key, text in texts.items())} of the writecache of {wanted.origin}"
+    reset = [key for key, value in changed.items() if value is None]
+    values = {key: str(value) for key, value in changed.items() if value is not None}
+    # One command for all: high and low watermark one after the other may pass through a state that the kernel refuses.
+    return _step(wanted, "settings", dict(before), dict(changed), action, "set_settings", settings=values, reset=reset, kept=dict(kept))
+
+
+def _require_watermarks(wanted: LvmCacheSpec, settings: t.Mapping[str, int | None]) -> None:
+    high, low = (usual if settings.get(key) is None else settings[key] for key, usual in USUAL_WATERMARKS.items())
+    if t.cast("int", low) > t.cast("int", high):
+        raise BadInput(
+            f"{wanted.name}: low_watermark would be {low} and high_watermark {high} (45 and 50 where nothing is said):"
+            " writing back begins at the high one and ends at the low one, so the low one cannot be above it.",
+            item=wanted.name,
+        )
+
+
+def _has_setting(cached: LogicalVolume, key: str, value: int | None) -> bool:
+    """Whether LVM has stored a setting and the kernel uses it; the kernel never goes below eight chunks."""
+    stored = (cached.settings or {}).get(key)
+    if value is None or stored is None:
+        return value is None and stored is None
+    used = (cached.kernel_settings or {}).get(key)
+    if key != MIGRATION_THRESHOLD:
+        return stored == str(value) and used in (None, stored)
+    asked = lvm_layout.effective_migration_threshold(value, cached.chunk_size or 0)
+    return lvm_layout.effective_migration_threshold(int(stored), cached.chunk_size or 0) == asked and (used is None or int(used) == asked)
+
+
+def _number(text: str | None) -> int | str | None:
+    return int(text) if text and text.isdigit() else text
+
+
+def _step(wanted: LvmCacheSpec, attribute: str, before: t.Any, after: t.Any, action: str, operation: str, **arguments: t.Any) -> Step:
+    return Step(LAYER, wanted.name, attribute, before, after, action, operation, {"vg": wanted.vg, "lv": wanted.lv, **arguments})

@@ -1,0 +1,237 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Several commands of LVM in one process: most of a short one is the start of the process and its search for devices.
+
+``lvm`` without arguments reads commands from its standard input. With the command profile that LVM ships for its D-Bus daemon
+every command answers with one JSON object on the descriptor in ``LVM_REPORT_FD``: its report, if it has one, and a log whose
+last status is the command's return code (1 is success). Sources: lvm(8), ``lvmreport(7)``, ``lvmdbusd.profile``.
+
+Only looking and ``lvchange`` go this way, and only until devices change: the process keeps what it knows of them.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import subprocess
+import threading
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import (
+    MOST_OUTPUT,
+    Completed,
+    HowToRun,
+    Runner,
+    Running,
+    environment,
+    start_command,
+    stop_group,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+
+#: LVM looks there, and refuses to start where the profile that it is told to use is missing.
+PROFILE = "etc/lvm/profile/lvmdbusd.profile"
+
+_SUCCESS = 1
+#: What LVM cuts a line at, or takes as a quote, stays out of it.
+_WORD = re.compile(r"^[A-Za-z0-9_+./:,@%=\[\]-]+( [A-Za-z0-9_+./:,@%=\[\]-]+)*$")
+_CHUNK = 1 << 16
+
+
+class ShellBroken(Exception):
+    """The process ended, or answered with something that is no answer; ``said`` is what it wrote to its standard error."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(said)
+        self.said = said
+
+
+class Reply(t.NamedTuple):
+    """What one command answered. ``report`` is its JSON, ``code`` LVM's own return code."""
+
+    report: str
+    code: int
+    out: str
+    err: str
+
+
+class LvmShell:
+    """One process ``lvm`` that takes commands.
+
+    :param program: the path of ``lvm``.
+    :raises ToolMissing: if it cannot be started.
+    """
+
+    def __init__(self, program: str) -> None:
+        reading, writing = os.pipe()
+        try:
+            # With a home it would add every command to root's history file.
+            variables = {**environment(), "LVM_REPORT_FD": str(writing), "LVM_COMMAND_PROFILE": Path(PROFILE).stem, "HOME": "/nonexistent"}
+            self._process = start_command((program,), variables, None, None, (writing,))
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        self._reports = reading
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
+    def ask(self, line: str, deadline: float, watch: t.Callable[[], t.Any] | None = None, interval: float = 5.0, most_output: int = MOST_OUTPUT) -> Reply:
+        """Have one command done.
+
+        :param deadline: of :func:`time.monotonic`.
+        :param watch: called every ``interval`` seconds meanwhile.
+        :param most_output: bytes of its report and of each other stream that are taken.
+        :raises ShellBroken: if there is no answer any more, or a longer one.
+        :raises subprocess.TimeoutExpired: if there was none until the deadline.
+        """
+        process = self._process
+        texts: dict[t.Any, bytes] = {"report": b"", "out": b"", "err": b""}
+        if process.stdin is None or process.stdout is None or process.stderr is None:
+            raise ShellBroken("")
+        with selectors.DefaultSelector() as selector:
+            for descriptor, name in ((self._reports, "report"), (process.stdout.fileno(), "out"), (process.stderr.fileno(), "err")):
+                selector.register(descriptor, selectors.EVENT_READ, name)
+            try:
+                process.stdin.write(f"{line}\n".encode())
+                process.stdin.flush()
+            except OSError:
+                raise ShellBroken("it has ended") from None
+            next_look = time.monotonic() + interval
+            answer = None
+            while answer is None:
+                now = time.monotonic()
+                if now >= deadline:
+                    raise subprocess.TimeoutExpired(line, deadline)
+                ready = selector.select(min(deadline, next_look) - now if watch else deadline - now)
+                for key, _events in ready:
+                    read = os.read(key.fd, _CHUNK)
+                    if not read:
+                        raise ShellBroken(texts["err"].decode(errors="replace"))
+                    texts[key.data] += read
+                    if len(texts[key.data]) > most_output:
+                        raise ShellBroken(f"it printed more than {format_size(most_output)}")
+                if watch and time.monotonic() >= next_look:
+                    next_look = time.monotonic() + interval
+                    watch()
+                answer = _whole(texts["report"])
+            # What it said was written before its report.
+            for key, _events in selector.select(0):
+                texts[key.data] += os.read(key.fd, _CHUNK)
+        code = _return_code(answer)
+        if code is None:
+            raise ShellBroken(texts["err"].decode(errors="replace"))
+        report, out, err = (text.decode(errors="replace") for text in texts.values())
+        return Reply(report, code, out, err)
+
+    def close(self) -> tuple[Running, ...]:
+        """End the process; what it was doing is stopped.
+
+        :returns: what could not be stopped.
+        """
+        left = stop_group(self._process, 2.0)
+        os.close(self._reports)
+        return left
+
+
+def _whole(text: bytes) -> dict[str, t.Any] | None:
+    """The JSON object, if it has come to its end."""
+    stripped = text.strip()
+    if not stripped.endswith(b"}"):
+        return None
+    try:
+        found = json.loads(stripped)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _return_code(answer: t.Mapping[str, t.Any]) -> int | None:
+    """Of the command, from the last line of its log that is a status; None if there is none."""
+    rows = answer.get("log")
+    codes = [row.get("log_ret_code") for row in rows if isinstance(row, dict) and row.get("log_type") == "status"] if isinstance(rows, list) else []
+    return int(codes[-1]) if codes and str(codes[-1]).isdigit() else None
+
+
+class LvmRunner(Runner):
+    """A runner that keeps one process of LVM for looking and ``lvchange``, and starts every other command as usual.
+
+    Where that process cannot be had, everything is as usual.
+
+    :param root: below which LVM's profile is looked for.
+    """
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        super().__init__()
+        self._root = root
+        self._shell: LvmShell | None = None
+        self._given_up = False
+        self._one_at_a_time = threading.Lock()
+
+    def forget_devices(self) -> None:
+        """Devices come or go from now on: every command looks for itself."""
+        with self._one_at_a_time:
+            self._give_up()
+
+    def _give_up(self) -> tuple[Running, ...]:
+        """What could not be stopped of it."""
+        self._given_up = True
+        shell, self._shell = self._shell, None
+        return shell.close() if shell is not None else ()
+
+    def _completed(self, words: tuple[str, ...], how: HowToRun) -> Completed:
+        line = None if how.stdin or how.cwd or how.pass_fds else line_of(words)
+        completed = None
+        if line is not None:
+            with self._one_at_a_time:
+                completed = self._asked(words, line, how)
+        return completed if completed is not None else super()._completed(words, how)
+
+    def _asked(self, words: tuple[str, ...], line: str, how: HowToRun) -> Completed | None:
+        """What the process of LVM answered; None if the command has to be started, and nothing was done."""
+        if self._given_up or not (self._root / PROFILE).exists():
+            return None
+        started = time.monotonic()
+        looks = line.startswith("fullreport")
+        try:
+            if self._shell is None:
+                self._shell = LvmShell(self.find("lvm"))
+            answer = self._shell.ask(line, started + how.limit, how.watch, how.interval, how.most_output)
+        except StorageError:
+            self._give_up()
+            return None
+        except ShellBroken as broken:
+            self._give_up()
+            # Whether a change was made only another look can tell.
+            return None if looks else self._remember(words, -1, b"", broken.said.encode(), started)
+        except subprocess.TimeoutExpired:
+            left = self._give_up()
+            raise self._timed_out(self._remember(words, -1, b"", b"", started), how.limit, how.item, left) from None
+        except BaseException:
+            self._give_up()
+            raise
+        rc = 0 if answer.code == _SUCCESS else answer.code or -1
+        return self._remember(words, rc, (answer.report if looks else answer.out).encode(), answer.err.encode(), started)
+
+
+def line_of(words: t.Sequence[str]) -> str | None:
+    """The line for LVM's own process; None for a command that does not go there."""
+    name = os.path.basename(words[0])
+    asked = list(words[1:]) if name == "lvm" and list(words[1:2]) == ["fullreport"] else [name, *words[1:]] if name == "lvchange" else []
+    if not asked or not all(_WORD.match(word) for word in asked):
+        return None
+    return " ".join(f"'{word}'" if " " in word else word for word in asked)

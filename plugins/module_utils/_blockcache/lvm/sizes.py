@@ -1,0 +1,135 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How large the parts of a cache become: chunks, metadata, extents. Sizes in bytes.
+
+Sources: lvmcache(7) "dm-cache chunk size" and "dm-cache metadata"; Documentation/admin-guide/device-mapper/cache.rst.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, KIB, MIB, SECTOR, format_size, round_up
+
+#: LVM takes chunk sizes in these steps, and no cache of more chunks (``allocation/cache_pool_max_chunks``).
+CHUNK_STEP = 32 * KIB
+LARGEST_CHUNK = GIB
+DEFAULT_CHUNK = 64 * KIB
+MOST_CHUNKS = 1_000_000
+#: LVM keeps the metadata of a cachevol inside it, at least 8 MiB; below this nothing useful is left for data.
+SMALLEST_CACHEVOL = 16 * MIB
+#: Where the first extent of a new physical volume begins unless the drive asks for another alignment (pvcreate(8)).
+FIRST_EXTENT = MIB
+#: What the kernel moves at once before it lets others through, unless it is told otherwise.
+DEFAULT_MIGRATION_THRESHOLD = 2048
+
+
+def smallest_chunk(size: int) -> int:
+    """The smallest chunk that LVM accepts for so much cached data: cachevols are not raised to it by LVM itself."""
+    return max(CHUNK_STEP, round_up(-(-size // MOST_CHUNKS), CHUNK_STEP))
+
+
+def choose_chunk(size: int, asked: int | None, item: str | None = None) -> int:
+    """The chunk size for a cache of ``size``: the asked one if it is possible, else 64 KiB or what the size demands.
+
+    :raises BadInput: if the asked one is impossible.
+    """
+    least = smallest_chunk(size)
+    if asked is None:
+        return max(DEFAULT_CHUNK, least)
+    if asked % CHUNK_STEP or not CHUNK_STEP <= asked <= LARGEST_CHUNK:
+        raise BadInput(f"{item}: chunk_size is {format_size(asked)}, and LVM takes only multiples of 32 KiB from 32 KiB to 1 GiB.", item=item)
+    if asked < least:
+        raise BadInput(
+            f"{item}: chunk_size is {format_size(asked)}, and a cache of {format_size(size)} would have more than a million such chunks:"
+            f" write {format_size(least)} or more, or leave chunk_size out.",
+            item=item,
+        )
+    return asked
+
+
+def effective_migration_threshold(asked: int, chunk_size: int) -> int:
+    """Sectors of 512 bytes that really apply: never less than eight chunks."""
+    return max(asked, 8 * chunk_size // SECTOR)
+
+
+def metadata_size(data: int, chunk_size: int) -> int:
+    """Room for the metadata of a cache pool: 4 MiB and 64 bytes a chunk (LVM asks for 44), and never below its own 8 MiB."""
+    return max(8 * MIB, 4 * MIB + 64 * -(-data // chunk_size))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is created: ``extents`` of data (a cachevol: of everything), ``metadata`` and ``chunk_size`` in bytes.
+
+    ``footprint`` are the extents that it takes from the device, metadata and the spare that LVM keeps for repairs included.
+    """
+
+    extents: int
+    metadata: int
+    chunk_size: int
+    footprint: int
+
+
+@dataclass(frozen=True)
+class Room:
+    """Where a cache goes: free extents of the device, bytes of one, and the metadata spare the volume group has already."""
+
+    free: int
+    extent_size: int
+    spare: int = 0
+
+
+def lay_out(kind: str, room: Room, *, size: int | None, share: float, chunk_size: int | None, item: str, mirror: bool = False) -> Layout:
+    """The layout of a new cache.
+
+    :param kind: ``cachevol`` and ``writecache`` (metadata inside) or ``cachepool`` (metadata and spare beside the data).
+    :param room: of each device; of a mirror the smaller one.
+    :param size: of the volume, as LVM counts it; None takes ``share`` of what is free (1.0: all of it).
+    :param mirror: whether LVM keeps it on two devices, which takes an extent of bookkeeping for each volume.
+    :raises BadInput: if it does not fit, or the chunk size is impossible.
+    """
+    available = int(room.free * share)
+    if kind in ("cachevol", "writecache"):
+        beside = int(mirror)
+        extents = -(-size // room.extent_size) if size else available - beside
+        metadata = 0
+        chunk = choose_chunk(extents * room.extent_size, chunk_size, item) if kind == "cachevol" else 0
+        least = -(-SMALLEST_CACHEVOL // room.extent_size)
+    else:
+        # The metadata is sized for all that is free, so that it is never too small for what is left beside it.
+        data = size or available * room.extent_size
+        chunk = choose_chunk(data, chunk_size, item)
+        metadata = round_up(metadata_size(data, chunk), room.extent_size)
+        beside = (metadata + (metadata if room.spare < metadata else 0)) // room.extent_size + 2 * mirror
+        extents = -(-size // room.extent_size) if size else available - beside
+        least = 1
+    if extents < least or extents + beside > room.free:
+        raise BadInput(_too_small(kind, room, max(extents, least), beside, item), item=item)
+    return Layout(extents, metadata, chunk, extents + beside)
+
+
+def _too_small(kind: str, room: Room, extents: int, beside: int, item: str) -> str:
+    needed = format_size((extents + beside) * room.extent_size)
+    detail = f" ({format_size(beside * room.extent_size)} of it for metadata and LVM's spare of it)" if beside else ""
+    return (
+        f"{item}: a {kind} needs {needed}{detail}, and the cache device has {format_size(room.free * room.extent_size)} free:"
+        " write a smaller size or free space on it."
+    )
+
+
+def extents_of_new_device(size: int, extent_size: int) -> int:
+    """How many extents a device will have once it is a physical volume."""
+    return max(size - FIRST_EXTENT, 0) // extent_size
+
+
+def as_plain(layout: Layout) -> dict[str, t.Any]:
+    """For the arguments of a step."""
+    return {"extents": layout.extents, "metadata": layout.metadata, "chunk_size": layout.chunk_size}

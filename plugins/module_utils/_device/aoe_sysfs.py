@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What sysfs says of AoE targets, as the initiator of this host sees them.
+
+Source: ``Documentation/admin-guide/aoe/aoe.rst`` of the kernel and ``drivers/block/aoe/aoeblk.c`` (attributes ``state``, ``mac``, ``netif``, ``payload``).
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+_DEVICE = re.compile(r"^etherd!(e\d+\.\d+)$")
+
+
+@dataclass(frozen=True)
+class AoeDevice:
+    """One target as the initiator of this host sees it.
+
+    :param name: ``e7.1``.
+    :param interfaces: over which it is reached.
+    :param payload: bytes of data in a full frame as negotiated; None if the driver does not tell.
+    :param state: ``up``, ``down``, and what follows after a comma: ``down,closewait`` is in use and gone.
+    """
+
+    name: str
+    interfaces: tuple[str, ...] = ()
+    payload: int | None = None
+    state: str = "up"
+    mac: str = ""
+
+    @property
+    def up(self) -> bool:
+        return self.state.split(",", 1)[0] == "up"
+
+    @property
+    def node(self) -> str:
+        return f"/dev/etherd/{self.name}"
+
+
+def read_aoe_devices(root: Path) -> list[AoeDevice]:
+    """Every target that the initiator knows, by name."""
+    folder = root / "sys/block"
+    names = sorted(place.name for place in folder.glob("etherd!*")) if folder.is_dir() else []
+    found = [read_aoe_device(root, name) for name in names]
+    return [device for device in found if device is not None]
+
+
+def read_aoe_device(root: Path, kernel_name: str) -> AoeDevice | None:
+    """One target by its kernel name, ``etherd!e7.1``; None if that is none, or has gone."""
+    match = _DEVICE.match(kernel_name)
+    place = root / "sys/block" / kernel_name
+    if match is None or not place.exists():
+        return None
+    payload = _text(place / "payload")
+    return AoeDevice(
+        name=match.group(1),
+        interfaces=tuple(name for name in re.split(r"[,\s]+", _text(place / "netif")) if name and name != "none"),
+        payload=int(payload) if payload.isdigit() else None,
+        state=_text(place / "state") or "unknown",
+        mac=with_colons(_text(place / "mac")),
+    )
+
+
+def read_mtu(root: Path, interface: str) -> int | None:
+    """The MTU of a network interface; None if it is not there."""
+    text = _text(root / "sys/class/net" / interface / "mtu")
+    return int(text) if text.isdigit() else None
+
+
+def with_colons(mac: str) -> str:
+    """A MAC address with colons, from one with or without them."""
+    digits = mac.replace(":", "").lower()
+    return ":".join(digits[place : place + 2] for place in range(0, len(digits), 2))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except (OSError, ValueError):
+        return ""

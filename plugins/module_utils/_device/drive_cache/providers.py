@@ -1,0 +1,539 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The volatile write cache inside a drive: what the drive says, what the kernel believes, and how to change the first.
+
+Telling the kernel is not telling the drive. ``queue/write_cache`` and ``temporary …`` in ``cache_type`` only stop the
+kernel from sending flushes while the drive goes on caching, so neither is ever written here. A plain ``cache_type`` is a
+MODE SELECT to the drive. Exit statuses of the tools are no proof of anything: every parser looks at the value printed.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import abc
+import json
+import os
+import re
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
+    BadInput,
+    CommandFailed,
+    NotUnderstood,
+    StorageError,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+
+ENABLED = "enabled"
+DISABLED = "disabled"
+#: The drive has no volatile write cache at all: as good as ``disabled``, and nothing can be enabled.
+ABSENT = "absent"
+
+WRITE_BACK = "write back"
+WRITE_THROUGH = "write through"
+#: What the kernel has to believe while the drive's cache is in a state. It sends flushes only for ``write back``.
+KERNEL_WORD = {ENABLED: WRITE_BACK, DISABLED: WRITE_THROUGH}
+
+_HDPARM_VALUE = re.compile(r"^\s*write-caching\s*=\s*(?:(\d)\s*\((?:on|off)\)|(not supported))\s*$")
+_HDPARM_DEVICE = re.compile(r"^(/\S+):\s*$")
+_SDPARM_DEVICE = re.compile(r"^\s+(/\S+): ")
+_SDPARM_VALUE = re.compile(r"^\s*WCE\s+(\d)(?:\s+\[cha: (y|n)(?:, def:\s*(\d+))?(?:, sav:\s*(\S+?))?\])?\s*$")
+_NVME_VALUE = re.compile(r"value:\s*(?:0x)?([0-9a-fA-F]+)")
+_NVME_VERBOSE = re.compile(r"\(WCE\):\s*(Enabled|Disabled)")
+
+
+def parse_hdparm(text: str) -> dict[str, str | None]:
+    """``hdparm -W`` (read or set, one device or several) as ``{device: enabled, disabled or None}``.
+
+    Each device has a section that begins with ``/dev/sda:``. ``None`` means that hdparm did not say: it printed
+    ``not supported`` (USB, virtio-scsi, RAID volumes; exit status 0 all the same) or nothing at all (NVMe, virtio-blk, md,
+    dm, bcache, loop; exit status 0 too). The last value of a section counts: a set announces what it is about to do first.
+    Source: hdparm 9.65, function process_dev, and captured output.
+    """
+    found: dict[str, str | None] = {}
+    device = None
+    for line in text.splitlines():
+        head = _HDPARM_DEVICE.match(line)
+        if head:
+            device = head.group(1)
+            found[device] = None
+            continue
+        value = _HDPARM_VALUE.match(line)
+        if value and device is not None:
+            found[device] = None if value.group(2) else (ENABLED if value.group(1) == "1" else DISABLED)
+    return found
+
+
+@dataclass(frozen=True)
+class CachingPage:
+    """The WCE bit of the SCSI caching mode page. ``saved`` is ``None`` if the drive keeps no saved page."""
+
+    enabled: bool
+    changeable: bool = True
+    default: bool | None = None
+    saved: bool | None = None
+
+
+def parse_sdparm(text: str) -> dict[str, CachingPage]:
+    """``sdparm --get=WCE`` of one or several devices as ``{device: page}``; devices without a value are left out.
+
+    A section begins with ``    /dev/sdb: VENDOR    MODEL``, the value is ``WCE           1  [cha: y, def:  1, sav:  1]``.
+    The exit status is 5 for a drive without a saved page although the value is right. Source: sdparm(8) 1.12 and captured output.
+    """
+    found: dict[str, CachingPage] = {}
+    device = None
+    for line in text.splitlines():
+        head = _SDPARM_DEVICE.match(line)
+        if head:
+            device = head.group(1)
+            continue
+        value = _SDPARM_VALUE.match(line)
+        if value and device is not None:
+            current, changeable, default, saved = value.groups()
+            found[device] = CachingPage(
+                enabled=current == "1",
+                changeable=changeable != "n",
+                default=None if default is None else default == "1",
+                saved=None if saved in (None, "n") else saved == "1",
+            )
+    return found
+
+
+def parse_nvme_controller(text: str) -> bool:
+    """Whether a controller has a volatile write cache: bit 0 of ``vwc`` in ``nvme id-ctrl --output-format=json``.
+
+    A cache that survives a power loss is not volatile, so a drive with power-loss protection may say no (NVMe base
+    specification, Identify Controller). The other bits speak of the flush command.
+
+    :raises NotUnderstood: if it is not that JSON.
+    """
+    try:
+        return bool(int(json.loads(text)["vwc"]) & 1)
+    except (ValueError, KeyError, TypeError):
+        raise NotUnderstood(f"The output of nvme id-ctrl has no field vwc; it begins with '{_first_line(text)}'.") from None
+
+
+def parse_nvme_feature(text: str) -> bool:
+    """Whether feature 6 (Volatile Write Cache) is enabled, from ``nvme get-feature``.
+
+    ``get-feature:0x06 (Volatile Write Cache), Current value:0x00000001``; nought is printed as ``00000000``, without ``0x``
+    (nvme-cli 2.3; version 1 writes ``0x6`` and fewer digits). With -H there is a second line
+    ``Volatile Write Cache Enable (WCE): Enabled``.
+
+    :raises NotUnderstood: if no value is printed.
+    """
+    value = _NVME_VALUE.search(text)
+    if value:
+        return bool(int(value.group(1), 16) & 1)
+    verbose = _NVME_VERBOSE.search(text)
+    if verbose:
+        return verbose.group(1) == "Enabled"
+    raise NotUnderstood(f"The output of nvme get-feature holds no value; it begins with '{_first_line(text)}'.")
+
+
+def parse_cache_type(text: str) -> str:
+    """A word of ``scsi_disk/*/cache_type``, virtio's ``cache_type`` or ``queue/write_cache`` as ``enabled`` or ``disabled``.
+
+    The SCSI driver knows ``write through``, ``none``, ``write back`` and ``write back, no read (daft)`` (drivers/scsi/sd.c).
+
+    :raises NotUnderstood: for any other word.
+    """
+    words = {WRITE_THROUGH: DISABLED, "none": DISABLED, WRITE_BACK: ENABLED, "write back, no read (daft)": ENABLED}
+    try:
+        return words[text.strip()]
+    except KeyError:
+        raise NotUnderstood(f"The kernel calls a write cache '{text.strip()}', which is unknown here.") from None
+
+
+def cache_type_for(wanted: str, present: str | None) -> str:
+    """What to write into ``cache_type`` so that only the write cache changes and the read cache stays as it is. Never ``temporary``."""
+    without_read_cache = present in ("none", "write back, no read (daft)")
+    if wanted == ENABLED:
+        return "write back, no read (daft)" if without_read_cache else WRITE_BACK
+    return "none" if without_read_cache else WRITE_THROUGH
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip()[:80] for line in text.splitlines() if line.strip()), "")
+
+
+@dataclass(frozen=True)
+class DriveCache:
+    """The write cache of one drive.
+
+    :param provider: which provider was asked; ``None`` if none can be.
+    :param drive: as the drive says: ``enabled``, ``disabled``, ``absent``; ``None`` if it did not say, with the ``reason``.
+    :param kernel: as the kernel says: ``write back``, ``write through``, both if its parts disagree, ``None`` if nothing.
+    :param changeable: whether the drive lets it be changed.
+    """
+
+    name: str
+    provider: str | None
+    drive: str | None
+    kernel: str | None
+    changeable: bool = True
+    reason: str | None = None
+
+    @property
+    def kernel_agrees(self) -> bool:
+        """Whether what the kernel believes fits what the drive says."""
+        return self.drive is None or kernel_agrees(self.provider, self.drive, self.kernel)
+
+
+def kernel_agrees(provider: str | None, drive: str, kernel: str | None) -> bool:
+    """Whether the kernel's belief fits a state of the drive.
+
+    The NVMe driver looks only at the presence of a cache, so the kernel stays at ``write back`` when the cache of an NVMe drive
+    is off: superfluous flushes, no harm, no difference.
+    """
+    if kernel is None or drive == ABSENT or (provider == "nvme" and drive == DISABLED):
+        return True
+    return kernel == KERNEL_WORD[drive]
+
+
+@dataclass(frozen=True)
+class DriveCacheSetting:
+    """What one drive shall be set to.
+
+    :param name: kernel name; ``node`` is its path in /dev.
+    :param wanted: ``enabled`` or ``disabled``.
+    :param item: how the user named the drive.
+    :param save: whether the drive shall remember it, if it can.
+    """
+
+    name: str
+    node: str
+    wanted: str
+    item: str
+    save: bool = False
+
+    @property
+    def digit(self) -> int:
+        return 1 if self.wanted == ENABLED else 0
+
+    @property
+    def kernel_word(self) -> str:
+        return KERNEL_WORD[self.wanted]
+
+
+class DriveCacheProvider(abc.ABC):
+    """One way to ask drives about their write cache and to change it.
+
+    ``events`` and ``kernel_pattern`` are those of its boot rule. Drives are given by kernel name and node.
+    """
+
+    name: str
+    tool: str | None = None
+    kernel_pattern: str
+    events = "add|change"
+
+    def __init__(self, runner: Runner, root: Path = Path("/")) -> None:
+        self.runner = runner
+        self.root = root
+
+    @abc.abstractmethod
+    def read(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache | StorageError]:
+        """``{kernel name: state, or the error that kept it from being read}``; ``kernel`` is filled in by the caller."""
+
+    @abc.abstractmethod
+    def set(self, setting: DriveCacheSetting) -> Completed | None:
+        """Tell the drive, and return the command that did. Only reading shows whether the drive obeyed."""
+
+    @abc.abstractmethod
+    def boot_effect(self, setting: DriveCacheSetting) -> str:
+        """What the udev rule of the drive does."""
+
+    @abc.abstractmethod
+    def align_kernel(self, setting: DriveCacheSetting) -> None:
+        """Make the kernel look at the drive again."""
+
+    def boot_rule(self, key: udev_rule.RuleKey, setting: DriveCacheSetting) -> str:
+        """The line that sets the drive whenever it appears."""
+        return udev_rule.rule_line(key, self.kernel_pattern, self.events, self.boot_effect(setting))
+
+    def _state(self, drive: BlockDevice, says: str, changeable: bool = True) -> DriveCache:
+        return DriveCache(name=drive.name, provider=self.name, drive=says, kernel=None, changeable=changeable)
+
+
+class _ScsiDisk(DriveCacheProvider):
+    """What every drive below the SCSI disk driver shares: the driver's ``cache_type`` and ``rescan``."""
+
+    kernel_pattern = "sd*"
+
+    def align_kernel(self, setting: DriveCacheSetting) -> None:
+        if read_kernel(setting.name, self.root) == setting.kernel_word:
+            return
+        rescan = self.root / "sys/class/block" / setting.name / "device/rescan"
+        if rescan.exists():
+            write_sysfs(rescan, "1", setting.item)
+        if read_kernel(setting.name, self.root) == setting.kernel_word:
+            return
+        # A rescan passes over a cache type that was once set with "temporary"; a plain one reaches the drive and ends that.
+        for path in cache_type_files(setting.name, self.root):
+            write_sysfs(path, cache_type_for(setting.wanted, read_sysfs(path)), setting.item)
+
+    def boot_effect(self, setting: DriveCacheSetting) -> str:
+        present = next((read_sysfs(path) for path in cache_type_files(setting.name, self.root)), None)
+        return udev_rule.write_attribute("device/scsi_disk/*/cache_type", cache_type_for(setting.wanted, present))
+
+
+class AtaProvider(_ScsiDisk):
+    """SATA drives, by ``hdparm -W``; one command reads all of them."""
+
+    name = "ata"
+    tool = "hdparm"
+
+    def read(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache | StorageError]:
+        # The exit status says nothing: it is 0 for drives that have no such switch.
+        completed = self.runner.run(["hdparm", "-W", *(drive.path for drive in drives)], ok=None)
+        said = parse_hdparm(completed.stdout)
+        if len(drives) > 1 and len(said) < len(drives):
+            # hdparm stops at the first node it cannot open; the others must not suffer for it.
+            return {name: state for drive in drives for name, state in self.read([drive]).items()}
+        states: dict[str, DriveCache | StorageError] = {}
+        for drive in drives:
+            says = said.get(drive.path)
+            if says is not None:
+                states[drive.name] = self._state(drive, says)
+                continue
+            # A section without a value is hdparm's way to say no; no section at all is an error such as a vanished node.
+            error, reason = (BadInput, "it is not supported") if drive.path in said else (NotUnderstood, completed.last_words)
+            states[drive.name] = error(
+                f"hdparm cannot read the write cache of {drive.path} ({reason}): "
+                "it is no ATA drive, or a controller stands in between. Use the provider scsi for a SAS or USB drive, "
+                "and the role raid_cache for a volume of a RAID controller.",
+                item=drive.path,
+                completed=completed,
+            )
+        return states
+
+    def set(self, setting: DriveCacheSetting) -> Completed | None:
+        return self.runner.run(["hdparm", f"-W{setting.digit}", setting.node], ok=None, item=setting.item)
+
+    def boot_effect(self, setting: DriveCacheSetting) -> str:
+        if not re.search(r"/ata\d+/", os.path.realpath(self.root / "sys/class/block" / setting.name)):
+            # Behind a SAS adapter the kernel does not notice what hdparm tells the drive; cache_type reaches both.
+            return super().boot_effect(setting)
+        return udev_rule.run_program(self.runner.find("hdparm"), f"-q -W{setting.digit} $devnode", setting.item)
+
+
+class ScsiProvider(_ScsiDisk):
+    """SAS, USB and other SCSI drives, by the WCE bit of the caching mode page."""
+
+    name = "scsi"
+    tool = "sdparm"
+    # Not on "change": over two paths each MODE SELECT is announced to the other path, whose change event would send the next one.
+    events = "add"
+
+    def read(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache | StorageError]:
+        # 5 is the exit status for a drive without saved pages, right value or not.
+        completed = self.runner.run(["sdparm", "--get=WCE", *(drive.path for drive in drives)], ok=None)
+        said = parse_sdparm(completed.stdout)
+        states: dict[str, DriveCache | StorageError] = {}
+        for drive in drives:
+            page = said.get(drive.path)
+            states[drive.name] = (
+                self._state(drive, ENABLED if page.enabled else DISABLED, page.changeable)
+                if page
+                else NotUnderstood(
+                    f"sdparm cannot read the WCE bit of {drive.path} ({completed.last_words}): the drive has no caching mode page.",
+                    item=drive.path,
+                    completed=completed,
+                )
+            )
+        return states
+
+    def set(self, setting: DriveCacheSetting) -> Completed | None:
+        change = "--set=WCE" if setting.wanted == ENABLED else "--clear=WCE"
+        # A drive that cannot save refuses --save as a whole (status 97) and changes nothing, so it is asked again without.
+        saved = self.runner.run(["sdparm", change, "--save", setting.node], ok=None, item=setting.item) if setting.save else None
+        return saved if saved and saved.rc == 0 else self.runner.run(["sdparm", change, setting.node], ok=None, item=setting.item)
+
+
+class NvmeProvider(DriveCacheProvider):
+    """NVMe drives, by feature 6 of the controller."""
+
+    name = "nvme"
+    tool = "nvme"
+    kernel_pattern = "nvme*"
+    # The feature belongs to the controller, and a drive may refuse it for a single namespace. nvme takes the namespace of the
+    # node unless another is given, and nought does not count as given (nvme-cli 2.3): only "all" does.
+    # Long options only: the letter of --value changed between versions of nvme-cli.
+    _feature = ("--namespace-id=0xffffffff", "--feature-id=6")
+
+    def read(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache | StorageError]:
+        states: dict[str, DriveCache | StorageError] = {}
+        for drive in drives:
+            try:
+                states[drive.name] = self._state(drive, self._says(drive.path))
+            except StorageError as error:
+                states[drive.name] = error
+        return states
+
+    def _says(self, node: str) -> str:
+        if not parse_nvme_controller(self.runner.run(["nvme", "id-ctrl", node, "--output-format=json"], item=node).stdout):
+            return ABSENT
+        return ENABLED if parse_nvme_feature(self.runner.run(["nvme", "get-feature", node, *self._feature], item=node).stdout) else DISABLED
+
+    def set(self, setting: DriveCacheSetting) -> Completed | None:
+        words = ["nvme", "set-feature", setting.node, *self._feature, f"--value={setting.digit}"]
+        # Most drives answer "Feature Identifier Not Saveable" to --save and change nothing.
+        saved = self.runner.run([*words, "--save"], ok=None, item=setting.item) if setting.save else None
+        return saved if saved and saved.rc == 0 else self.runner.run(words, ok=None, item=setting.item)
+
+    def boot_effect(self, setting: DriveCacheSetting) -> str:
+        arguments = " ".join(("set-feature", "$devnode", *self._feature, f"--value={setting.digit}"))
+        return udev_rule.run_program(self.runner.find("nvme"), arguments, setting.item)
+
+    def align_kernel(self, setting: DriveCacheSetting) -> None:
+        if kernel_agrees(self.name, setting.wanted, read_kernel(setting.name, self.root)):
+            return
+        rescan = self.root / "sys/class/block" / setting.name / "device/rescan_controller"
+        if rescan.exists():
+            write_sysfs(rescan, "1", setting.item)
+
+
+class VirtioProvider(DriveCacheProvider):
+    """virtio-blk disks, by their ``cache_type``, which is the device's own setting."""
+
+    name = "virtio"
+    kernel_pattern = "vd*"
+
+    def read(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache | StorageError]:
+        states: dict[str, DriveCache | StorageError] = {}
+        for drive in drives:
+            text = read_sysfs(self._cache_type(drive.name))
+            try:
+                if text is None:
+                    raise NotUnderstood(f"{drive.path} has no cache_type: this virtio device does not show its write cache.", item=drive.path)
+                states[drive.name] = self._state(drive, parse_cache_type(text))
+            except StorageError as error:
+                states[drive.name] = error
+        return states
+
+    def set(self, setting: DriveCacheSetting) -> Completed | None:
+        write_sysfs(self._cache_type(setting.name), setting.kernel_word, setting.item)
+        return None
+
+    def boot_effect(self, setting: DriveCacheSetting) -> str:
+        return udev_rule.write_attribute("cache_type", setting.kernel_word)
+
+    def align_kernel(self, setting: DriveCacheSetting) -> None:
+        # Writing the device's own setting again also makes the driver renew what the kernel believes.
+        if read_kernel(setting.name, self.root) != setting.kernel_word:
+            write_sysfs(self._cache_type(setting.name), setting.kernel_word, setting.item)
+
+    def _cache_type(self, name: str) -> Path:
+        return self.root / "sys/class/block" / name / "cache_type"
+
+
+#: Every provider by the name that users write.
+PROVIDERS: t.Mapping[str, type[DriveCacheProvider]] = {provider.name: provider for provider in (AtaProvider, ScsiProvider, NvmeProvider, VirtioProvider)}
+
+_TRANSPORT_PROVIDER = {"sata": "ata", "sas": "scsi", "scsi": "scsi", "iscsi": "scsi", "fc": "scsi", "usb": "scsi", "nvme": "nvme", "virtio": "virtio"}
+
+
+def choose_provider(drive: BlockDevice) -> str:
+    """The provider for a drive, by how it is attached.
+
+    :raises BadInput: for a volume of a RAID controller, and for a disk that no provider reaches.
+    """
+    if drive.transport == "raid":
+        raise BadInput(
+            f"{drive.path} belongs to the RAID controller ({drive.driver}), whose drives are not reached from here: "
+            "describe them in raid_cache_controllers (role raid_cache). "
+            "If the controller passes the drive through (JBOD, HBA mode), name the provider ata or scsi.",
+            item=drive.path,
+        )
+    if drive.transport == "usb" and drive.properties.get("ID_BUS") == "ata":
+        return "ata"
+    provider = _TRANSPORT_PROVIDER.get(drive.transport)
+    if provider is None or (provider == "virtio" and not drive.name.startswith("vd")):
+        raise BadInput(f"{drive.path} ({drive.transport}, driver {drive.driver}) is of no kind whose write cache can be set.", item=drive.path)
+    return provider
+
+
+def read_drive_caches(
+    runner: Runner, drives: t.Sequence[BlockDevice], root: Path = Path("/"), providers: t.Mapping[str, str] | None = None
+) -> dict[str, DriveCache]:
+    """The write caches of whole disks; a drive that cannot be read has ``drive`` ``None`` and a ``reason``, never an error.
+
+    :param providers: ``{kernel name: provider}`` for drives that shall not be asked by the automatic choice.
+    """
+    return {
+        name: state if isinstance(state, DriveCache) else DriveCache(name, (providers or {}).get(name), None, read_kernel(name, root), reason=state.message)
+        for name, state in query_drives(runner, drives, root, providers).items()
+    }
+
+
+def query_drives(
+    runner: Runner, drives: t.Sequence[BlockDevice], root: Path = Path("/"), providers: t.Mapping[str, str] | None = None
+) -> dict[str, DriveCache | StorageError]:
+    """As :func:`read_drive_caches`, with the error in the place of a drive that cannot be read."""
+    states: dict[str, DriveCache | StorageError] = {}
+    groups: dict[str, list[BlockDevice]] = {}
+    for drive in drives:
+        try:
+            groups.setdefault((providers or {}).get(drive.name) or choose_provider(drive), []).append(drive)
+        except StorageError as error:
+            states[drive.name] = error
+    for name, group in groups.items():
+        try:
+            found = PROVIDERS[name](runner, root).read(group)
+        except StorageError as error:  # a missing tool, or a drive that hangs, concerns every drive of the group
+            found = {drive.name: error for drive in group}
+        states.update(found)
+    return {name: state if isinstance(state, StorageError) else _with_kernel(state, root) for name, state in states.items()}
+
+
+def _with_kernel(state: DriveCache, root: Path) -> DriveCache:
+    return DriveCache(state.name, state.provider, state.drive, read_kernel(state.name, root), state.changeable, state.reason)
+
+
+def cache_type_files(name: str, root: Path = Path("/")) -> list[Path]:
+    """``/sys/class/block/<name>/device/scsi_disk/<address>/cache_type``; none for a disk of another driver."""
+    return sorted((root / "sys/class/block" / name / "device/scsi_disk").glob("*/cache_type"))
+
+
+def read_kernel(name: str, root: Path = Path("/")) -> str | None:
+    """What the kernel believes: ``queue/write_cache`` and the SCSI driver's ``cache_type``, joined by a comma if they differ."""
+    texts = [read_sysfs(root / "sys/class/block" / name / "queue/write_cache"), *(read_sysfs(path) for path in cache_type_files(name, root))]
+    return ", ".join(sorted({_kernel_word(text) for text in texts if text})) or None
+
+
+def _kernel_word(text: str) -> str:
+    """``none`` and ``write back, no read (daft)`` differ only in the read cache; a word unknown here is shown as it is."""
+    try:
+        return KERNEL_WORD[parse_cache_type(text)]
+    except NotUnderstood:
+        return text
+
+
+def read_sysfs(path: Path) -> str | None:
+    """The text of an attribute without its line end; ``None`` if it is not there or cannot be read."""
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return None
+
+
+def write_sysfs(path: Path, value: str, item: str) -> None:
+    """Write an attribute.
+
+    :raises CommandFailed: if the kernel refuses the value.
+    """
+    try:
+        with path.open("w") as stream:
+            stream.write(value)
+    except OSError as error:
+        raise CommandFailed(f"{item}: the kernel refused '{value}' for {path}: {error.strerror}.", item=item) from None

@@ -1,0 +1,246 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What makes block queues so after a boot: a udev rules file of our own, and options of kernel modules in modprobe.d.
+
+Sources: udev(7) (assignments of a line are made from left to right, each by writing the file); modprobe.d(5) (options of one module in
+several files add up, and the last one of the same name wins; ``-`` and ``_`` are the same in names of modules);
+Documentation/admin-guide/kernel-parameters.rst (``module.option=value``); moduleparam.h (how yes and no are spelled); tuned-profiles(7)
+and tuned.conf(5) (profiles include each other; a later section of the same name goes before the earlier one, key by key).
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import os
+import re
+import typing as t
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import ORDER, place_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import Queue
+
+#: After 60-block-scheduler.rules and the like of distributions, and after the rules that find serial numbers.
+RULES_FILE = "etc/udev/rules.d/99-cachefleet-block-queue.rules"
+RULES_HEADER = (
+    "# Written by cachefleet.storage.block_queue, one line per device, so that its queue is set as asked for after a reboot and after it is",
+    "# plugged in again. Within a line the order matters. Lines are replaced device by device: change the inventory, not this file.",
+)
+OPTIONS_FILE = "etc/modprobe.d/cachefleet-block-queue.conf"
+_OPTIONS_HEADER = "# Written by cachefleet.storage.block_queue, one line per module: change the inventory, not this file.\n"
+#: What all names of one driver begin with: sd of sdaa, nvme of nvme0n1, dm- of dm-3.
+_KERNEL_NAME = re.compile(r"^((?:xv|[shv])d(?=[a-z])|[a-z]+-?).*$")
+_NAME = re.compile(r"^[A-Za-z0-9_-]+\Z")
+_VALUE = re.compile(r"^[A-Za-z0-9_.,:+/=-]*\Z")
+_TRUE, _FALSE = ("y", "yes", "1", "true", "on"), ("n", "no", "0", "false", "off")
+
+#: Options by module.
+Options = t.Mapping[str, t.Mapping[str, str]]
+
+
+def rule_for(queue: Queue, settings: t.Mapping[str, int | str]) -> str | None:
+    """The line that sets a queue when it appears; ``None`` if there is nothing to set.
+
+    Mappings and arrays get what they are made of in a ``change``. Disks are ready when they are added, and every program that closes
+    a disk after writing causes a ``change``: a measurement with other settings would be undone in its midst.
+
+    :raises BadInput: if no rule can name the device.
+    """
+    if not settings:
+        return None
+    if queue.key is None:
+        raise BadInput(queue.no_key or f"{queue.item} cannot have a boot rule: write persistent: false for it.", item=queue.item)
+    actions = "add|change" if queue.name.startswith(("dm-", "md")) else "add"
+    kernel = _KERNEL_NAME.sub(r"\1*", queue.name)
+    effect = ", ".join(udev_rule.write_attribute(place_of(key), str(settings[key])) for key in ORDER if key in settings)
+    return udev_rule.rule_line(queue.key, kernel, actions, effect)
+
+
+@dataclass(frozen=True)
+class ModuleSpec:
+    """Options that a module shall be loaded with."""
+
+    module: str
+    options: t.Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ModuleState:
+    """What is known of one module of the list.
+
+    :param kept: options in our file.
+    :param elsewhere: by option, where else it is set and how: another file of modprobe.d, or the command line of the kernel.
+    :param running: what the loaded module runs with, as far as it shows that.
+    """
+
+    module: str
+    kept: t.Mapping[str, str] = field(default_factory=dict)
+    elsewhere: t.Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    running: t.Mapping[str, str] = field(default_factory=dict)
+    loaded: bool = False
+    builtin: bool = False
+
+
+def read_module_wishes(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[ModuleSpec]:
+    """The entries of the module's list.
+
+    :raises BadInput: for a name or a value that cannot stand in the file, and for a module that is listed twice.
+    """
+    wishes = []
+    for entry in entries:
+        module = str(entry["module"])
+        options = {str(key): _spelled(value) for key, value in (entry.get("options") or {}).items()}
+        bad = [word for word in (module, *options) if not _NAME.match(word)] + [value for value in options.values() if not _VALUE.match(value)]
+        if bad:
+            raise BadInput(f"module_options: '{bad[0]}' cannot stand in a file of modprobe.d: write names and values without blanks and quotes.", item=module)
+        if _plain(module) in [_plain(wish.module) for wish in wishes]:
+            raise BadInput(f"module_options: the module {module} is listed twice: name it once.", item=module)
+        wishes.append(ModuleSpec(module, dict(sorted(options.items()))))
+    return wishes
+
+
+def _spelled(value: t.Any) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _plain(module: str) -> str:
+    return module.replace("-", "_")
+
+
+def parse_options(text: str) -> dict[str, dict[str, str]]:
+    """The ``options`` lines of a file of modprobe.d, by module with ``_`` for ``-``."""
+    found: dict[str, dict[str, str]] = {}
+    for line in text.replace("\\\n", " ").splitlines():
+        words = line.split()
+        if len(words) > 2 and words[0] == "options":
+            found.setdefault(_plain(words[1]), {}).update({key: value for key, separator, value in (word.partition("=") for word in words[2:])})
+    return found
+
+
+def render_options(options: Options) -> str:
+    """The text of our file; empty if there is nothing to keep."""
+    lines = [f"options {module} {' '.join(f'{key}={value}' for key, value in sorted(own.items()))}\n" for module, own in sorted(options.items()) if own]
+    return _OPTIONS_HEADER + "".join(lines) if lines else ""
+
+
+def read_options(root: Path = Path("/")) -> dict[str, dict[str, str]]:
+    """The options that our file holds, by module.
+
+    :raises CommandFailed: if it is there and cannot be read.
+    """
+    return parse_options(read_file(root / OPTIONS_FILE))
+
+
+def write_options(module: str, options: t.Mapping[str, str], root: Path = Path("/")) -> None:
+    """Replace the line of one module; without options it is taken away.
+
+    :raises CommandFailed: if the file cannot be written.
+    """
+    replace_file(root / OPTIONS_FILE, render_options({**read_options(root), _plain(module): options}))
+
+
+def read_modules(wishes: t.Sequence[ModuleSpec], root: Path = Path("/")) -> list[ModuleState]:
+    """What is known of every module that is wished for; from files alone."""
+    if not wishes:
+        return []
+    kept = read_options(root)
+    builtin = {Path(line).name.split(".ko")[0].replace("-", "_") for line in read_file(root / f"lib/modules/{os.uname().release}/modules.builtin").splitlines()}
+    others = [(place, parse_options(read_file(place))) for place in sorted((root / "etc/modprobe.d").glob("*.conf")) if place != root / OPTIONS_FILE]
+    words = [word.partition("=") for word in read_file(root / "proc/cmdline").split()]
+    found = []
+    for wish in wishes:
+        name = _plain(wish.module)
+        elsewhere = {key: (f"/{place.relative_to(root)}", value) for place, options in others for key, value in options.get(name, {}).items()}
+        for word, _separator, value in words:
+            owner, dot, key = word.partition(".")
+            if dot and _plain(owner) == name:
+                elsewhere[key] = ("the command line of the kernel", value)
+        place = root / "sys/module" / name
+        found.append(
+            ModuleState(
+                module=wish.module,
+                kept=kept.get(name, {}),
+                elsewhere={key: elsewhere[key] for key in wish.options if key in elsewhere},
+                running={key: text for key in wish.options for text in [_parameter(place / "parameters" / key)] if text is not None},
+                loaded=place.is_dir(),
+                builtin=name in builtin,
+            )
+        )
+    return found
+
+
+def _parameter(path: Path) -> str | None:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return None
+
+
+def same_option(one: str, other: str) -> bool:
+    """Whether two spellings of an option are the same value: 1 and Y, 0x10 and 16."""
+    if one == other:
+        return True
+    first, second = one.lower(), other.lower()
+    if (first in _TRUE and second in _TRUE) or (first in _FALSE and second in _FALSE):
+        return True
+    try:
+        return int(first, 0) == int(second, 0)
+    except ValueError:
+        return False
+
+
+def module_concerns(state: ModuleState, wish: ModuleSpec) -> list[str]:
+    """What a person should know of the options of a module that are written."""
+    concerns = []
+    for key, value in wish.options.items():
+        if key in state.elsewhere and not same_option(state.elsewhere[key][1], value):
+            place, other = state.elsewhere[key]
+            concerns.append(f"{wish.module}: {key} is {value} in /{OPTIONS_FILE} and {other} in {place}: take it away there, or it may win.")
+        if key in state.running and not same_option(state.running[key], value):
+            concerns.append(
+                f"{wish.module}: {key} is {value} in /{OPTIONS_FILE} and {state.running[key]} in the running module: it comes into force when the module is "
+                "loaded again or after a reboot; if the initramfs loads the module, make it anew first (update-initramfs -u or dracut -f)."
+            )
+        elif state.loaded and key not in state.running:
+            concerns.append(f"{wish.module}: the loaded module does not show an option {key}: look it up with modinfo -p {wish.module}.")
+    return concerns
+
+
+#: What the disk plugin of tuned calls our settings.
+_TUNED_OPTIONS = {"elevator": "scheduler", "readahead": "read_ahead_kb"}
+_TUNED_FOLDERS = ("etc/tuned/profiles", "etc/tuned", "usr/lib/tuned/profiles", "usr/lib/tuned")
+
+
+def read_tuned(root: Path = Path("/")) -> dict[str, str]:
+    """Settings of queues that a running tuned makes when it starts, which is after udev: by setting, the line of its profile."""
+    if not (root / "run/tuned/tuned.pid").exists():
+        return {}
+    found: dict[str, str] = {}
+    for profile in read_file(root / "etc/tuned/active_profile").split():
+        _read_profile(profile, root, found, set())
+    return found
+
+
+def _read_profile(profile: str, root: Path, found: dict[str, str], seen: set[str]) -> None:
+    if profile in seen or not _NAME.match(profile):
+        return
+    seen.add(profile)
+    text = next((text for folder in _TUNED_FOLDERS for text in [read_file(root / folder / profile / "tuned.conf")] if text), "")
+    section = ""
+    for line in (line.strip() for line in text.splitlines()):
+        if line.startswith("["):
+            section = line.strip("[]")
+            continue
+        key, separator, value = (part.strip() for part in line.partition("="))
+        if section == "main" and key == "include":
+            for name in value.replace(",", " ").split():
+                _read_profile(name, root, found, seen)
+        elif section == "disk" and separator and key in _TUNED_OPTIONS:
+            found[_TUNED_OPTIONS[key]] = f"{key}={value} of its profile {profile}"

@@ -1,0 +1,150 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The layer ``block_queue``: queues of block devices now and when the devices appear again, and options of kernel modules."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import os
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import write_sysfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import plan as queue_plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec, QueuesState
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import loadable_schedulers, read_queues, unit_of
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+
+
+class BlockQueueLayer(Layer[QueuesState, QueuesSpec]):
+    """The block queues of one host.
+
+    :param wanted: what is asked for; says which paths to look up.
+    """
+
+    name = queue_plan.LAYER
+
+    def __init__(self, runner: Runner, wanted: QueuesSpec, root: Path = Path("/")) -> None:
+        self.runner = runner
+        self.wanted = wanted
+        self.root = root
+
+    def read(self) -> QueuesState:
+        """Every queue of the host; the only command is ``udevadm info``, for serial numbers and links.
+
+        :raises DeviceMissing: for a path that is not there.
+        :raises BadInput: for a path that names no queue, or several drives.
+        """
+        if not (self.wanted.queues or self.wanted.modules or self.wanted.exclusive):
+            return QueuesState()
+        queues: t.Mapping[str, t.Any] = {}
+        named: dict[str, tuple[str, ...]] = {}
+        if self.wanted.queues:
+            devices = read_devices(self.runner, self.root, dm_targets=False)
+            queues = read_queues(devices, self.root)
+            named = {wish.device: _named(devices, wish.device) for wish in self.wanted.queues if wish.device is not None}
+        return QueuesState(
+            queues=queues,
+            named=named,
+            loadable=loadable_schedulers(self.root),
+            page_kb=os.sysconf("SC_PAGE_SIZE") // 1024,
+            rules=udev_rule.read_rules(self.root, queue_boot.RULES_FILE),
+            modules=tuple(queue_boot.read_modules(self.wanted.modules, self.root)),
+            kept=queue_boot.read_options(self.root),
+            tuned=queue_boot.read_tuned(self.root),
+        )
+
+    def plan(self, present: QueuesState, wanted: QueuesSpec) -> list[Step]:
+        """See :func:`queue_plan.plan`.
+
+        :raises BadInput: for what the kernel would refuse, cut or ignore.
+        """
+        return queue_plan.plan(present, wanted)
+
+    def apply(self, step: Step) -> None:
+        """Carry one step out.
+
+        :raises CommandFailed: if the kernel refuses a value, or a file cannot be written.
+        """
+        getattr(self, f"_{step.operation}")(step)
+
+    def _write(self, step: Step) -> None:
+        for place, value in step.arguments["writes"]:
+            write_sysfs(self.root / "sys/class/block" / step.arguments["name"] / place, value, step.item)
+
+    def _write_rule(self, step: Step) -> None:
+        keys = [udev_rule.RuleKey(name, value) for name, value in step.arguments["keys"]]
+        text = udev_rule.read_rules(self.root, queue_boot.RULES_FILE)
+        self._replace_rules(udev_rule.with_line(text, keys, step.arguments["line"], queue_boot.RULES_HEADER), step.item)
+
+    def _remove_rules(self, step: Step) -> None:
+        text = udev_rule.read_rules(self.root, queue_boot.RULES_FILE)
+        self._replace_rules(udev_rule.without_lines(text, step.arguments["lines"], queue_boot.RULES_HEADER), step.item)
+
+    def _replace_rules(self, text: str, item: str) -> None:
+        udev_rule.write_rules(text, self.root, queue_boot.RULES_FILE)
+        self.runner.run(["udevadm", "control", "--reload"], item=item)
+
+    def _write_options(self, step: Step) -> None:
+        queue_boot.write_options(step.arguments["module"], step.arguments["options"], self.root)
+
+    def concerns(self, present: QueuesState, wanted: QueuesSpec) -> list[str]:
+        """Matches without a device, names of old, what tuned will change, and module options that are not in force yet."""
+        return queue_plan.concerns(present, wanted)
+
+    def foresee(self, present: QueuesState, wanted: QueuesSpec) -> list[str]:
+        """The same: nothing of it changes by a run but what is in force, and options never are at once."""
+        return queue_plan.concerns(present, wanted)
+
+    def facts(self, present: QueuesState) -> dict[str, t.Any]:
+        """What the module returns about every queue that an entry speaks of, and every module of the list."""
+        return {
+            "devices": [
+                {
+                    "device": one.selected.item,
+                    "name": one.selected.queue.name,
+                    "kind": one.selected.queue.kind,
+                    "transport": one.selected.queue.transport,
+                    "entries": list(one.selected.entries),
+                    "settings": dict(one.selected.queue.values),
+                    "schedulers": list(one.selected.queue.schedulers),
+                    "notes": list(one.notes.values()),
+                    "boot_rule": "\n".join(udev_rule.lines_for(present.rules, one.selected.queue.keys)) or None,
+                }
+                for one in queue_plan.settle_all(present, self.wanted)
+            ],
+            "module_options": [{"module": state.module, "options": dict(state.kept), "running": dict(state.running)} for state in present.modules],
+        }
+
+
+def _named(devices: Devices, path: str) -> tuple[str, ...]:
+    """The queues that a path stands for: of a multipath drive its device and all its paths, whichever of them is named.
+
+    :raises DeviceMissing: if there is nothing behind it.
+    :raises BadInput: for a partition, and for a link that several drives claim.
+    """
+    device = devices.resolve(path)
+    claiming = {unit_of(devices, one): one.path for one in devices.claimants(path)}
+    if len(claiming) > 1:
+        raise BadInput(f"{path} is the name of several drives ({', '.join(sorted(claiming.values()))}): write a path that only one of them has.", item=path)
+    if device.kind == "partition":
+        whole = devices.get(device.parent or "")
+        raise BadInput(f"{path} is a partition, and the queue belongs to the whole drive: name {(whole and whole.stable_path) or device.parent}.", item=path)
+    if device.kind == "rom":
+        raise BadInput(f"{path} is a drive for removable media: its queue is not set here.", item=path)
+    unit = unit_of(devices, device)
+    top = devices.get(unit)
+    if top is None or top.kind != "multipath":
+        return (device.name,)
+    return (*top.slaves, top.name)

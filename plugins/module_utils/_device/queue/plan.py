@@ -1,0 +1,268 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps from the block queues of a host to the wanted ones; pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import ModuleSpec, ModuleState, module_concerns
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import RESETS, place_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import QueueSpec, Selected, WantedValue, select
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import PASSING_ON, Obstacle, Queue, obstacle, same, scheduler_for
+
+LAYER = "block_queue"
+
+
+@dataclass(frozen=True)
+class QueuesState:
+    """What of a host matters here.
+
+    :param named: kernel names of the queues that each path of the list stands for: one, or the paths of a multipath drive and its device.
+    :param loadable: schedulers that the kernel can load.
+    :param page_kb: size of a memory page in KiB.
+    :param rules: the text of our udev rules file.
+    :param kept: the options of modules in our file of modprobe.d.
+    :param tuned: what tuned sets when it starts, by setting.
+    """
+
+    queues: t.Mapping[str, Queue] = field(default_factory=dict)
+    named: t.Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    loadable: tuple[str, ...] = ()
+    page_kb: int = 4
+    rules: str = ""
+    modules: tuple[ModuleState, ...] = ()
+    kept: t.Mapping[str, t.Mapping[str, str]] = field(default_factory=dict)
+    tuned: t.Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class QueuesSpec:
+    """What a user asks of a host.
+
+    :param exclusive: take away boot rules and module options of what is not listed.
+    """
+
+    queues: t.Sequence[QueueSpec] = ()
+    modules: t.Sequence[ModuleSpec] = ()
+    exclusive: bool = False
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The values that one queue shall have.
+
+    :param notes: where a profile had to be fitted to the device, by setting.
+    :param renamed: schedulers that were asked for by a name of old, with the name of today.
+    """
+
+    selected: Selected
+    settings: t.Mapping[str, int | str]
+    notes: t.Mapping[str, str]
+    renamed: tuple[tuple[str, str], ...] = ()
+
+
+def settle_all(present: QueuesState, wanted: QueuesSpec) -> list[Settled]:
+    """The wanted values of every queue that an entry speaks of.
+
+    :raises BadInput: for a value that the kernel would refuse, cut or ignore, unless it comes from a profile.
+    """
+    return [settle(one, present) for one in select(present.queues, present.named, wanted.queues)]
+
+
+def settle(selected: Selected, present: QueuesState) -> Settled:
+    """The wanted values of one queue: those of a profile are cut to what the device takes, others are refused if they do not fit.
+
+    :raises BadInput: naming the entry, the device, the reason and what can be written instead.
+    """
+    queue = selected.queue
+    settings: dict[str, int | str] = {}
+    notes: dict[str, str] = {}
+    renamed: list[tuple[str, str]] = []
+    for key, asked in selected.asked.items():
+        value = asked.value
+        scheduler = str(settings.get("scheduler", queue.values.get("scheduler", "none")))
+        against = obstacle(queue, key, value, scheduler, present.page_kb)
+        if key == "scheduler" and (against is None or queue.multiqueue):
+            value = scheduler_for(str(value), queue, present.loadable)
+            if value != asked.value:
+                renamed.append((str(asked.value), value))
+            against = obstacle(queue, key, value, value, present.page_kb)
+        if against is None:
+            settings[key] = value
+        elif selected.lenient and against.instead is None:
+            continue
+        elif asked.profile is None or (against.instead is None and queue.kind in PASSING_ON):
+            raise _refusal(selected, key, asked, against)
+        elif against.instead is None:
+            notes[key] = f"{key} is left out: {against.reason}."
+        else:
+            settings[key] = against.instead
+            notes[key] = f"the profile {asked.profile} asks for {asked.value}; {against.reason}"
+    return Settled(selected, settings, notes, tuple(renamed))
+
+
+def _refusal(selected: Selected, key: str, asked: WantedValue, against: Obstacle) -> BadInput:
+    if against.instead is not None:
+        advice = f"write {key}: {against.instead}"
+        if key == "nr_requests" and "without a scheduler" in against.reason:
+            advice += ", or a scheduler such as mq-deadline, which holds more"
+    elif selected.queue.kind in PASSING_ON and selected.queue.below:
+        advice = "write members: true for the entry, or name the disks" if not selected.queue.multiqueue else f"leave {key} out for it"
+    else:
+        advice = f"leave {key} out for it"
+    return BadInput(
+        f"{selected.item} ({selected.queue.name}): {key}: {asked.value} of entry {asked.entry} is refused: {against.reason}. Instead, {advice}.",
+        item=selected.item,
+    )
+
+
+def plan(present: QueuesState, wanted: QueuesSpec) -> list[Step]:
+    """Per device first the scheduler, then what it resets, then the rest, then the boot rule; after all devices the options of modules.
+
+    :raises BadInput: for what cannot be met.
+    """
+    for wish in wanted.queues:
+        _check_path(wish, present)
+    settled = settle_all(present, wanted)
+    steps = [step for one in settled for step in (*_live_steps(one), *_boot_steps(one, present))]
+    steps += [step for state, wish in zip(present.modules, wanted.modules) for step in _module_steps(state, wish)]
+    return steps + (_other_steps(settled, present, wanted) if wanted.exclusive else [])
+
+
+def _check_path(wish: QueueSpec, present: QueuesState) -> None:
+    if wish.device is None or not wish.persistent or is_stable(wish.device):
+        return
+    queue = present.queues[present.named[wish.device][0]]
+    instead = f"write {queue.stable_path} instead" if queue.stable_path else "it has no serial number or WWN, so write persistent: false for it"
+    raise BadInput(f"{wish.device} may name another device after the next boot: {instead}.", item=wish.device)
+
+
+def _live_steps(one: Settled) -> list[Step]:
+    queue = one.selected.queue
+    rotational = bool(one.settings.get("rotational", queue.rotational))
+    changing = [key for key, value in one.settings.items() if not same(queue, key, value, rotational)]
+    steps = []
+    for key in changing:
+        value = one.settings[key]
+        # What is right already and becomes wrong by this step, written again after it.
+        again = [(other, one.settings[other]) for other in RESETS.get(key, ()) if other in one.settings and other not in changing]
+        steps.append(
+            Step(
+                layer=LAYER,
+                item=one.selected.item,
+                attribute=key,
+                before=queue.values.get(key),
+                after=value,
+                action=f"Set {key} of {_named(one)} to {value}{f' ({one.notes[key]})' if key in one.notes else ''}",
+                operation="write",
+                arguments={"name": queue.name, "writes": [[place_of(name), str(text)] for name, text in [(key, value), *again]]},
+            )
+        )
+    return steps
+
+
+def _named(one: Settled) -> str:
+    item, name = one.selected.item, one.selected.queue.name
+    return name if item == one.selected.queue.path else f"{item} ({name})"
+
+
+def _boot_steps(one: Settled, present: QueuesState) -> list[Step]:
+    queue = one.selected.queue
+    rule = queue_boot.rule_for(queue, one.settings) if one.selected.persistent else None
+    found = "\n".join(udev_rule.lines_for(present.rules, queue.keys)) or None
+    if rule == found:
+        return []
+    return [
+        Step(
+            layer=LAYER,
+            item=one.selected.item,
+            attribute="boot_rule",
+            before=found,
+            after=rule,
+            action=f"{'Write' if rule else 'Remove'} the udev rule for the queue of {_named(one)} in /{queue_boot.RULES_FILE}",
+            operation="write_rule",
+            arguments={"keys": [[key.name, key.value] for key in queue.keys], "line": rule},
+        )
+    ]
+
+
+def _module_steps(state: ModuleState, wish: ModuleSpec) -> list[Step]:
+    if state.builtin and wish.options:
+        words = " ".join(f"{wish.module}.{key}={value}" for key, value in wish.options.items())
+        raise BadInput(
+            f"{wish.module} is built into this kernel, which does not read modprobe.d for it: write {words} on the command line of the kernel.",
+            item=wish.module,
+        )
+    if dict(state.kept) == dict(wish.options):
+        return []
+    words = " ".join(f"{key}={value}" for key, value in wish.options.items())
+    return [
+        Step(
+            layer=LAYER,
+            item=wish.module,
+            attribute="options",
+            before=dict(state.kept) or None,
+            after=dict(wish.options) or None,
+            action=f"{f'Write the options {words}' if words else 'Remove the options'} of the module {wish.module} in /{queue_boot.OPTIONS_FILE}",
+            operation="write_options",
+            arguments={"module": wish.module, "options": dict(wish.options)},
+        )
+    ]
+
+
+def _other_steps(settled: t.Sequence[Settled], present: QueuesState, wanted: QueuesSpec) -> list[Step]:
+    """What was written for devices and modules that are not listed any more."""
+    listed = {line for one in settled for line in udev_rule.lines_for(present.rules, one.selected.queue.keys)}
+    others = [line for line in udev_rule.rules_in(present.rules) if line not in listed]
+    steps = []
+    if others:
+        steps.append(
+            Step(
+                layer=LAYER,
+                item=f"/{queue_boot.RULES_FILE}",
+                attribute="other_rules",
+                before=others,
+                after=[],
+                action=f"Remove {len(others)} udev {'rule' if len(others) == 1 else 'rules'} of devices that are not listed from /{queue_boot.RULES_FILE}",
+                operation="remove_rules",
+                arguments={"lines": others},
+            )
+        )
+    modules = {wish.module.replace("-", "_") for wish in wanted.modules}
+    for module in sorted(set(present.kept) - modules):
+        steps += _module_steps(ModuleState(module, kept=present.kept[module]), ModuleSpec(module, {}))
+    return steps
+
+
+def concerns(present: QueuesState, wanted: QueuesSpec) -> list[str]:
+    """What a person should know although everything is set."""
+    settled = settle_all(present, wanted)
+    met = {number for one in settled for number in one.selected.entries}
+    found = [f"{wish.name} meets no device of this host." for wish in wanted.queues if wish.number not in met]
+    renamed: dict[tuple[str, str], list[str]] = {}
+    for one in settled:
+        for names in one.renamed:
+            renamed.setdefault(names, []).append(one.selected.queue.name)
+    found += [
+        f"The scheduler {old} is called {new} since Linux 5.0, and {new} is set for {', '.join(names)}: write scheduler: {new}."
+        for (old, new), names in renamed.items()
+    ]
+    lasting = {key for one in settled if one.selected.persistent for key in one.settings}
+    found += [
+        f"tuned sets {key} when it starts, after udev has: take {line} out, or a boot may leave another {key} than what is asked for."
+        for key, line in present.tuned.items()
+        if key in lasting
+    ]
+    return found + [text for state, wish in zip(present.modules, wanted.modules) for text in module_concerns(state, wish)]

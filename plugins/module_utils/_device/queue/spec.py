@@ -1,0 +1,231 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What users ask of block queues: entries that name a device or match many, and what of them comes to which device."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import fnmatch
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import FLAGS, ORDER, PROFILES
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import Queue
+
+#: Disks of a network are named by their transport; a match without it means the disks of this host.
+_NETWORK_DISKS = ("aoe", "nbd", "rbd")
+
+
+@dataclass(frozen=True)
+class Match:
+    """What a device must be like; an empty field accepts every one. Sizes in bytes; texts are shell patterns, whatever their case."""
+
+    rotational: bool | None = None
+    transport: tuple[str, ...] = ()
+    kind: tuple[str, ...] = ()
+    driver: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()
+    vendor: tuple[str, ...] = ()
+    serial: tuple[str, ...] = ()
+    wwn: tuple[str, ...] = ()
+    size_min: int | None = None
+    size_max: int | None = None
+
+    def meets(self, queue: Queue, rotational: bool | None) -> bool:
+        """Whether a device is meant.
+
+        :param rotational: what it is taken for.
+        """
+        checks = (
+            self._kind_meets(queue),
+            queue.size > 0,
+            self.rotational is None or self.rotational == rotational,
+            not self.transport or queue.transport in self.transport,
+            self.size_min is None or queue.size >= self.size_min,
+            self.size_max is None or queue.size <= self.size_max,
+            _fits(self.driver, (queue.driver,)),
+            _fits(self.model, queue.models),
+            _fits(self.vendor, (queue.vendor,)),
+            _fits(self.serial, queue.serials),
+            _fits(self.wwn, queue.wwns),
+        )
+        return all(checks)
+
+    def _kind_meets(self, queue: Queue) -> bool:
+        if self.kind:
+            return queue.kind in self.kind
+        return queue.kind == "disk" or (queue.kind in _NETWORK_DISKS and queue.transport in self.transport)
+
+
+def _fits(patterns: t.Sequence[str], texts: t.Iterable[str | None]) -> bool:
+    return not patterns or any(fnmatch.fnmatchcase((text or "").strip().lower(), pattern.lower()) for text in texts for pattern in patterns)
+
+
+@dataclass(frozen=True)
+class QueueSpec:
+    """One entry of the list. ``settings`` are the values that it names itself, in the order in which they are set."""
+
+    number: int
+    device: str | None = None
+    match: Match | None = None
+    members: bool = False
+    profile: str | None = None
+    settings: t.Mapping[str, int | str] = field(default_factory=dict)
+    persistent: bool = True
+
+    @property
+    def name(self) -> str:
+        """How messages name the entry."""
+        return f"{self.device} (entry {self.number})" if self.device else f"the match of entry {self.number}"
+
+    @property
+    def asked(self) -> dict[str, WantedValue]:
+        """Every setting of the entry: those of its profile, and over them its own."""
+        found = {key: WantedValue(value, self.number, self.profile) for key, value in PROFILES.get(self.profile or "", {}).items()}
+        found.update({key: WantedValue(value, self.number) for key, value in self.settings.items()})
+        return {key: found[key] for key in ORDER if key in found}
+
+
+@dataclass(frozen=True)
+class WantedValue:
+    """A wanted value, and the profile that it comes from: such a value is fitted to what the device takes."""
+
+    value: int | str
+    entry: int
+    profile: str | None = None
+
+
+def read_specs(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[QueueSpec]:
+    """The entries of the module's list.
+
+    :raises BadInput: for one that contradicts itself or sets nothing.
+    """
+    return [_read_wish(number, entry) for number, entry in enumerate(entries, 1)]
+
+
+def _read_wish(number: int, entry: t.Mapping[str, t.Any]) -> QueueSpec:
+    settings = {key: int(entry[key]) if key in FLAGS else entry[key] for key in ORDER if entry.get(key) is not None}
+    wish = QueueSpec(
+        number=number,
+        device=entry.get("device"),
+        match=_read_match(number, entry["match"]) if entry.get("match") is not None else None,
+        members=bool(entry.get("members")),
+        profile=entry.get("profile"),
+        settings=settings,
+        persistent=bool(entry.get("persistent", True)),
+    )
+    if not wish.asked and wish.persistent:
+        raise BadInput(f"{wish.name}: nothing is set: name a profile or a setting, or write persistent: false to take its boot rule away.", item=wish.device)
+    for key, lowest in (("wbt_lat_usec", -1), ("read_ahead_kb", 0), ("queue_depth", 1), ("nr_requests", 1), ("max_sectors_kb", 1)):
+        if key in settings and int(settings[key]) < lowest:
+            raise BadInput(f"{wish.name}: {key} is at least {lowest}{' (the default of the kernel)' if lowest < 0 else ''}.", item=wish.device)
+    if wish.match is not None and wish.members and not wish.match.kind:
+        raise BadInput(f"{wish.name}: members: true means the disks under something: say under what, with kind.")
+    return wish
+
+
+def _read_match(number: int, fields: t.Mapping[str, t.Any]) -> Match:
+    texts = {key: tuple(fields.get(key) or ()) for key in ("transport", "kind", "driver", "model", "vendor", "serial", "wwn")}
+    sizes = {key: parse_size(fields[key], f"the match of entry {number}", key) if fields.get(key) is not None else None for key in ("size_min", "size_max")}
+    return Match(rotational=fields.get("rotational"), size_min=sizes["size_min"], size_max=sizes["size_max"], **texts)
+
+
+@dataclass(frozen=True)
+class Selected:
+    """What comes to one queue. ``entries``: the numbers of the list, the one that decides last.
+
+    :param lenient: a multipath device beside its paths, on which a setting that it does not have is left out.
+    """
+
+    queue: Queue
+    item: str
+    asked: t.Mapping[str, WantedValue]
+    persistent: bool
+    entries: tuple[int, ...]
+    named: tuple[str, ...] = ()
+    lenient: bool = False
+
+
+#: What decides over what: a device that is named, over the disks under one that is named, over what a match meets.
+_MATCHED, _MEMBER, _NAMED = 0, 1, 2
+
+
+def select(queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], wishes: t.Sequence[QueueSpec]) -> list[Selected]:
+    """Which settings come to which queue, in the order of kernel names.
+
+    Later entries go before earlier ones, setting by setting; among entries that name a device there may be no contradiction.
+
+    :param named: kernel names of the queues that each path of an entry stands for.
+    :raises BadInput: for a contradiction.
+    """
+    found = {name: _select(queue, queues, named, wishes, queue.rotational) for name, queue in queues.items()}
+    for one in found.values():
+        after = one.asked.get("rotational") if one else None
+        if one is None or after is None or bool(after.value) == one.queue.rotational:
+            continue
+        again = _select(one.queue, queues, named, wishes, bool(after.value))
+        if again is None or again.entries != one.entries:
+            raise BadInput(
+                f"{one.item}: with rotational set to {str(bool(after.value)).lower()} by entry {after.entry}, other entries would match it in the next run: "
+                "match it by something else, such as model.",
+                item=one.item,
+            )
+    return [one for one in found.values() if one is not None]
+
+
+def _select(
+    queue: Queue, queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], wishes: t.Sequence[QueueSpec], rotational: bool | None
+) -> Selected | None:
+    levels = [(level, wish) for wish in wishes for level in [_level(wish, queue, queues, named, rotational)] if level is not None]
+    if not levels:
+        return None
+    levels.sort(key=lambda pair: (pair[0], pair[1].number))
+    asked: dict[str, WantedValue] = {}
+    chosen: dict[str, tuple[int, QueueSpec]] = {}
+    for level, wish in levels:
+        if wish.profile:
+            # A profile takes the place of the one before it as a whole: half of each is none.
+            asked = {key: value for key, value in asked.items() if value.profile is None or (level != _MATCHED and level == chosen[key][0])}
+        for key, value in wish.asked.items():
+            if key in asked and level == chosen[key][0] != _MATCHED and asked[key].value != value.value:
+                raise BadInput(
+                    f"{queue.item}: {key} is {asked[key].value} by {chosen[key][1].name} and {value.value} by {wish.name}: say it once.", item=queue.item
+                )
+            asked[key], chosen[key] = value, (level, wish)
+    direct = [wish for level, wish in levels if level == _NAMED]
+    alone = [wish.device for wish in direct if wish.device and len(named[wish.device]) == 1]
+    return Selected(
+        queue=queue,
+        item=alone[-1] if alone else queue.item,
+        asked={key: asked[key] for key in ORDER if key in asked},
+        persistent=levels[-1][1].persistent,
+        entries=tuple(wish.number for level, wish in levels),
+        named=tuple(wish.device for wish in direct if wish.device),
+        lenient=queue.kind == "multipath",
+    )
+
+
+def _level(wish: QueueSpec, queue: Queue, queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], rotational: bool | None) -> int | None:
+    """How strongly an entry speaks of a queue; ``None`` if it does not."""
+    if wish.device is not None:
+        own = named[wish.device]
+        if wish.members:
+            return _MEMBER if any(queue.name in queues[name].below for name in own) else None
+        return _NAMED if queue.name in own else None
+    match = wish.match or Match()
+    if wish.members:
+        tops = (one for one in queues.values() if queue.name in one.below)
+        return _MEMBER if any(match.meets(top, top.rotational) for top in tops) else None
+    if match.meets(queue, rotational):
+        return _MATCHED
+    if queue.kind == "multipath" and queue.multiqueue and not match.kind:
+        # Its requests pass the schedulers of the paths by: values on the paths alone would have no effect.
+        paths = [one for one in queues.values() if one.unit == queue.name and one.name != queue.name]
+        return _MATCHED if paths and all(match.meets(path, path.rotational) for path in paths) else None
+    return None

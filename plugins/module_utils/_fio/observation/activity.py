@@ -1,0 +1,88 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What one run says beside its figures: when it really measured, what it moved, and whether the CPU was the limit. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Output
+
+_SECTOR = 512
+
+#: From here on a CPU has nothing left, in percent.
+FIO_BUSY, HOST_BUSY = 95.0, 95.0
+
+Stats = t.Mapping[str, t.Mapping[str, int]]
+
+
+def window(output: Output, finished: float, began: float | None = None) -> tuple[float | None, float | None]:
+    """Between which instants of the host's clock it measured, ramps excluded.
+
+    fio says since 3.36 when a job began; before, the end is when it wrote its report, which is right after the last job.
+
+    :param began: when it was seen to begin, ramps included.
+    """
+    lengths: dict[t.Any, float] = {}
+    for job in output.jobs:
+        longest = max((one.runtime_ms or 0 for one in job.directions.values()), default=0) / 1000
+        lengths[job.group] = max(lengths.get(job.group, 0.0), longest)
+    if not any(lengths.values()):
+        return None, None
+    said = [job.start_ms / 1000 for job in output.jobs if job.start_ms]
+    if began is None and said:
+        began = max(said)
+    if began is not None and len(lengths) == 1:
+        # The job begins with its ramp, and ends when its time is over.
+        began += max(_ramp(job.options) for job in output.jobs)
+        return round(began, 3), round(began + max(lengths.values()), 3)
+    ended = output.timestamp_ms / 1000 if output.timestamp_ms else finished
+    # A clock that was set while fio ran makes its time stamp worthless.
+    ended = min(ended, finished) if abs(ended - finished) < 30 else finished
+    return round(ended - sum(lengths.values()), 3), round(ended, 3)
+
+
+def _ramp(options: t.Mapping[str, str]) -> float:
+    from_text = options.get("ramp_time", "0")
+    try:
+        return float(str(from_text).rstrip("s") or 0)
+    except ValueError:
+        return 0.0
+
+
+def moved(top: str | None, before: Stats, after: Stats, output: Output | None) -> tuple[int | None, int | None]:
+    """Bytes written and read: by the target's own counters, ramps included, else by what fio counted."""
+    if top and top in before and top in after:
+        grown = [(after[top][name] - before[top][name]) * _SECTOR for name in ("write_sectors", "read_sectors")]
+        if min(grown) >= 0:
+            return grown[0], grown[1]
+    if output is None:
+        return None, None
+    sums = [[job.directions[name].io_bytes for job in output.jobs if name in job.directions] for name in ("write", "read")]
+    totals = [None if None in one else sum(t.cast(t.List[int], one)) for one in sums]
+    return totals[0], totals[1]
+
+
+def cpu(output: Output | None, host_busy: float | None) -> dict[str, t.Any]:
+    """Percent of one CPU that a thread of fio used on average, and of all CPUs that the host did; and whether either was the limit."""
+    rows = [(job.user_cpu or 0.0, job.system_cpu or 0.0) for job in (output.jobs if output else ()) if job.user_cpu is not None or job.system_cpu is not None]
+    user = round(sum(row[0] for row in rows) / len(rows), 2) if rows else None
+    system = round(sum(row[1] for row in rows) / len(rows), 2) if rows else None
+    bound = any(sum(row) >= FIO_BUSY for row in rows) or (host_busy is not None and host_busy > HOST_BUSY)
+    return {"fio_usr": user, "fio_sys": system, "host_busy": host_busy, "cpu_bound": bound}
+
+
+def cpu_note(found: t.Mapping[str, t.Any], job: Job) -> str:
+    """Why the figures of a cell are the CPU's and not the device's, as a sentence; empty if they are not."""
+    if not found["cpu_bound"]:
+        return ""
+    if found["host_busy"] is not None and found["host_busy"] > HOST_BUSY:
+        return f"The CPUs of the host were {found['host_busy']:g} % busy: the device may be faster than this."
+    return f"fio used {found['fio_usr'] + found['fio_sys']:.0f} % of a CPU for each of its {job.threads} threads: the device may be faster than this."

@@ -1,0 +1,130 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What block caches hold while fio runs, and whether they are clean: cheap looks, by the kernel's own words.
+
+``dmsetup status`` knows dm-cache and dm-writecache, and so lvmcache; bcache and EnhanceIO are read from sysfs and /proc, flashcache from
+its own folder.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import facts as bcache_facts
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import facts as enhanceio_facts
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import facts as flashcache_facts
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+
+_COUNTERS = ("read_hits", "read_misses", "write_hits", "write_misses", "bypassed_reads", "bypassed_writes")
+#: Commands that are kept for a message.
+_REMEMBERED = 50
+_DM_TARGETS = frozenset({"cache", "writecache"})
+
+
+class Sample(t.NamedTuple):
+    """One cache now. Amounts in bytes; ``None`` is not known."""
+
+    name: str
+    dirty: int | None
+    used: int | None
+    counters: t.Mapping[str, int]
+
+    @property
+    def row(self) -> str:
+        """Without the time, as a line of ``cache_series.log``; what is not known is empty."""
+        values = [self.dirty, self.used, *(self.counters.get(name) for name in _COUNTERS)]
+        return ",".join([self.name, *("" if value is None else str(value) for value in values)])
+
+
+class CacheSamples:
+    """The block caches among some devices of a host.
+
+    :param devices: of the host, as they were when the order began.
+    """
+
+    def __init__(self, devices: Devices, runner: Runner, root: Path = Path("/")) -> None:
+        self.devices = devices
+        self.runner = runner
+        self.root = root
+
+    def read(self, names: t.Collection[str]) -> list[Sample]:
+        """Every cache among these kernel names. One that cannot be read now is left out: the next look may see it."""
+        return self._read(names)[0]
+
+    def rows(self, names: t.Collection[str]) -> list[str]:
+        """The same as lines of ``cache_series.log``."""
+        return [sample.row for sample in self.read(names) if sample.used is not None or sample.dirty is not None]
+
+    def dirty(self, names: t.Collection[str]) -> int | None:
+        """Bytes that the caches among these devices have not written back; ``None`` if one does not say or cannot be asked."""
+        found, complete = self._read(names)
+        amounts = [sample.dirty for sample in found]
+        return sum(t.cast(t.List[int], amounts)) if complete and None not in amounts else None
+
+    def _read(self, names: t.Collection[str]) -> tuple[list[Sample], bool]:
+        chosen = [device for device in map(self.devices.get, names) if device is not None]
+        found: list[Sample] = []
+        complete = True
+        for reader in (self._mapped, self._bcache, self._flashcache, self._enhanceio):
+            try:
+                found += reader(chosen)
+            except (StorageError, OSError, ValueError):
+                complete = False
+        # A runner lives for hours, and what it asked long ago interests nobody.
+        del self.runner.history[:-_REMEMBERED]
+        return found, complete
+
+    def _mapped(self, chosen: t.Sequence[BlockDevice]) -> list[Sample]:
+        wanted = {device.dm_name: device for device in chosen if device.dm_name and _DM_TARGETS & set(device.dm_targets)}
+        if not wanted:
+            return []
+        told = dm.read_status(self.runner)
+        # The status of a dm-writecache counts blocks and does not say how large they are: its table does.
+        sizes = {name: table.block_size for name, table in dm.read_tables(self.runner).items()} if any(s.block_size is None for s in told.values()) else {}
+        found = []
+        for name, device in wanted.items():
+            status = told.get(name)
+            if status is None or status.failed:
+                found.append(Sample(device.name, None, None, {}))
+                continue
+            block = status.block_size or sizes.get(name)
+            counters = {key: getattr(status, key) for key in _COUNTERS[:4] if getattr(status, key) is not None}
+            found.append(Sample(device.name, _bytes(status.dirty, block), _bytes(status.used, block), counters))
+        return found
+
+    def _bcache(self, chosen: t.Sequence[BlockDevice]) -> list[Sample]:
+        if not any(device.kind == "bcache" for device in chosen):
+            return []
+        return self._of(bcache_facts.read_caches(self.devices, self.runner, self.root), chosen)
+
+    def _flashcache(self, chosen: t.Sequence[BlockDevice]) -> list[Sample]:
+        if not any("flashcache" in device.dm_targets for device in chosen):
+            return []
+        return self._of(flashcache_facts.read_caches(self.devices, self.runner, self.root), chosen)
+
+    def _enhanceio(self, chosen: t.Sequence[BlockDevice]) -> list[Sample]:
+        if not enhanceio_facts.read_running(self.root):
+            return []
+        return self._of(enhanceio_facts.read_caches(self.devices, self.runner, self.root), chosen)
+
+    @staticmethod
+    def _of(caches: t.Iterable[CacheState], chosen: t.Sequence[BlockDevice]) -> list[Sample]:
+        names = {device.name for device in chosen}
+        return [Sample(cache.device_name or cache.name, cache.dirty, cache.used, cache.counters) for cache in caches if cache.device_name in names]
+
+
+def _bytes(blocks: int | None, size: int | None) -> int | None:
+    return None if blocks is None or size is None else blocks * size

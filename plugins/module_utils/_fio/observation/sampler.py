@@ -1,0 +1,244 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The device's own counters every few seconds while fio runs, as ``iostat -x`` prints them; block caches, and how busy the host is.
+
+Sources: Documentation/admin-guide/iostats.rst (``/proc/diskstats``), iostat(1), proc(5) (``/proc/stat``). Counters of milliseconds have
+32 bits and wrap around; those of I/Os and sectors only fall when a device was replaced, and then nothing can be said.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+DEVICE_SERIES = "device_series.log"
+CACHE_SERIES = "cache_series.log"
+
+COLUMNS = "epoch_s,device,r_s,w_s,rkb_s,wkb_s,rrqm_s,wrqm_s,r_await_ms,w_await_ms,f_s,f_await_ms,aqu_sz,util_pct,in_flight"
+CACHE_COLUMNS = "epoch_s,cache,dirty_bytes,used_bytes,read_hits,read_misses,write_hits,write_misses,bypassed_reads,bypassed_writes"
+
+#: Asking device-mapper starts a command: not more often than this. In seconds.
+CACHE_INTERVAL = 5.0
+#: The last interval is written if it is at least this long, in seconds.
+_LEAST = 0.2
+_WRAP = 1 << 32
+
+_FIELDS = (
+    *("read_ios", "read_merges", "read_sectors", "read_ticks"),
+    *("write_ios", "write_merges", "write_sectors", "write_ticks"),
+    *("in_flight", "io_ticks", "time_in_queue"),
+    *("discard_ios", "discard_merges", "discard_sectors", "discard_ticks"),
+    *("flush_ios", "flush_ticks"),
+)
+_TICKS = frozenset({"read_ticks", "write_ticks", "io_ticks", "time_in_queue", "flush_ticks"})
+
+Counters = t.Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """One device over one interval. Rates per second, sizes in KiB, times in ms; a wait is 0 where nothing was waited for."""
+
+    reads: float
+    writes: float
+    read_kib: float
+    written_kib: float
+    read_merges: float
+    write_merges: float
+    read_await: float
+    write_await: float
+    flushes: float
+    flush_await: float
+    queue: float
+    util: float
+    in_flight: int
+
+    @property
+    def row(self) -> str:
+        values = (
+            *(self.reads, self.writes, self.read_kib, self.written_kib, self.read_merges, self.write_merges, self.read_await, self.write_await),
+            *(self.flushes, self.flush_await, self.queue, self.util),
+        )
+        return ",".join([*(f"{value:.2f}" for value in values), str(self.in_flight)])
+
+
+def parse_diskstats(text: str, names: t.Container[str]) -> dict[str, Counters]:
+    """The counters of some devices by kernel name. Kernels before 4.18 have 11 of them, before 5.5 15."""
+    found = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) >= 14 and words[2] in names:
+            found[words[2]] = dict(zip(_FIELDS, map(int, words[3:])))
+    return found
+
+
+def rates(before: Counters, after: Counters, seconds: float) -> Rates | None:
+    """What happened in between; ``None`` if the counters fell or no time passed."""
+    if seconds <= 0:
+        return None
+    grown = {name: after[name] - before.get(name, 0) for name in after}
+    for name in _TICKS & set(grown):
+        grown[name] %= _WRAP
+    if any(value < 0 for name, value in grown.items() if name not in _TICKS and name != "in_flight"):
+        return None
+    flushes = grown.get("flush_ios", 0)
+    return Rates(
+        reads=grown["read_ios"] / seconds,
+        writes=grown["write_ios"] / seconds,
+        read_kib=grown["read_sectors"] / 2 / seconds,
+        written_kib=grown["write_sectors"] / 2 / seconds,
+        read_merges=grown["read_merges"] / seconds,
+        write_merges=grown["write_merges"] / seconds,
+        read_await=_each(grown["read_ticks"], grown["read_ios"]),
+        write_await=_each(grown["write_ticks"], grown["write_ios"]),
+        flushes=flushes / seconds,
+        flush_await=_each(grown.get("flush_ticks", 0), flushes),
+        queue=grown["time_in_queue"] / 1000 / seconds,
+        util=min(grown["io_ticks"] / 10 / seconds, 100.0),
+        in_flight=after["in_flight"],
+    )
+
+
+def _each(milliseconds: int, count: int) -> float:
+    return milliseconds / count if count else 0.0
+
+
+def figures(found: t.Sequence[Rates]) -> dict[str, float | None]:
+    """What the status says of the targets together: I/Os and bytes per second, and the mean wait in ms."""
+    if not found:
+        return {"iops": None, "bandwidth": None, "latency_ms": None}
+    count = sum(one.reads + one.writes for one in found)
+    waited = sum(one.reads * one.read_await + one.writes * one.write_await for one in found)
+    moved = sum(one.read_kib + one.written_kib for one in found) * 1024
+    return {"iops": round(count, 1), "bandwidth": round(moved), "latency_ms": round(waited / count, 3) if count else None}
+
+
+def parse_cpu(text: str) -> tuple[int, int]:
+    """Busy and all ticks of all CPUs in ``/proc/stat``; what a hypervisor took (steal) was not idle. Guests are in user already."""
+    words = text.split("\n", 1)[0].split()[1:9]
+    numbers = [int(word) for word in words]
+    idle = sum(numbers[3:5])
+    return sum(numbers) - idle, sum(numbers)
+
+
+def busy_percent(before: tuple[int, int], after: tuple[int, int]) -> float | None:
+    """How busy all CPUs were in between; ``None`` if no tick passed."""
+    passed = after[1] - before[1]
+    return round(100 * (after[0] - before[0]) / passed, 1) if passed > 0 else None
+
+
+def read_cpu(root: Path = Path("/")) -> tuple[int, int]:
+    try:
+        return parse_cpu((root / "proc/stat").read_text())
+    except (OSError, ValueError, IndexError):
+        return 0, 0
+
+
+@dataclass(frozen=True)
+class Watched:
+    """One cell that is being measured.
+
+    :param top: kernel name of the target itself, for a file of the device that its file system is on.
+    :param names: kernel names of all its devices.
+    :param folder: where its series are written.
+    """
+
+    top: str | None
+    names: tuple[str, ...]
+    folder: Path
+
+
+class Sampler:
+    """A thread that looks every ``interval`` seconds, from :meth:`begin` to :meth:`end`.
+
+    :param tell: called with the figures of the targets after each look.
+    :param read_caches: gives rows of the block caches among some devices: see ``cache_samples.py``.
+    """
+
+    def __init__(
+        self,
+        watched: t.Sequence[Watched],
+        interval: float,
+        tell: t.Callable[[dict[str, float | None]], None],
+        read_caches: t.Callable[[t.Collection[str]], t.Sequence[str]] | None = None,
+        root: Path = Path("/"),
+        clock: t.Callable[[], float] = time.time,
+    ) -> None:
+        self.watched = watched
+        self.interval = interval
+        self.tell = tell
+        self.read_caches = read_caches
+        self.root = root
+        self.clock = clock
+        self._over = threading.Event()
+        self._names = {name for one in watched for name in one.names}
+        self._before: dict[str, Counters] = {}
+        self._at = 0.0
+        self._caches_at = 0.0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def begin(self) -> None:
+        for one in self.watched:
+            (one.folder / DEVICE_SERIES).write_text(COLUMNS + "\n")
+        self._before, self._at = self._look(), time.monotonic()
+        self._thread.start()
+
+    def end(self) -> None:
+        """Take the last look and wait for it."""
+        self._over.set()
+        self._thread.join(30)
+
+    def _run(self) -> None:
+        following = self._at + self.interval
+        # How dirty a cache is when a cell begins explains how it does.
+        self._sample_caches(self._at, self.clock())
+        while not self._over.wait(max(0.0, following - time.monotonic())):
+            self._sample()
+            following = max(following + self.interval, time.monotonic())
+        if time.monotonic() - self._at >= _LEAST:
+            self._caches_at = 0.0
+            self._sample()
+
+    def _look(self) -> dict[str, Counters]:
+        try:
+            return parse_diskstats((self.root / "proc/diskstats").read_text(), self._names)
+        except (OSError, ValueError):
+            return {}
+
+    def _sample(self) -> None:
+        now, at, epoch = self._look(), time.monotonic(), self.clock()
+        found = {name: rates(self._before[name], counters, at - self._at) for name, counters in now.items() if name in self._before}
+        self._before, self._at = now, at
+        # A series that cannot be written, on a full disk, must not end the measurement: the spool says so when the cell is stored.
+        with contextlib.suppress(OSError):
+            for one in self.watched:
+                rows = [f"{epoch:.3f},{name},{found[name].row}\n" for name in one.names if found.get(name) is not None]  # type: ignore[union-attr]
+                _append(one.folder / DEVICE_SERIES, rows)
+        self._sample_caches(at, epoch)
+        tops = {one.top for one in self.watched if one.top}
+        self.tell(figures([rate for name, rate in found.items() if name in tops and rate is not None]))
+
+    def _sample_caches(self, at: float, epoch: float) -> None:
+        if self.read_caches is None or (self._caches_at and at - self._caches_at < CACHE_INTERVAL - 0.05):
+            return
+        self._caches_at = at
+        with contextlib.suppress(OSError):
+            for one in self.watched:
+                rows = [f"{epoch:.3f},{row}\n" for row in self.read_caches(one.names)]
+                place = one.folder / CACHE_SERIES
+                _append(place, ([] if place.exists() else [CACHE_COLUMNS + "\n"]) + rows if rows else [])
+
+
+def _append(path: Path, rows: t.Sequence[str]) -> None:
+    if rows:
+        with open(path, "a") as file:
+            file.writelines(rows)

@@ -1,0 +1,112 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""``runner.json``: what the runner of a campaign is doing, for whoever looks; and whether it still runs.
+
+A process number alone says nothing after a reboot or a while, so the boot and the start of the process belong to it.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import READABLE, SCHEMA, write_draft
+
+STATUS_FILE = "runner.json"
+#: States in which the runner has ended, or ends next.
+ENDED = ("finished", "stopped", "failed")
+
+
+class Status:
+    """The present state, written whenever something changes. Two threads use it."""
+
+    def __init__(self, home: Path, clock: t.Callable[[], float] = time.time, **fixed: t.Any) -> None:
+        self.path = home / STATUS_FILE
+        self.clock = clock
+        self._lock = threading.Lock()
+        self._values: dict[str, t.Any] = {
+            "schema": SCHEMA,
+            "order_sha256": None,
+            **who_am_i(),
+            "state": "starting",
+            "segment": 0,
+            "step": None,
+            "steps": 0,
+            "cell": None,
+            "repeat": None,
+            "target": None,
+            "iops": None,
+            "bandwidth": None,
+            "latency_ms": None,
+            "since": clock(),
+            "until": None,
+            "all_until": None,
+            "done": 0,
+            "failed": 0,
+            "message": "",
+            **fixed,
+        }
+
+    def __getitem__(self, name: str) -> t.Any:
+        return self._values[name]
+
+    def say(self, **values: t.Any) -> None:
+        """Change some values and write all; a full disk is no reason to stop a measurement."""
+        with self._lock:
+            if values.get("state", self._values["state"]) != self._values["state"]:
+                values.setdefault("since", self.clock())
+            self._values.update(values)
+            with contextlib.suppress(OSError):
+                # The user of the connection reads it again and again.
+                write_draft(self.path, json.dumps({**self._values, "time": self.clock()}), mode=READABLE)
+
+
+def who_am_i() -> dict[str, t.Any]:
+    """What tells this process from every other one that ever had its number."""
+    return {"pid": os.getpid(), "boot_id": boot_id(), "pid_started": started_of(os.getpid())}
+
+
+def boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def started_of(pid: int) -> int | None:
+    """When a process started, in clock ticks since the boot; ``None`` if it is gone or has ended and waits for its parent.
+
+    Source: proc(5), ``/proc/pid/stat``: the name may contain blanks and parentheses, field 3 is the state, field 22 the start.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return None if fields[0] in ("Z", "X") else int(fields[19])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def read_status(home: Path) -> dict[str, t.Any]:
+    """What the last runner of a campaign said; empty if there was none."""
+    try:
+        found = json.loads((home / STATUS_FILE).read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def is_alive(status: t.Mapping[str, t.Any]) -> bool:
+    """Whether the process that wrote a status still runs."""
+    pid, started = status.get("pid"), status.get("pid_started")
+    if not isinstance(pid, int) or started is None or status.get("boot_id") != boot_id():
+        return False
+    return started_of(pid) == started

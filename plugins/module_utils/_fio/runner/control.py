@@ -1,0 +1,214 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Starting, stopping and asking the runner of a campaign on this host."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.log import RunnerLog
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import ENDED, STATUS_FILE, Status, is_alive, read_status
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import PATIENCE, end_leftovers
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon, outcomes
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.barriers import forget_releases
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import ORDER_FILE, Order, read_order
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared, prepare
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.runner import HostRun
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.timetable import seconds_left
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import READABLE, Spool, SpoolError, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
+
+#: Seconds that a runner that was told to stop has: fio may finish its I/O, and then the results are stored.
+_STOPPING = PATIENCE + 30.0
+
+#: Seconds between a runner's last word and its end.
+_LAST_WORD = 10.0
+
+
+class Busy(StorageError):
+    """Something else is being measured on this host."""
+
+    kind = "busy"
+
+
+def start(order: Order, spool: Spool, host: MeasuredHost, *, check_mode: bool) -> dict[str, t.Any]:
+    """See that a runner carries this order out; one that does already is left alone.
+
+    :returns: the result of the module.
+    :raises StorageError: if anything of the order is refused, or if something else is being measured; nothing was started then.
+    """
+    if not order.steps:
+        return {"changed": False, "attached": False, "actions": [], "runner": {}, "fio_version": None, "order_sha256": order.sha256}
+    present = _present(order, spool)
+    if present is not None:
+        return {"changed": False, "attached": True, "actions": [], "runner": present, "fio_version": None, "order_sha256": order.sha256}
+    if not check_mode and spool.is_free():
+        # A fio whose runner was killed may go on for a while, and would keep its target busy.
+        end_leftovers(f"--output={spool.home}/.cell.", beginning=True)
+    prepared = prepare(order, host, MadeFiles(spool, host.root), LeftDevices(spool))
+    result = {"changed": True, "attached": False, "actions": _actions(order), "fio_version": prepared.fio.version.text, "order_sha256": order.sha256}
+    if check_mode:
+        return {**result, "runner": {}}
+    spool.make()
+    daemon.start(lambda under_way: _be_the_runner(prepared, spool, host, under_way))
+    return {**result, "runner": _described(spool)}
+
+
+def _present(order: Order, spool: Spool) -> dict[str, t.Any] | None:
+    """The runner that carries this very order out, if there is one.
+
+    :raises Busy: if one carries out another order, of this campaign or of another one.
+    """
+    for place in sorted(spool.folder.glob(f"*/{STATUS_FILE}")):
+        status = read_status(place.parent)
+        if status.get("state") in ENDED:
+            _await_end(status)
+            continue
+        if not is_alive(status):
+            continue
+        if place.parent == spool.home and status.get("order_sha256") == order.sha256:
+            return {**status, "alive": True}
+        which = "another order of the campaign" if place.parent == spool.home else "the campaign"
+        doing = f"{status.get('state')} {status.get('cell') or ''}".strip()
+        raise Busy(
+            f"This host is busy with {which} {place.parent.name} ({doing}, step {(status.get('step') or 0) + 1} of {status.get('steps')}): "
+            "wait for its end, or stop it with cachefleet.storage.fio_runner and state: stopped.",
+            item=place.parent.name,
+        )
+    return None
+
+
+def _await_end(status: t.Mapping[str, t.Any]) -> None:
+    """One that has said its last word still holds the spool for a moment."""
+    ends = time.monotonic() + _LAST_WORD
+    while is_alive(status) and time.monotonic() < ends:
+        time.sleep(0.05)
+
+
+def _actions(order: Order) -> list[str]:
+    words = {"search": "search", "rounds": "measure rounds of"}
+    return [
+        f"{words.get(step.kind, 'measure')} {asked.cell.key} on {asked.cell.target.path} ({'writing' if asked.cell.job.writes else 'reading'})"
+        for step in order.steps
+        for asked in step.cells
+    ]
+
+
+def _be_the_runner(prepared: Prepared, spool: Spool, host: MeasuredHost, under_way: t.Callable[[], None]) -> None:
+    """The life of the runner, in its own process."""
+    order = prepared.order
+    waiter = Waiter()
+    log = RunnerLog(spool.home)
+    with spool.opened():
+        forget_releases(spool.home)
+        text = json.dumps({**order.raw, "order_sha256": order.sha256}, default=str)
+        write_draft(spool.home / ORDER_FILE, text, durable=True)
+        status = Status(spool.home, host.clock, order_sha256=order.sha256, steps=len(order.steps), all_until=host.clock() + seconds_left(order)[0])
+        made = MadeFiles(spool, host.root)
+        run = HostRun(prepared, spool, host, status, waiter, log, made, LeftDevices(spool))
+        with run.claims():
+            waiter.listen()
+            status.say()
+            log.say(f"started with {len(order.steps)} steps as process {os.getpid()}")
+            under_way()
+            daemon.leave_session_scope(host.runner)
+            run.run()
+
+
+def _described(spool: Spool) -> dict[str, t.Any]:
+    status = read_status(spool.home)
+    return {**status, "alive": is_alive(status)} if status else {}
+
+
+def stop(spool: Spool, *, check_mode: bool, patience: float = _STOPPING) -> dict[str, t.Any]:
+    """Tell the runner of a campaign to stop and wait until it has; what it measured stays.
+
+    :returns: the result of the module.
+    :raises SpoolError: if another user could have written which process that is.
+    """
+    spool.require_own()
+    status = read_status(spool.home)
+    running = is_alive(status)
+    result: dict[str, t.Any] = {"changed": running, "actions": [f"stop the runner of {spool.campaign}"] if running else []}
+    if check_mode:
+        return {**result, "cells": [], "archive": {}, "runner": _described(spool)}
+    if running:
+        _end(status, patience)
+    if spool.home.is_dir() and spool.is_free():
+        end_leftovers(f"--output={spool.home}/.cell.", beginning=True)
+    if running and read_status(spool.home).get("state") not in ENDED:
+        # It had to be killed, and could not say so itself.
+        last = json.dumps({**status, "state": "stopped", "message": "The runner did not stop in time and was killed."})
+        write_draft(spool.home / STATUS_FILE, last, mode=READABLE)
+    return {**result, **_packed(spool)}
+
+
+def _end(status: t.Mapping[str, t.Any], patience: float) -> None:
+    for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 5.0)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(status["pid"], number)
+        ends = time.monotonic() + seconds
+        while is_alive(status) and time.monotonic() < ends:
+            time.sleep(0.1)
+        if not is_alive(status):
+            return
+
+
+def pack(spool: Spool, *, check_mode: bool) -> dict[str, t.Any]:
+    """Pack what is finished and say what became of each cell; a runner that works is not disturbed.
+
+    :returns: the result of the module.
+    :raises SpoolError: if another user could have written what would be packed.
+    """
+    spool.require_own()
+    if check_mode:
+        return {"changed": False, "actions": [], "cells": _cells(spool), "archive": {}, "runner": _described(spool)}
+    return {"changed": False, "actions": [], **_packed(spool)}
+
+
+def _packed(spool: Spool) -> dict[str, t.Any]:
+    # Asked before packing: what ends afterwards is seen by the next.
+    runner = _described(spool)
+    archive = spool.pack() if spool.home.is_dir() else {}
+    return {"cells": _cells(spool), "archive": archive, "runner": runner}
+
+
+def _cells(spool: Spool) -> list[dict[str, t.Any]]:
+    """Every cell of the last order; none without an order.
+
+    :raises SpoolError: if the order cannot be read.
+    """
+    try:
+        raw = json.loads((spool.home / ORDER_FILE).read_text())
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError):
+        raw = None
+    try:
+        if not isinstance(raw, dict):
+            raise BadInput("It is no JSON.")
+        return outcomes.describe(read_order(raw), spool)
+    except (BadInput, KeyError, TypeError, AttributeError) as error:
+        raise SpoolError(
+            f"{spool.home / ORDER_FILE} on this host is not what fio_runner writes ({error}): start the runner again with its order.", item=str(spool.home)
+        ) from None
+
+
+def spool_of(folder: str, campaign: str) -> Spool:
+    """:raises BadInput: if the campaign cannot be a folder."""
+    return Spool(Path(folder), campaign)

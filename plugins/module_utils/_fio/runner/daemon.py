@@ -1,0 +1,110 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A process that outlives the task that started it, and the ssh session with it.
+
+It is forked, not started anew: the collection's code is in an archive that Ansible removes when the task ends, and a fork has loaded it
+already. What could be refused has been refused by then; what can still go wrong comes back over a pipe before the task ends.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, StorageError
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+
+_MOST_OPEN = 4096
+
+
+def start(work: t.Callable[[t.Callable[[], None]], None]) -> None:
+    """Run something in a process of its own that has nothing to do with this one any more.
+
+    :param work: called there with a function that it calls once it is safely under way; what it raises before that is raised here.
+    :raises StorageError: what the work raised, or that the process could not be started.
+    """
+    reader, writer = os.pipe()
+    first = os.fork()
+    if not first:
+        _second_fork(work, reader, writer)
+    os.close(writer)
+    os.waitpid(first, 0)
+    with os.fdopen(reader, "rb") as stream:
+        said = stream.read().decode(errors="replace")
+    if said != "under way":
+        raise _explained(said)
+
+
+def _explained(said: str) -> StorageError:
+    try:
+        found = json.loads(said)
+        error = CommandFailed(found["msg"])
+        error.kind = found["error"]
+    except (ValueError, KeyError, TypeError):
+        return CommandFailed("The runner ended before it was under way: look at the messages of the kernel on this host (dmesg).")
+    return error
+
+
+def _second_fork(work: t.Callable[[t.Callable[[], None]], None], reader: int, writer: int) -> t.NoReturn:
+    """In the first child: the grandchild is nobody's child and has no terminal (daemon(7))."""
+    try:
+        os.close(reader)
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        os.chdir("/")
+        # What others may read is given a mode of its own.
+        os.umask(0o077)
+        _cut_off(writer)
+        _work(work, writer)
+    finally:
+        os._exit(1)
+
+
+def _cut_off(writer: int) -> None:
+    """Nothing of the task that started this may stay open: ssh waits for its end."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)
+    os.closerange(3, writer)
+    os.closerange(writer + 1, _MOST_OPEN)
+
+
+def _work(work: t.Callable[[t.Callable[[], None]], None], writer: int) -> None:
+    said = []
+
+    def under_way() -> None:
+        said.append(True)
+        os.write(writer, b"under way")
+        os.close(writer)
+
+    try:
+        work(under_way)
+    except StorageError as error:
+        if not said:
+            os.write(writer, json.dumps({"msg": error.message, "error": error.kind}).encode())
+        os._exit(1)
+    os._exit(0)
+
+
+def leave_session_scope(runner: Runner) -> None:
+    """Ask systemd for a scope of its own: where ``KillUserProcesses`` is set, all that a user's session started ends with it.
+
+    Without systemd, or if it does not want to, everything works as long as the session's end kills nobody.
+    Source: org.freedesktop.systemd1(5), StartTransientUnit; the property PIDs of a scope.
+    """
+    if not os.path.isdir("/run/systemd/system") or not runner.has("busctl"):
+        return
+    unit = f"cachefleet-fio-{os.getpid()}.scope"
+    argv = ["busctl", "call", "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "StartTransientUnit"]
+    with contextlib.suppress(StorageError):
+        runner.run([*argv, "ssa(sv)a(sa(sv))", unit, "fail", "1", "PIDs", "au", "1", str(os.getpid()), "0"], ok=None, timeout=10)

@@ -1,0 +1,422 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Cells that start together: prepared one after the other, started within milliseconds, and each stored with a state of its own."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import as_json, describe_cell, devices_below, files_of, is_read_only, time_limit
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import covers_target
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation import activity
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.sampler import DEVICE_SERIES, Sampler, Watched, busy_percent, read_cpu
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import garbage_collection
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.gate import LEAD, OPTION, Gate, fits
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.process import FioProcess
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import SCHEMA, CellKey, Spool
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.handover import handed_over
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.opened import strangers
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.versions import notes_on
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cache_samples import CacheSamples
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import Status
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.snapshots import Snapshot, Snapshots
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+
+#: Seconds after its start at which it is looked at what a fio has open, and how long to wait at most between two of them.
+_LOOKS, _FIRST_LOOKS = (0.2, 1.0, 5.0), 0.25
+_DROP_CACHES = "proc/sys/vm/drop_caches"
+#: Seconds for what is dirty on the whole host: a slow disk takes several minutes for a large memory.
+_LONGEST_SYNC = 600.0
+#: A cell that began this much later than it was asked to says so, in seconds.
+_LATE = 0.05
+#: So long before the instant everything is read that is read before.
+_READ = 0.25
+
+Metas = t.Dict[CellKey, t.Dict[str, t.Any]]
+
+
+@dataclass(frozen=True)
+class StartTime:
+    """When cells start. Times of the host's clock in seconds since the epoch.
+
+    :param start: ``None``: at once.
+    :param synchronised: whether the instant was agreed with other hosts.
+    :param clock: what the controller found of this host's clock.
+    :param notes: what is to be said about the start, as sentences.
+    """
+
+    step: int = 0
+    segment: int = 0
+    start: float | None = None
+    synchronised: bool = False
+    clock: t.Mapping[str, t.Any] | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class _Ready:
+    """A cell that can start."""
+
+    asked: RequestedCell
+    facts: TargetFacts
+    top: str | None
+    names: tuple[str, ...]
+    text: str
+    folder: Path
+    process: FioProcess
+    gate: Gate | None = None
+    unit: Unit | None = None
+    late: float = 0.0
+    looked: int = 0
+    astray: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Surroundings:
+    """What was read of the host before or after."""
+
+    time: float
+    stats: t.Mapping[str, t.Mapping[str, int]]
+    look: Snapshot
+    busy: float | None = None
+
+
+class Measuring:
+    """Measures cells of one order on one host.
+
+    :param hashes: gives the measurement hash of a cell.
+    """
+
+    def __init__(
+        self, prepared: Prepared, spool: Spool, host: MeasuredHost, looks: Snapshots, caches: CacheSamples, status: Status, waiter: Waiter, made: MadeFiles
+    ) -> None:
+        self.prepared = prepared
+        self.spool = spool
+        self.host = host
+        self.looks = looks
+        self.caches = caches
+        self.status = status
+        self.waiter = waiter
+        self.made = made
+        #: Bytes written to each target since it was discarded last, by the cells of the order that go over all of it.
+        self.written: dict[str, float] = {}
+
+    def note_written(self, asked: RequestedCell, meta: t.Mapping[str, t.Any]) -> None:
+        """Count what a cell wrote to its target. After a discard the device is empty again; writes to a part of it do not fill it."""
+        cell = asked.cell
+        path, written = cell.target.path, meta.get("bytes_written") or 0
+        if any("trim" in (section.value("rw") or "") for section in cell.job.sections):
+            self.written[path] = 0.0
+        elif written and covers_target(cell.job, cell.target.size):
+            self.written[path] = self.written.get(path, 0.0) + written
+
+    def together(self, asked: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], moment: StartTime, *, last: bool = False) -> Metas:
+        """Measure cells that start together; those that could not be are stored with the reason.
+
+        :param last: nothing is measured after these: the stack is looked at once more.
+        :returns: what was stored. Nothing if the runner was told to stop before they began.
+        """
+        metas: Metas = {}
+        self.spool.require_space()
+        with contextlib.ExitStack() as held:
+            ready = []
+            for number, one in enumerate(asked):
+                began = self.host.clock()
+                try:
+                    ready.append(self._prepare(one, held.enter_context(self.spool.workplace(number)), moment, held))
+                except StorageError as error:
+                    if error.kind == "spool":
+                        raise
+                    state = "refused" if isinstance(error, Refused) or error.kind == "device_missing" else "failed"
+                    metas[one.cell.key] = self._store_unmeasured(one, hashes, moment, Decision(state, error.message), began)
+            if ready:
+                metas.update(self._run(ready, hashes, moment, last))
+        return metas
+
+    def _prepare(self, asked: RequestedCell, folder: Path, moment: StartTime, held: contextlib.ExitStack) -> _Ready:
+        """Look at a target again, take hold of it, and write the job file."""
+        cell = asked.cell
+        facts = self._facts_now(cell)
+        below = devices_below(self.prepared.devices, facts, self.host.root)
+        pace, fio = self.prepared.order.pace, self.prepared.fio
+        # A fio that does not know the option would not wait, and begin long before the instant.
+        waits = moment.start is not None and fits(cell.job) and "exec_prerun" not in fio.abilities.without and shutil.which("flock")
+        gate = Gate(folder) if waits else None
+        if gate is not None:
+            held.callback(gate.shut)
+        read_only = is_read_only(cell, facts)
+        given = held.enter_context(handed_over(facts, cell.job, self.made, self.host.root, stopping=lambda: self.waiter.stopping))
+        series, added = ("series" if pace.series else None), ([OPTION] if gate else ())
+        text = fio_job.render(cell.job, given.facts, series=series, without=fio.abilities.without, added=added)
+        (folder / "job.fio").write_text(text)
+        if given.note:
+            text = fio_job.render(cell.job, facts, series=series, without=fio.abilities.without, added=added) + given.note + "\n"
+        report = folder / "fio.json"
+        long = (cell.job.longest or pace.timeout) > fio_run.LONG_RUN
+        arguments = fio_run.arguments(report, long=long, read_only=read_only, output_format=fio.abilities.output_format)
+        argv = [*self.prepared.command, *arguments[1:], str(folder / "job.fio")]
+        limit = time_limit(cell.job, facts, pace.timeout, pace.slack)
+        if cell.job.is_buffered:
+            drop_page_cache(self.host.runner, self.host.root)
+        process = FioProcess(argv, report, limit, self.host.clock, descriptors=given.descriptors)
+        return _Ready(asked, facts, below[0].name if below else None, tuple(device.name for device in below), text, folder, process, gate, given.unit)
+
+    def _facts_now(self, cell: Cell) -> TargetFacts:
+        """What is true of a target right before a cell: a device is held since the order began, a file is not."""
+        if cell.target.kind != "file":
+            facts = self.prepared.facts_of(cell)
+            if cell.job.writes:
+                guard.require_unchanged(facts, self.host.root)
+            return facts
+        facts = examination.examine(self.prepared.devices, cell.target, self.host.runner, self.host.root, writing=cell.job.writes, created=self.made.paths())
+        guard.require(facts, writing=cell.job.writes)
+        return facts
+
+    def _run(self, ready: list[_Ready], hashes: t.Mapping[CellKey, str], moment: StartTime, last: bool) -> Metas:
+        names = sorted({name for one in ready for name in one.names})
+        watched = [Watched(one.top, one.names, one.folder) for one in ready]
+        pace = self.prepared.order.pace
+        sampler = Sampler(watched, pace.sample_interval, self._tell, self.caches.rows, self.host.root, self.host.clock)
+        look = self.looks.last
+        gated = [one for one in ready if one.gate is not None]
+        if moment.start is not None and not self.waiter.until(moment.start - (LEAD if gated else _READ), self.host.clock):
+            return {}
+        if self.waiter.stopping:
+            return {}
+        self._announce(ready)
+        self._start(gated)
+        if moment.start is not None and gated:
+            self.waiter.until(moment.start - _READ, self.host.clock)
+        ticks = read_cpu(self.host.root)
+        before = _Surroundings(self.host.clock(), fio_run.read_device_stats(names, self.host.root), look)
+        sampler.begin()
+        self._go(ready, moment)
+        self._await(ready)
+        busy = busy_percent(ticks, read_cpu(self.host.root))
+        after_stats, ended = fio_run.read_device_stats(names, self.host.root), self.host.clock()
+        sampler.end()
+        self.made.leave((one.facts.path, one.asked.cell.job.writes) for one in ready)
+        after = _Surroundings(ended, after_stats, self.looks.again() if last or self.waiter.stopping else self.looks.refreshed(), busy)
+        return {one.asked.cell.key: self._store(one, hashes, moment, before, after) for one in ready}
+
+    @staticmethod
+    def _start(ready: t.Iterable[_Ready]) -> None:
+        for one in ready:
+            # One that cannot be started has no report, and its state says so.
+            try:
+                one.process.start()
+            except StorageError as error:
+                one.notes.append(error.message)
+
+    def _go(self, ready: t.Sequence[_Ready], moment: StartTime) -> None:
+        """At the instant: those that wait at their gates first, then the others are started."""
+        if moment.start is not None and not self.waiter.until(moment.start, self.host.clock):
+            return
+        for one in ready:
+            if one.gate is not None:
+                one.gate.open(self.host.clock)
+        self._start(one for one in ready if one.gate is None)
+        for one in ready:
+            began = one.process.started if one.gate is None else one.gate.opened
+            if moment.start is not None and began:
+                one.late = began - moment.start
+
+    def _await(self, ready: t.Sequence[_Ready]) -> None:
+        while True:
+            # Every one is asked each time: each has a time limit of its own.
+            running = [one for one in ready if not one.process.has_ended()]
+            if not running:
+                return
+            for one in running:
+                _kill_if_astray(one)
+            if self.waiter.stopping:
+                for one in running:
+                    one.process.ask_to_end()
+            longest = _FIRST_LOOKS if any(one.looked < len(_LOOKS) for one in running) else 1.0
+            self.waiter.wait(min(longest, *(one.process.seconds_left() + 0.01 for one in running), 1.0))
+
+    def _announce(self, ready: t.Sequence[_Ready]) -> None:
+        cells = [one.asked.cell for one in ready]
+        longest = max((cell.job.longest or 0.0 for cell in cells), default=0.0)
+        self.status.say(
+            state="measuring",
+            cell=", ".join(cell.key.cell for cell in cells),
+            repeat=cells[0].key.repeat,
+            target=", ".join(cell.target.path for cell in cells),
+            until=self.host.clock() + longest if longest else None,
+            # Those of the cell before are not this one's.
+            iops=None,
+            bandwidth=None,
+            latency_ms=None,
+        )
+
+    def _tell(self, figures: t.Mapping[str, float | None]) -> None:
+        self.status.say(**figures)
+
+    def _store(self, one: _Ready, hashes: t.Mapping[CellKey, str], moment: StartTime, before: _Surroundings, after: _Surroundings) -> dict[str, t.Any]:
+        run = one.process.run()
+        cell = one.asked.cell
+        output = fio_run.read_output(run, cell.job.block_size)
+        decision = fio_run.decide(cell.job, run, output)
+        if one.astray:
+            decision = Decision("failed", one.astray)
+        elif self.waiter.stopping and decision.state != "ok":
+            decision = Decision("interrupted", "The runner was told to stop.")
+        meta = self._meta(one.asked, one.facts, decision, run.started, run.finished, hashes, moment)
+        meta["job_sha256"] = hashlib.sha256(one.text.encode()).hexdigest()
+        # A run that was not whole has figures in its files, but none that could stand beside those of whole runs.
+        if output is not None and decision.state in ("ok", "not_steady"):
+            meta["summary"] = fio_output.summarize(output)
+            meta["io_start"], meta["io_end"] = activity.window(output, run.finished, one.gate.passed(run.finished) if one.gate else None)
+        top = _target_name(one)
+        meta["bytes_written"], meta["bytes_read"] = activity.moved(top, before.stats, after.stats, output)
+        meta["cpu"] = activity.cpu(output, after.busy)
+        meta["stack_sha256"] = before.look.sha256(one.top)
+        meta["drives"] = {side: self.looks.drives_of(look, one.names) for side, look in (("before", before.look), ("after", after.look))}
+        if one.asked.measures_garbage_collection and decision.state in ("ok", "not_steady"):
+            shown = self._collection(one, top, meta["io_start"] or run.started, meta["io_end"] or run.finished)
+            meta["garbage_collection"] = shown.to_dict()
+            meta["notes"] += [shown.reason] if shown.reason else []
+        self.note_written(one.asked, meta)
+        meta["notes"] += [*one.notes, *self._findings(one, moment, meta, after)]
+        files = files_of(run, one.text, one.folder)
+        sides = (("before", before), ("after", after))
+        stats = {side: {"time": found.time, "devices": {name: found.stats[name] for name in one.names if name in found.stats}} for side, found in sides}
+        files["device-stats.json"] = as_json({"schema": SCHEMA, **stats})
+        files["stack.json"] = as_json({"schema": SCHEMA, **{side: found.look.stack(one.top) for side, found in sides}})
+        self.spool.store(cell.key, files, meta)
+        return meta
+
+    def _collection(self, one: _Ready, top: str | None, began: float, ended: float) -> garbage_collection.CollectionRate:
+        cell, series = one.asked.cell, one.folder / DEVICE_SERIES
+        block_size = cell.job.block_size
+        if not top or not series.exists():
+            return garbage_collection.no_series(block_size)
+        before = self.written.get(cell.target.path, 0.0)
+        return garbage_collection.collection_rate(series.read_text(), top, began, ended, block_size=block_size, size=one.facts.size, written=before)
+
+    @staticmethod
+    def _findings(one: _Ready, moment: StartTime, meta: t.Mapping[str, t.Any], after: _Surroundings) -> list[str]:
+        notes = [activity.cpu_note(meta["cpu"], one.asked.cell.job)] if meta["summary"] else []
+        if moment.start is not None and one.late > _LATE:
+            notes.append(f"It began {one.late:.2f} seconds later than it was asked to.")
+        if after.look.sha256(one.top) != meta["stack_sha256"]:
+            notes.append("The layers below the target are not set as they were when this cell began: see stack.json.")
+        return [note for note in notes if note]
+
+    def _store_unmeasured(self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime, decision: Decision, began: float) -> dict[str, t.Any]:
+        meta = self._meta(asked, None, decision, began, self.host.clock(), hashes, moment)
+        self.spool.store(asked.cell.key, {}, meta)
+        return meta
+
+    def store_conclusion(
+        self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime, decision: Decision, began: float, **found: t.Any
+    ) -> dict[str, t.Any]:
+        """The cell that says what a search or rounds have found; it has no run of its own."""
+        facts = self.prepared.facts_of(asked.cell)
+        meta = {**self._meta(asked, facts, decision, began, self.host.clock(), hashes, moment), **found}
+        top = next((device.name for device in devices_below(self.prepared.devices, facts, self.host.root)), None)
+        look = self.looks.last
+        meta["stack_sha256"] = look.sha256(top)
+        self.spool.store(asked.cell.key, {"stack.json": as_json({"schema": SCHEMA, "before": look.stack(top), "after": look.stack(top)})}, meta)
+        return meta
+
+    def _meta(
+        self,
+        asked: RequestedCell,
+        facts: TargetFacts | None,
+        decision: Decision,
+        began: float,
+        ended: float,
+        hashes: t.Mapping[CellKey, str],
+        moment: StartTime,
+    ) -> dict[str, t.Any]:
+        order, fio = self.prepared.order, self.prepared.fio
+        return {
+            **describe_cell(order.campaign, order.host, fio.version, asked.cell, facts, decision, began, ended),
+            "measurement_sha256": hashes.get(asked.cell.key),
+            "stack_sha256": None,
+            "order_sha256": order.sha256,
+            "replaces": asked.done_as,
+            "step": moment.step,
+            "segment": moment.segment,
+            "synchronised": moment.synchronised,
+            "asked_start": moment.start,
+            "clock": dict(moment.clock) if moment.clock else None,
+            "io_start": None,
+            "io_end": None,
+            "bytes_written": None,
+            "bytes_read": None,
+            "cpu": None,
+            "drives": None,
+            "notes": [*notes_on(fio.version, fio.abilities), *moment.notes, *decision.notes],
+        }
+
+
+def _kill_if_astray(one: _Ready) -> None:
+    """Whatever fio has open for writing must be its target: if it is not, it is killed before it does more."""
+    pid = one.process.pid
+    # A fio at its gate has opened nothing yet.
+    began = one.process.running_for if one.gate is None or one.gate.opened else 0.0
+    if one.unit is None or pid is None or one.looked >= len(_LOOKS) or began < _LOOKS[one.looked]:
+        return
+    one.looked += 1
+    found = strangers(pid, one.unit, one.folder)
+    if found:
+        one.process.kill()
+        one.astray = f"fio had {', '.join(found[:3])} open for writing, which is not its target, and was killed."
+
+
+def _target_name(one: _Ready) -> str | None:
+    """The kernel name of the target itself; a file has none, since others may use the device below it."""
+    return one.top if one.facts.device is not None else None
+
+
+def drop_page_cache(runner: Runner, root: Path) -> None:
+    """Write out what is dirty and drop the page cache (Documentation/admin-guide/sysctl/vm.rst), so that a buffered job starts with a cold cache.
+
+    In a process of its own: with a device that answers nothing any more a sync never comes back.
+
+    :raises TimedOut: if a device of this host does not take what is dirty.
+    """
+    runner.run(["sync"], ok=None, timeout=_LONGEST_SYNC)
+    with contextlib.suppress(OSError):
+        (root / _DROP_CACHES).write_text("3\n")
+
+
+def all_names(cells: t.Iterable[Cell], prepared: Prepared, root: Path) -> tuple[set[str], set[str]]:
+    """Kernel names of the targets of some cells, and of everything below them."""
+    tops: set[str] = set()
+    names: set[str] = set()
+    for cell in cells:
+        below = [device.name for device in devices_below(prepared.devices, prepared.facts_of(cell), root)]
+        tops |= set(below[:1])
+        names |= set(below)
+    return tops, names

@@ -1,0 +1,260 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the runner of a host is told to do: steps, each with the cells that start together, or a search, or rounds.
+
+An order is what the controller sends, checked here once and then never doubted. Two orders are the same if they measure the same in the
+same way: what of it is done already does not count.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import typing as t
+from dataclasses import dataclass, field, replace
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, read_cell
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pauses import Pause, read_pause
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.rounds import Rounds, read_rounds
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.search import Search, read_search
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, component
+
+ORDER_FILE = "order.json"
+KINDS = ("cells", "search", "rounds")
+
+_STEP_KEYS = frozenset({"number", "kind", "barrier", "offset", "pause", "cells", "cell", "search", "rounds", "done"})
+_CELL_KEYS = frozenset({"name", "repeat", "target", "job", "done_as", "measures_garbage_collection"})
+_TARGET_KEYS = frozenset({"device", "file", "allow_data_loss", "identity", "size"})
+#: What of a cell or a step says how far it has come, and not what it is.
+_PROGRESS = frozenset({"done_as", "done"})
+
+
+@dataclass(frozen=True)
+class RequestedCell:
+    """One cell as it was asked for.
+
+    :param row: as the controller sent it, for cells that are derived from it.
+    :param done_as: the measurement hash of the result that the controller has.
+    :param measures_garbage_collection: its rate at the end is that of the drive's garbage collection.
+    """
+
+    cell: Cell
+    row: t.Mapping[str, t.Any]
+    done_as: str | None = None
+    measures_garbage_collection: bool = False
+
+
+@dataclass(frozen=True)
+class RunStep:
+    """What is measured next. ``cells`` is a single one in a search and in rounds.
+
+    :param segment: the number of the barrier after which it runs.
+    :param offset: seconds after the instant of its segment; ``None``: when the step before is done.
+    :param done: of probes and rounds, the hashes of the results that the controller has, by cell name.
+    """
+
+    number: int
+    kind: str
+    cells: tuple[RequestedCell, ...]
+    barrier: bool = False
+    segment: int = 0
+    offset: float | None = None
+    pause: Pause | None = None
+    search: Search | None = None
+    rounds: Rounds | None = None
+    done: t.Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How an order is carried out. Times in seconds.
+
+    :param slack: how much longer than asked a cell may take before it is stopped.
+    :param timeout: of a cell whose job has no time limit.
+    :param replace: measure again what the controller has.
+    :param keep_going: measure the rest when a cell is not ``ok``.
+    :param barrier_timeout: after which the runner goes on alone.
+    """
+
+    slack: float = 120.0
+    timeout: float = 21600.0
+    series: bool = True
+    replace: bool = False
+    keep_going: bool = True
+    barrier_timeout: float = 900.0
+    sample_interval: float = 5.0
+
+
+@dataclass(frozen=True)
+class Order:
+    """Everything that one host shall measure in one go."""
+
+    campaign: str
+    variant: str
+    host: str
+    steps: tuple[RunStep, ...]
+    pace: Pace
+    sha256: str
+    raw: t.Mapping[str, t.Any]
+
+    @property
+    def asked(self) -> tuple[RequestedCell, ...]:
+        """Every cell that was named; probes and rounds are derived from these."""
+        return tuple(asked for step in self.steps for asked in step.cells)
+
+    @property
+    def segments(self) -> int:
+        return max((step.segment for step in self.steps), default=0) + 1
+
+
+def read_order(raw: t.Mapping[str, t.Any]) -> Order:
+    """Check an order.
+
+    :param raw: ``campaign``, ``variant``, ``host``, ``steps`` and the names of :class:`Pace`.
+    :raises BadInput: naming the step and the cell and what is wrong.
+    """
+    variant = component(raw["variant"], "variant")
+    steps: list[RunStep] = []
+    seen: set[CellKey] = set()
+    barriers = 0
+    for number, row in enumerate(raw["steps"]):
+        barriers += bool(isinstance(row, dict) and row.get("barrier"))
+        step = _read_step(variant, row, number, max(0, barriers - 1))
+        for asked in step.cells:
+            if asked.cell.key in seen:
+                raise BadInput(f"The cell {asked.cell.key.cell}, repeat {asked.cell.key.repeat}, is asked for twice.", item=asked.cell.key.cell)
+            seen.add(asked.cell.key)
+        steps.append(step)
+    pace = Pace(**{name: raw[name] for name in Pace.__dataclass_fields__ if raw.get(name) is not None})
+    if pace.sample_interval < 0.5 or pace.slack < 0 or pace.timeout <= 0 or pace.barrier_timeout < 0:
+        raise BadInput("sample_interval is at least 0.5 seconds, timeout is above 0, and slack and barrier_timeout are not below.")
+    campaign, host = component(raw["campaign"], "campaign"), component(str(raw.get("host") or ""), "host")
+    return Order(campaign, variant, host, tuple(steps), pace, _identity(campaign, variant, host, raw["steps"], pace.series), raw)
+
+
+def _identity(campaign: str, variant: str, host: str, rows: t.Sequence[t.Mapping[str, t.Any]], series: bool) -> str:
+    content = {"campaign": campaign, "variant": variant, "host": host, "series": series, "steps": [_what_it_is(row) for row in rows]}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _what_it_is(row: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """A step without its progress and without what is not said."""
+    kept = {key: value for key, value in row.items() if value is not None and key not in _PROGRESS}
+    if kept.get("cells"):
+        kept["cells"] = [_cell_itself(cell) for cell in kept["cells"]]
+    if kept.get("cell"):
+        kept["cell"] = _cell_itself(kept["cell"])
+    return kept
+
+
+def _cell_itself(cell: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    kept = {key: value for key, value in cell.items() if value is not None and key not in _PROGRESS}
+    return {**kept, "target": {key: value for key, value in cell["target"].items() if value is not None}}
+
+
+def _read_step(variant: str, row: t.Any, number: int, segment: int) -> RunStep:
+    where = f"Step {number}"
+    if not isinstance(row, dict) or set(row) - _STEP_KEYS:
+        unknown = sorted(map(str, set(row) - _STEP_KEYS))[:1] if isinstance(row, dict) else []
+        raise BadInput(f"{where} is a dictionary with {', '.join(sorted(_STEP_KEYS))}" + (f", and {unknown[0]} is none of them." if unknown else "."))
+    kind = row.get("kind") or "cells"
+    if kind not in KINDS:
+        raise BadInput(f"{where}: kind is one of {', '.join(KINDS)}, not '{kind}'.")
+    rows = (row.get("cells") or []) if kind == "cells" else [row["cell"]] if row.get("cell") else []
+    if not isinstance(rows, list) or not rows:
+        raise BadInput(f"{where} has no {'cells' if kind == 'cells' else 'cell'}.")
+    asked = tuple(_read_asked(variant, one, where) for one in rows)
+    _check_targets(asked, where)
+    offset = row.get("offset")
+    if offset is not None and (isinstance(offset, bool) or not isinstance(offset, (int, float)) or offset < 0):
+        raise BadInput(f"{where}: offset is a number of seconds from 0 on, not {offset!r}.")
+    name = asked[0].cell.key.cell
+    done = row.get("done") or {}
+    if not isinstance(done, dict):
+        raise BadInput(f"{where}: done is a dictionary of measurement hashes by the names of cells.")
+    step = RunStep(
+        number=number,
+        kind=kind,
+        cells=asked,
+        barrier=bool(row.get("barrier")),
+        segment=segment,
+        offset=offset,
+        pause=read_pause(row.get("pause"), number),
+        search=read_search(row.get("search"), name) if kind == "search" else None,
+        rounds=read_rounds(row.get("rounds") or {}, name) if kind == "rounds" else None,
+        done={str(key): str(value) for key, value in done.items()},
+    )
+    # What is refused of a derived cell is refused now.
+    edges(step)
+    return step
+
+
+def edges(step: RunStep) -> list[RequestedCell]:
+    """The outermost of the cells that are derived from the one of a search or of rounds; none of ordinary cells.
+
+    :raises BadInput: if such a cell cannot be meant.
+    """
+    if step.search is not None:
+        return [probe(step, step.search.first), probe(step, step.search.last)]
+    return [round_of(step, step.rounds.most)] if step.rounds is not None else []
+
+
+def _read_asked(variant: str, row: t.Any, where: str) -> RequestedCell:
+    if not isinstance(row, dict) or not row.get("name") or not isinstance(row.get("target"), dict):
+        raise BadInput(f"{where}: a cell is a dictionary with name, target and job.")
+    name = str(row["name"])
+    unknown = sorted(map(str, (set(row) - _CELL_KEYS) | (set(row["target"]) - _TARGET_KEYS)))
+    if unknown:
+        raise BadInput(f"{where}: '{unknown[0]}' is not known in the cell {name[:60]}.", item=name[:60])
+    repeat = row.get("repeat") or 1
+    if isinstance(repeat, bool) or not str(repeat).isdigit():
+        raise BadInput(f"{where}: repeat of the cell {name[:60]} is a whole number, not {repeat!r}.", item=name[:60])
+    size = row["target"].get("size")
+    target = {**row["target"], "size": None if size is None else parse_size(size, item=name)}
+    plain = {"name": name, "repeat": int(repeat), "target": target, "job": row.get("job")}
+    return RequestedCell(read_cell(variant, plain), plain, row.get("done_as"), bool(row.get("measures_garbage_collection")))
+
+
+def _check_targets(asked: t.Sequence[RequestedCell], where: str) -> None:
+    """Cells that run at once must not write where another one runs."""
+    for number, one in enumerate(asked):
+        for other in asked[number + 1 :]:
+            if one.cell.target.path == other.cell.target.path and (one.cell.job.writes or other.cell.job.writes):
+                raise BadInput(f"{where}: {one.cell.key.cell} and {other.cell.key.cell} would run on {one.cell.target.path} at once, and one of them writes.")
+
+
+def probe(step: RunStep, value: int) -> RequestedCell:
+    """The cell of one probe of a search: an ordinary one, with its option set."""
+    search = t.cast(Search, step.search)
+    return _derived(step, f"{search.over}-{value}", _with_option(step.cells[0].row["job"], search.over, value))
+
+
+def round_of(step: RunStep, number: int) -> RequestedCell:
+    """The cell of one round, from 1."""
+    return _derived(step, f"round-{number:02}", step.cells[0].row["job"])
+
+
+def _derived(step: RunStep, suffix: str, job: t.Any) -> RequestedCell:
+    asked = step.cells[0]
+    key = asked.cell.key
+    row = {**asked.row, "name": component(f"{key.cell}.{suffix}", "cell"), "job": job}
+    return replace(asked, cell=read_cell(key.variant, row), row=row, done_as=step.done.get(row["name"]))
+
+
+def _with_option(job: t.Any, option: str, value: int) -> dict[str, t.Any]:
+    """A job with an option of all its sections set."""
+    changed = copy.deepcopy(dict(job))
+    if "jobs" not in changed and "global" not in changed:
+        return {**changed, option: value}
+    for section in changed.get("jobs") or []:
+        section.pop(option, None)
+    changed["global"] = {**(changed.get("global") or {}), option: value}
+    return changed

@@ -1,0 +1,128 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Pauses before a step: fixed, until block caches are clean, or as long as a drive needs to collect its garbage. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+
+#: Seconds that a pause without a limit of its own may last.
+MOST = 7200.0
+
+FIXED, CLEAN, GARBAGE = "fixed", "clean", "garbage_collection"
+
+
+@dataclass(frozen=True)
+class Pause:
+    """What is waited for.
+
+    :param kind: :data:`FIXED`, :data:`CLEAN` or :data:`GARBAGE`.
+    :param seconds: of a fixed one.
+    :param rate: bytes per second that the drive can make free; ``None``: what a cell of this order measured.
+    :param most: seconds after which it ends whatever became of it.
+    """
+
+    kind: str
+    seconds: float = 0.0
+    rate: float | None = None
+    most: float = MOST
+
+
+def read_pause(row: t.Any, step: int) -> Pause | None:
+    """Check what a user asked for.
+
+    :raises BadInput: naming the step and what is wrong.
+    """
+    if row is None:
+        return None
+    where = f"Step {step}"
+    kinds = [key for key in ("seconds", "until", "garbage_collection") if isinstance(row, dict) and row.get(key) is not None]
+    if not isinstance(row, dict) or len(kinds) != 1 or set(row) - {"seconds", "until", "garbage_collection", "most"}:
+        raise BadInput(f"{where}: a pause has one of seconds, until (clean) and garbage_collection (bytes per second, or measured), and may have most.")
+    most = _number(row.get("most", MOST) if row.get("most") is not None else MOST, f"{where}: most of a pause")
+    if kinds == ["seconds"]:
+        seconds = _number(row["seconds"], f"{where}: seconds of a pause")
+        return Pause(FIXED, seconds=seconds, most=max(seconds, most))
+    if kinds == ["until"]:
+        if row["until"] != "clean":
+            raise BadInput(f"{where}: a pause lasts until: clean, not '{row['until']}'.")
+        return Pause(CLEAN, most=most)
+    if row["garbage_collection"] == "measured":
+        return Pause(GARBAGE, most=most)
+    rate = _number(row["garbage_collection"], f"{where}: garbage_collection of a pause")
+    if rate <= 0:
+        raise BadInput(f"{where}: garbage_collection of a pause is a rate above 0 in bytes per second, or measured.")
+    return Pause(GARBAGE, rate=rate, most=most)
+
+
+def _number(value: t.Any, what: str) -> float:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        raise BadInput(f"{what} is a number, not {value!r}.") from None
+    if isinstance(value, bool) or not 0 <= found < 1e15:
+        raise BadInput(f"{what} is a number from 0 on, not {value!r}.")
+    return found
+
+
+#: Bytes, or bytes per second, by target and then by block size; ``None`` for writes that are not all of one size.
+ByBlock = t.Mapping[str, t.Mapping[t.Optional[int], float]]
+
+
+def length_of(pause: Pause, written: ByBlock, measured: ByBlock) -> tuple[float, str]:
+    """Seconds that a pause lasts if nothing ends it earlier, and what is to be said about it, if anything.
+
+    A rate that the user gives is that of all targets together. Measured ones are of single targets, which make room side by side.
+
+    :param written: bytes that the cells since the last such pause wrote.
+    :param measured: bytes per second at which cells have shown garbage collection.
+    """
+    if pause.kind == FIXED:
+        return pause.seconds, ""
+    if pause.kind == CLEAN:
+        return pause.most, ""
+    total = sum(amount for by_block in written.values() for amount in by_block.values())
+    if not total:
+        return 0.0, ""
+    notes: dict[str, None] = {}
+    if pause.rate:
+        seconds = total / pause.rate
+    elif any(measured.values()):
+        seconds = max(_by_measured(target, by_block, measured, notes) for target, by_block in written.items())
+    else:
+        return pause.most, f"No cell has shown how fast garbage is collected, so the pause took the most that it may: {pause.most:g} seconds."
+    if seconds > pause.most:
+        notes[f"Garbage collection would have needed {seconds:.0f} seconds and the pause may take {pause.most:g}."] = None
+    return min(seconds, pause.most), " ".join(notes)
+
+
+def _by_measured(target: str, written: t.Mapping[int | None, float], measured: ByBlock, notes: dict[str, None]) -> float:
+    """Seconds that one target needs: each block size by its own rate, else by the lowest that is known, which ``notes`` then say."""
+    own = measured.get(target)
+    lowest = min((rate, size or 0) for rates in ([own] if own else measured.values()) for size, rate in rates.items())
+    seconds = 0.0
+    for size, amount in written.items():
+        if own and size in own:
+            seconds += amount / own[size]
+        elif amount:
+            seconds += amount / lowest[0]
+            whose = "" if own else " of another target"
+            notes[
+                f"No rate of garbage collection was shown for blocks of {_block(size)}: the pause was computed from the lowest one{whose}, "
+                f"{lowest[0] / 1e6:.0f} MB/s for blocks of {_block(lowest[1])}."
+            ] = None
+    return seconds
+
+
+def _block(size: int | None) -> str:
+    if not size:
+        return "mixed sizes"
+    return f"{size // 1024} KiB" if size % 1024 == 0 else f"{size} bytes"

@@ -1,0 +1,96 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Everything that can be refused of an order, before anything of it runs."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import Order, edges
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.checks import Fio, check_fio, guard_all
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
+
+#: Job files that fio reads at once. It holds every job of all of them in memory, and not more than some thousands.
+_AT_ONCE, _MOST_THREADS = 24, 1000
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An order that nothing speaks against.
+
+    :param facts: what the guard found, by target and whether it is written.
+    :param command: the words before fio's own arguments, ``fio`` included, with an absolute path first.
+    """
+
+    order: Order
+    fio: Fio
+    devices: Devices
+    facts: t.Mapping[tuple[FioTarget, bool], TargetFacts]
+    command: tuple[str, ...]
+
+    def facts_of(self, cell: Cell) -> TargetFacts:
+        return self.facts[cell.target, cell.job.writes]
+
+
+def prepare(order: Order, host: MeasuredHost, made: MadeFiles, left: LeftDevices | None = None) -> Prepared:
+    """Check everything that can be checked without measuring.
+
+    :raises StorageError: the first refusal; those of all targets together.
+    """
+    cells = [asked.cell for asked in order.asked]
+    derived = [asked.cell for step in order.steps for asked in edges(step)]
+    fio = check_fio([*cells, *derived], host)
+    devices = host.devices()
+    # A search may move the end of its cell: both ends of it are judged too.
+    found = guard_all([*cells, *derived], host, devices, made.paths(), left)
+    facts = {(cell.target, cell.job.writes): found[cell.key] for cell in cells}
+    texts: dict[str, Cell] = {}
+    for cell in (*cells, *derived):
+        text = fio_job.render(cell.job, facts[cell.target, cell.job.writes], series="series" if order.pace.series else None, without=fio.abilities.without)
+        texts.setdefault(text, cell)
+    _check_job_files(host, texts)
+    words = [*fio_run.ended_with_its_parent(host.runner), "fio"]
+    return Prepared(order, fio, devices, facts, (host.runner.find(words[0]), *words[1:-1], host.runner.find("fio")))
+
+
+def _check_job_files(host: MeasuredHost, texts: t.Mapping[str, Cell]) -> None:
+    """Let the fio of this host read every different job file; many at once, and one by one only if it objects."""
+    bundle: list[tuple[str, Cell]] = []
+    bundles = [bundle]
+    for text, cell in texts.items():
+        if len(bundle) >= _AT_ONCE or (bundle and sum(one.job.threads for ignored, one in bundle) + cell.job.threads > _MOST_THREADS):
+            bundle = []
+            bundles.append(bundle)
+        bundle.append((text, cell))
+    for bundle in bundles:
+        if len(bundle) == 1 or not _accepts_all(host, [text for text, cell in bundle]):
+            for text, cell in bundle:
+                fio_run.check_job_file(host.runner, text, cell.key.cell)
+
+
+def _accepts_all(host: MeasuredHost, texts: t.Sequence[str]) -> bool:
+    folder = tempfile.mkdtemp(prefix="cachefleet-")
+    try:
+        paths = [Path(folder) / f"{number}.fio" for number in range(len(texts))]
+        for path, text in zip(paths, texts):
+            path.write_text(text)
+        return host.runner.run(["fio", "--parse-only", *map(str, paths)], ok=None).rc == 0
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,128 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Steady state by rounds, as SNIA's Solid State Storage Performance Test Specification 2.0.2 defines it in 2.1.24. Pure.
+
+Over a window of rounds the tracked value must not spread more than 20 % of its average, and the line fitted to it must not rise or fall
+more than 10 % of the average from the first round of the window to its last.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+
+TRACKED = ("read", "write")
+FIGURES = ("iops", "bandwidth", "latency")
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How steady is steady. ``range`` and ``slope`` are parts of the average.
+
+    :param most: rounds after which it is given up.
+    :param track: the direction that counts; ``what``: which of its figures.
+    """
+
+    most: int = 25
+    window: int = 5
+    range: float = 0.20
+    slope: float = 0.10
+    track: str = "write"
+    what: str = "iops"
+
+
+@dataclass(frozen=True)
+class Steadiness:
+    """What a window says. ``excursion`` and ``slope`` are parts of the average; the slope is that over the whole window."""
+
+    steady: bool
+    average: float
+    excursion: float
+    slope: float
+
+
+def read_rounds(row: t.Any, cell: str) -> Rounds:
+    """Check what a user asked for.
+
+    :raises BadInput: naming the cell and what is wrong.
+    """
+    if not isinstance(row, dict):
+        raise BadInput(f"{cell}: rounds is a dictionary, and may be empty.", item=cell)
+    unknown = sorted(set(row) - {one.name for one in dataclasses.fields(Rounds)})
+    if unknown:
+        raise BadInput(f"{cell}: '{unknown[0]}' is not known in rounds.", item=cell)
+    try:
+        found = Rounds(
+            most=int(row.get("most", 25)),
+            window=int(row.get("window", 5)),
+            range=float(row.get("range", 0.20)),
+            slope=float(row.get("slope", 0.10)),
+            track=str(row.get("track", "write")),
+            what=str(row.get("what", "iops")),
+        )
+    except (TypeError, ValueError):
+        raise BadInput(f"{cell}: most and window of rounds are whole numbers, range and slope are numbers.", item=cell) from None
+    if not 2 <= found.window <= found.most <= 999 or found.range <= 0 or found.slope <= 0:
+        raise BadInput(f"{cell}: rounds need a window of at least 2, no more than most (at most 999), and a range and a slope above 0.", item=cell)
+    if found.track not in TRACKED or found.what not in FIGURES:
+        raise BadInput(f"{cell}: rounds track one of {', '.join(TRACKED)} and of it one of {', '.join(FIGURES)}.", item=cell)
+    return found
+
+
+def judge(window: t.Sequence[float], rounds: Rounds) -> Steadiness:
+    """Whether these rounds are steady, by the least-squares line through them."""
+    count = len(window)
+    average = sum(window) / count
+    middle = (count - 1) / 2
+    spread = sum((x - middle) ** 2 for x in range(count))
+    slope = sum((x - middle) * (value - average) for x, value in enumerate(window)) / spread
+    if average <= 0:
+        return Steadiness(False, average, 0.0, 0.0)
+    excursion, drift = (max(window) - min(window)) / average, slope * (count - 1) / average
+    # What is exactly at a limit is within it, whatever the last bit of a division says.
+    steady = excursion <= rounds.range + 1e-12 and abs(drift) <= rounds.slope + 1e-12
+    return Steadiness(steady, average, excursion, drift)
+
+
+def is_over(values: t.Sequence[float], rounds: Rounds) -> bool:
+    """Whether there is nothing more to measure."""
+    if len(values) >= rounds.most:
+        return True
+    return len(values) >= rounds.window and judge(values[-rounds.window :], rounds).steady
+
+
+def conclude(values: t.Sequence[float], rounds: Rounds) -> dict[str, t.Any]:
+    """The answer as plain data; ``first_of_window`` is the number of a round, from 1. Without enough rounds it is not steady."""
+    window = list(values[-rounds.window :])
+    found = judge(window, rounds) if len(window) == rounds.window else None
+    return {
+        **dataclasses.asdict(rounds),
+        "steady": bool(found and found.steady),
+        "values": list(values),
+        "window": window,
+        "average": found.average if found else None,
+        "excursion": found.excursion if found else None,
+        "limits": {"range": rounds.range, "slope": rounds.slope, "window": rounds.window},
+        "slope": found.slope if found else None,
+        "first_of_window": len(values) - len(window) + 1 if window else None,
+    }
+
+
+def value_of(meta: t.Mapping[str, t.Any], rounds: Rounds) -> float | None:
+    """The tracked value of the ``meta.json`` of a round: I/Os or bytes per second, or ns; ``None`` if it has none."""
+    direction = (meta.get("summary") or {}).get(rounds.track)
+    if not direction:
+        return None
+    if rounds.what == "iops":
+        return direction.get("iops")
+    if rounds.what == "bandwidth":
+        return direction.get("bw_bytes")
+    return (direction.get("lat") or {}).get("mean_ns") or (direction.get("clat") or {}).get("mean_ns")

@@ -1,0 +1,305 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The process that measures an order on a host: step by step, by the clock where other hosts take part, until it is done or told to stop.
+
+It needs nobody: barriers that nobody releases let it go on alone, what it has measured is in the spool at once, and what it was doing when
+it was killed is simply done again by the next one.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import time
+import traceback
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost, describe_target, devices_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cache_samples import CacheSamples
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import Status
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import pauses, rounds, search
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.barriers import BarrierResult, Barriers
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.measuring import Measuring, Metas, StartTime, all_names
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell, RunStep, probe, round_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.outcomes import Outcomes
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.snapshots import Snapshots
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.timetable import seconds_left
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.fingerprint import measurement_sha256
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.log import RunnerLog
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
+
+#: How often caches are looked at while they become clean, in seconds.
+_LOOK = 2.0
+
+
+class HostRun:
+    """One order on this host. The caller holds the spool's lock.
+
+    :param prepared: nothing speaks against the order.
+    """
+
+    def __init__(
+        self, prepared: Prepared, spool: Spool, host: MeasuredHost, status: Status, waiter: Waiter, log: RunnerLog, made: MadeFiles, left: LeftDevices
+    ) -> None:
+        self.prepared = prepared
+        self.order = prepared.order
+        self.spool = spool
+        self.host = host
+        self.status = status
+        self.waiter = waiter
+        self.log = log
+        self.left = left
+        self.tops, self.names = all_names([asked.cell for asked in self.order.asked], prepared, host.root)
+        self.looks = Snapshots(host, prepared.devices, self.tops, self.names)
+        self.caches = CacheSamples(prepared.devices, host.runner, host.root)
+        self.measuring = Measuring(prepared, spool, host, self.looks, self.caches, status, waiter, made)
+        self.barriers = Barriers(spool.home, host.clock, waiter, self.order.pace.barrier_timeout)
+        self.outcomes = Outcomes(spool, self.order.sha256)
+        self.passed = BarrierResult()
+        #: Since the last pause, and what cells have shown of garbage collection; both by target and block size.
+        self.written: dict[str, dict[int | None, float]] = {}
+        self.rates: dict[str, dict[int | None, float]] = {}
+        self.failed = False
+
+    @contextlib.contextmanager
+    def claims(self) -> t.Iterator[None]:
+        """Hold every device that is written, for the whole order: nobody can mount it or build on it meanwhile.
+
+        :raises Refused: if somebody else has one by now, or has written to it since it was examined.
+        """
+        with contextlib.ExitStack() as held:
+            claimed = set()
+            for (target, writing), facts in self.prepared.facts.items():
+                if writing and target.kind == "device" and facts.path not in claimed:
+                    claimed.add(facts.path)
+                    held.enter_context(guard.claimed(facts, self.host.root))
+                    guard.require_contents(examination.examined_again(facts, self.host.runner, self.host.root, self.left))
+                    self.left.begin(facts)
+                    held.callback(self.left.leave, facts, self.host.root)
+            yield
+
+    def run(self) -> None:
+        """Carry the order out and say how it ended."""
+        state, message = "finished", ""
+        try:
+            self._all_steps()
+        except StorageError as error:
+            state, message = "failed", error.message
+        except Exception as error:  # noqa: BLE001 - nobody else would ever hear of it
+            state, message = "failed", f"The runner has a mistake ({type(error).__name__}: {error}): see runner.log in {self.spool.home} on this host."
+            self.log.say(traceback.format_exc())
+        if state == "finished" and self.waiter.stopping:
+            state, message = "stopped", "The runner was told to stop."
+        self.log.say(f"{state}: {message or 'nothing is left to measure'}")
+        self.status.say(
+            state=state, message=message, cell=None, repeat=None, target=None, until=None, all_until=None, iops=None, bandwidth=None, latency_ms=None
+        )
+
+    def _all_steps(self) -> None:
+        self.passed = BarrierResult(start=self.host.clock())
+        left = seconds_left(self.order)
+        for number, step in enumerate(self.order.steps):
+            if self.waiter.stopping or (self.failed and not self.order.pace.keep_going):
+                return
+            last = number == len(self.order.steps) - 1
+            self.status.say(step=number, all_until=self.host.clock() + left[number])
+            hashes = self._hashes(step)
+            due = [asked for asked in step.cells if not self._is_kept(asked, hashes)]
+            notes = self._pause(step) if due else []
+            if step.barrier and self._anything_due(number):
+                self._pass(step)
+            else:
+                # Not before the pause: who follows would take a runner that pauses for one that is past its barrier.
+                self.status.say(segment=step.segment)
+            if due and not self.waiter.stopping:
+                self._step(step, due, hashes, self._moment(step, notes), last)
+
+    # -- what is done already
+
+    def _hashes(self, step: RunStep) -> dict[CellKey, str]:
+        what = step.search or step.rounds
+        return {asked.cell.key: self._hash(asked.cell, None if what is None else vars(what)) for asked in step.cells}
+
+    def _hash(self, cell: Cell, kind: t.Any = None) -> str:
+        facts = self.prepared.facts_of(cell)
+        top = next((device.name for device in devices_below(self.prepared.devices, facts, self.host.root)), None)
+        stack = self.looks.last.sha256(top)
+        return measurement_sha256(cell.job.workload_sha256, describe_target(cell.target, facts), self.prepared.fio.version, stack, kind)
+
+    def _is_kept(self, asked: RequestedCell, hashes: t.Mapping[CellKey, str]) -> bool:
+        """Whether a result stands already, here or on the controller; said once."""
+        key = asked.cell.key
+        known = self.outcomes.kept(key)
+        if known is not None:
+            return known
+        meta = self._stored(asked, hashes[key])
+        if meta is not None:
+            self._learn(meta)
+            self.measuring.note_written(asked, meta)
+            self._note(key, "ok", kept=True, where="spool")
+        elif asked.done_as == hashes[key] and not self.order.pace.replace:
+            self._note(key, "ok", kept=True, where="controller")
+        return bool(self.outcomes.kept(key))
+
+    def _stored(self, asked: RequestedCell, sha256: str) -> dict[str, t.Any] | None:
+        """The result in the spool, if it is one of this very measurement that the controller does not have."""
+        meta = self.spool.read_meta(asked.cell.key)
+        if meta is None or meta.get("state") != "ok" or meta.get("measurement_sha256") != sha256:
+            return None
+        # What shall be replaced on the controller was measured again already if this result says that it replaces it.
+        return None if self.order.pace.replace and meta.get("replaces") != asked.done_as else meta
+
+    def _anything_due(self, number: int) -> bool:
+        """Whether anything is left in the segment that begins with a step."""
+        segment = self.order.steps[number].segment
+        return any(not self._is_kept(asked, self._hashes(step)) for step in self.order.steps[number:] if step.segment == segment for asked in step.cells)
+
+    def _note(self, key: CellKey, state: str, *, kept: bool = False, reason: str = "", where: str = "spool") -> None:
+        self.outcomes.note(key, state, kept=kept, reason=reason, where=where)
+        self.failed = self.failed or state not in ("ok", "not_steady")
+        self.log.say(f"{key}: {state}{' (kept)' if kept else ''} {reason}".rstrip())
+        self.status.say(done=self.outcomes.done, failed=self.outcomes.failed)
+
+    # -- when
+
+    def _pass(self, step: RunStep) -> None:
+        self.status.say(state="waiting", segment=step.segment, cell=None, target=None, until=self.host.clock() + self.barriers.patience_now)
+        self.log.say(f"waiting at the barrier {step.segment}")
+        self.passed = self.barriers.wait(step.segment)
+        if self.passed.alone:
+            self.log.say(self.passed.notes[0])
+
+    def _moment(self, step: RunStep, notes: t.Sequence[str]) -> StartTime:
+        begins = self.passed.start if step.barrier and step.offset is None else None
+        start = self.passed.start + step.offset if step.offset is not None else begins
+        synchronised = self.passed.synchronised and start is not None
+        return StartTime(step.number, step.segment, start, synchronised, self.passed.clock, (*self.passed.notes, *notes))
+
+    def _pause(self, step: RunStep) -> list[str]:
+        """Wait as the step wants before it begins; what is to be said about it."""
+        pause = step.pause
+        if pause is None or (pause.kind != pauses.CLEAN and not any(sum(by_block.values()) for by_block in self.written.values())):
+            return []
+        seconds, note = pauses.length_of(pause, self.written, self.rates)
+        self.written = {}
+        self.status.say(state="pausing", cell=None, target=None, until=self.host.clock() + seconds)
+        self.log.say(f"pausing for {'at most ' if pause.kind == pauses.CLEAN else ''}{seconds:.1f} s")
+        if pause.kind == pauses.CLEAN:
+            note = self._await_clean(seconds)
+        else:
+            self.waiter.for_seconds(seconds)
+        # Somebody may have changed something while nothing ran.
+        self.looks.refreshed()
+        return [note] if note else []
+
+    def _await_clean(self, most: float) -> str:
+        ends = time.monotonic() + most
+        dirty = self.caches.dirty(self.names)
+        while dirty != 0 and time.monotonic() < ends and not self.waiter.stopping:
+            self.waiter.for_seconds(min(_LOOK, most))
+            dirty = self.caches.dirty(self.names)
+        if dirty == 0:
+            return ""
+        return f"The caches below the target were not clean after {most:g} seconds: {'an unknown number of' if dirty is None else dirty} bytes were dirty."
+
+    # -- what
+
+    def _step(self, step: RunStep, due: t.Sequence[RequestedCell], hashes: dict[CellKey, str], moment: StartTime, last: bool) -> None:
+        if step.pause is not None:
+            hashes = self._hashes(step)
+        self.log.say(f"step {step.number}: {', '.join(str(asked.cell.key) for asked in due)}")
+        if step.search is not None:
+            self._search(step, due[0], hashes, moment)
+        elif step.rounds is not None:
+            self._rounds(step, due[0], hashes, moment)
+        else:
+            self._measure(due, hashes, moment, last=last)
+
+    def _measure(self, due: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], moment: StartTime, *, last: bool = False) -> Metas:
+        self.status.say(state="waiting" if moment.start else "measuring", until=moment.start)
+        metas = self.measuring.together(due, hashes, moment, last=last)
+        blocks = {asked.cell.key: asked.cell.job.block_size for asked in due}
+        for key, meta in metas.items():
+            by_block = self.written.setdefault(meta["target"]["path"], {})
+            by_block[blocks[key]] = by_block.get(blocks[key], 0.0) + (meta.get("bytes_written") or 0)
+            self._learn(meta)
+            self._note(key, meta["state"], reason=meta["reason"])
+        return metas
+
+    def _learn(self, meta: t.Mapping[str, t.Any]) -> None:
+        """How fast the target collects its garbage, if a cell has shown that."""
+        shown = meta.get("garbage_collection") or {}
+        if shown.get("rate"):
+            self.rates.setdefault(meta["target"]["path"], {})[shown.get("block_size")] = shown["rate"]
+
+    def _one(self, asked: RequestedCell, moment: StartTime) -> dict[str, t.Any] | None:
+        """A probe or a round: the result that is there, or a new one; ``None`` if told to stop."""
+        sha256 = self._hash(asked.cell)
+        stored = self._stored(asked, sha256)
+        if stored is not None:
+            self._note(asked.cell.key, "ok", kept=True)
+            return stored
+        return None if self.waiter.stopping else self._measure([asked], {asked.cell.key: sha256}, moment).get(asked.cell.key)
+
+    def _search(self, step: RunStep, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime) -> None:
+        wanted, began = t.cast(search.Search, step.search), self.host.clock()
+        probes: list[search.Probe] = []
+        value = search.next_value(wanted, probes)
+        while value is not None:
+            meta = self._one(probe(step, value), moment)
+            if meta is None or (self.waiter.stopping and meta["state"] == "interrupted"):
+                return
+            probes.append(search.probe_of(wanted, value, meta))
+            moment = _later(moment)
+            value = search.next_value(wanted, probes)
+        decision = Decision("ok")
+        if probes and search.has_failed(probes[-1]):
+            decision = _unfinished(probes[-1].state, f"The search ended early: {wanted.over} {probes[-1].value} was {probes[-1].state} or has no latency.")
+        self._conclude(asked, hashes, moment, decision, began, search=search.conclude(wanted, probes))
+
+    def _rounds(self, step: RunStep, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime) -> None:
+        wanted, began = t.cast(rounds.Rounds, step.rounds), self.host.clock()
+        values: list[float] = []
+        decision = Decision("ok")
+        while not rounds.is_over(values, wanted):
+            meta = self._one(round_of(step, len(values) + 1), moment)
+            if meta is None or (self.waiter.stopping and meta["state"] == "interrupted"):
+                return
+            value = rounds.value_of(meta, wanted)
+            if value is None:
+                decision = _unfinished(meta["state"], f"The rounds ended early: round {len(values) + 1} was {meta['state']} or did no {wanted.track}.")
+                break
+            values.append(value)
+            moment = _later(moment)
+        found = rounds.conclude(values, wanted)
+        if decision.state == "ok" and not found["steady"]:
+            decision = Decision("not_steady", f"The {wanted.what} of {wanted.track} did not become steady in {len(values)} rounds.")
+        self._conclude(asked, hashes, moment, decision, began, rounds=found)
+
+    def _conclude(self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime, decision: Decision, began: float, **found: t.Any) -> None:
+        self.looks.refreshed()
+        self.measuring.store_conclusion(asked, hashes, moment, decision, began, **found)
+        self._note(asked.cell.key, decision.state, reason=decision.reason)
+
+
+def _unfinished(state: str, reason: str) -> Decision:
+    """What becomes of a search or of rounds whose last cell has no figures."""
+    return Decision(state if state in ("interrupted", "refused") else "failed", reason)
+
+
+def _later(moment: StartTime) -> StartTime:
+    """The same step after its first cell: what follows begins when it can, and by itself."""
+    return StartTime(moment.step, moment.segment, None, False, moment.clock, ())

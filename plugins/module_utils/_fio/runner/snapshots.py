@@ -1,0 +1,140 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Looks at the cache layers and drives below the targets: whole ones seldom, cheap ones between all cells.
+
+Reading every layer takes seconds on a host with many disks. It is done at the beginning and at the end, and between cells only when the
+last look is old or something changed that is cheap to see.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import health
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.fingerprint import cheap_fingerprint, stack_sha256
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
+
+#: Seconds after which a whole look is repeated.
+OLD = 300.0
+
+_FIGURES = (*("wear_used_percent", "spare_percent", "media_errors", "reallocated", "pending", "written_bytes", "power_on_hours", "unsafe_shutdowns", "passed"),)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What one whole look saw; ``stacks`` and ``drives`` by kernel name."""
+
+    read_at: float
+    stacks: t.Mapping[str, t.Mapping[str, t.Any]]
+    drives: t.Mapping[str, t.Mapping[str, t.Any]]
+    fingerprint: str
+
+    def stack(self, name: str | None) -> dict[str, t.Any]:
+        """The layers of one target, with the time at which they were read."""
+        if name is None:
+            return {"error": "The target is on no block device that is known.", "read_at": self.read_at}
+        return {**self.stacks.get(name, {"error": f"{name} was not looked at."}), "read_at": self.read_at}
+
+    def sha256(self, name: str | None) -> str:
+        return stack_sha256({} if name is None else self.stacks.get(name, {}))
+
+
+class Snapshots:
+    """The looks of one runner.
+
+    :param tops: kernel names of the targets.
+    :param names: kernel names of all devices of all targets.
+    """
+
+    def __init__(self, host: MeasuredHost, devices: Devices, tops: t.Collection[str], names: t.Collection[str]) -> None:
+        self.host = host
+        self.devices = devices
+        self.tops = sorted(tops)
+        self.names = sorted(names)
+        self._last: Snapshot | None = None
+        self._mapped = any(device.dm_name for device in map(devices.get, self.names) if device is not None)
+
+    @property
+    def last(self) -> Snapshot:
+        """The last whole look; the first one is taken now."""
+        return self._last if self._last is not None else self.again()
+
+    def refreshed(self) -> Snapshot:
+        """The last look if it still holds, else a new one."""
+        last = self.last
+        if self.host.clock() - last.read_at > OLD or self._fingerprint() != last.fingerprint:
+            return self.again()
+        return last
+
+    def again(self) -> Snapshot:
+        """A whole look now. A layer that cannot be read is said, and stops nothing."""
+        try:
+            stack = self.host.read_stack()
+            stacks = {name: stack.describe(name) for name in self.tops}
+        except StorageError as error:
+            stacks = {name: {"error": error.message} for name in self.tops}
+        self._last = Snapshot(self.host.clock(), stacks, self._drives(), self._fingerprint())
+        return self._last
+
+    def drives_of(self, look: Snapshot, names: t.Iterable[str]) -> dict[str, dict[str, t.Any]]:
+        """Temperature and wear of the drives among some devices; the temperature is of now where the kernel tells it."""
+        found = {}
+        for name in names:
+            temperature = read_temperature(name, self.host.root)
+            if name in look.drives or temperature is not None:
+                said = look.drives.get(name, {})
+                found[name] = {"temperature_c": said.get("temperature_c") if temperature is None else temperature, **_without(said, "temperature_c")}
+        return found
+
+    def _drives(self) -> dict[str, dict[str, t.Any]]:
+        """By kernel name; drives behind a controller by the argument of ``smartctl -d``."""
+        chosen = Devices([device for device in map(self.devices.get, self.names) if device is not None], self.host.root)
+        try:
+            readings = health.read_drives(chosen, self.host.runner)
+        except StorageError:
+            return {}
+        return {
+            drive.device_type or drive.name: {
+                "temperature_c": drive.temperature,
+                **{name: getattr(drive, name) for name in _FIGURES if getattr(drive, name) is not None},
+            }
+            for drive in readings.drives
+        }
+
+    def _fingerprint(self) -> str:
+        tables = ""
+        if self._mapped:
+            try:
+                tables = self.host.runner.run(["dmsetup", "table"], ok=None).stdout
+            except StorageError:
+                tables = "unknown"
+        return cheap_fingerprint(self.names, self.host.root, tables)
+
+
+def _without(values: t.Mapping[str, t.Any], key: str) -> dict[str, t.Any]:
+    return {name: value for name, value in values.items() if name != key}
+
+
+def read_temperature(name: str, root: Path = Path("/")) -> float | None:
+    """Degrees Celsius that the kernel's own sensor says of a drive (drivetemp, nvme); ``None`` without one.
+
+    Source: Documentation/hwmon/sysfs-interface.rst, ``temp1_input`` in thousandths.
+    """
+    folder = root / "sys/class/block" / name / "device"
+    for place in (*sorted(folder.glob("hwmon/hwmon*/temp1_input")), *sorted(folder.glob("hwmon*/temp1_input"))):
+        try:
+            return int(place.read_text()) / 1000
+        except (OSError, ValueError):
+            continue
+    return None

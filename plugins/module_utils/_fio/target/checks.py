@@ -1,0 +1,91 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is looked at before anything runs: whether fio can do what is asked for, and whether it may."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import versions
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import end_of_io
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import require_room
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.discards import require_discard
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+
+
+@dataclass(frozen=True)
+class Fio:
+    """The fio of the host."""
+
+    version: Version
+    abilities: versions.Abilities = field(default_factory=versions.Abilities)
+
+
+def check_fio(cells: t.Sequence[Cell], host: MeasuredHost) -> Fio:
+    """The fio of the host, if it can run these cells.
+
+    :raises StorageError: if it is not there, too old, or lacks an engine.
+    """
+    version = fio_run.read_version(host.runner)
+    versions.check_version(version, [cell.job for cell in cells])
+    for engine in sorted({engine for cell in cells for engine in cell.job.engines}):
+        fio_run.check_engine(host.runner, engine)
+    return Fio(version, versions.read_abilities(host.runner, version))
+
+
+def guard_all(
+    cells: t.Sequence[Cell], host: MeasuredHost, devices: Devices, created: t.Container[str] = (), left: LeftDevices | None = None
+) -> dict[CellKey, TargetFacts]:
+    """Facts of every target; all refusals of a host are told at once.
+
+    :param created: files that the collection has made, and nobody has changed (:class:`made_files.MadeFiles`).
+    :param left: devices that fio has written, and what it left there.
+    :raises StorageError: the refusal of the first target, with the others behind it.
+    """
+    known: dict[tuple[FioTarget, bool], TargetFacts] = {}
+    refusals: list[StorageError] = []
+    for target, writing in dict.fromkeys((cell.target, cell.job.writes) for cell in cells):
+        here = [cell for cell in cells if (cell.target, cell.job.writes) == (target, writing)]
+        engines = {engine for cell in here for engine in cell.job.engines_past_the_block_layer}
+        try:
+            facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created, left=left)
+            guard.require(facts, writing=writing, engines=engines, extent=_extent(here, facts))
+            require_discard(facts, here, host.root)
+        except StorageError as error:
+            refusals.append(error)
+        else:
+            known[target, writing] = facts
+    if refusals:
+        first = refusals[0]
+        first.message = " ".join(dict.fromkeys(error.message for error in refusals))
+        first.facts["refusals"] = [{"target": error.item, "msg": error.message} for error in refusals[1:]]
+        raise first
+    found = {cell.key: known[cell.target, cell.job.writes] for cell in cells}
+    require_room((cell, found[cell.key]) for cell in cells)
+    return found
+
+
+def _extent(cells: t.Iterable[Cell], facts: TargetFacts) -> int | None:
+    """How far into a device any of some cells writes, in bytes; ``None`` if that cannot be computed."""
+    if facts.device is None:
+        return None
+    try:
+        return max((end_of_io(cell.job, size=cell.target.size, device_size=facts.size) for cell in cells), default=None)
+    except BadInput:
+        return None

@@ -1,0 +1,327 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A target and everything around it, as they are found on the host: nothing is changed, nothing is created. Files are in ``file_examination.py``.
+
+fio's own check compares one string with the names in the mount table; a symbolic link, a partition of a mounted disk, a
+physical volume or a raw swap device pass it. Nothing here relies on it. What the facts mean is for ``guard.py`` to say.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import os
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents, users
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of, suspended_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.file_examination import examine_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
+
+#: The signature that a device carries because another one is built on it, by the kind of the device above.
+NORMAL_BELOW: t.Mapping[str, frozenset[str]] = {
+    "lvm": frozenset({"LVM2_member", "LVM1_member"}),
+    "md": frozenset({"linux_raid_member", "isw_raid_member", "ddf_raid_member", "imsm_raid_member"}),
+    "crypt": frozenset({"crypto_LUKS", "BitLocker", "TCRYPT"}),
+    "bcache": frozenset({"bcache"}),
+    "multipath": frozenset({"mpath_member"}),
+    "dm": frozenset({"dm-cache", "dm-thin", "dm-writecache"}),
+    "flashcache": frozenset({"flashcache"}),
+    "partition": frozenset({"gpt", "dos", "PMBR", "mac", "sun", "sgi", "bsd", "atari"}),
+}
+
+#: An exclusive open and the list of writers are looked at this often: udev and scanners hold a device for a moment.
+_ATTEMPTS = 3
+_PAUSE = 0.3
+#: So often where only udev reads it, as it does whenever somebody has written to it: on a slow host that takes seconds.
+_UDEV_ATTEMPTS = 30
+
+
+def examine(
+    devices: Devices,
+    target: FioTarget,
+    runner: Runner,
+    root: Path = Path("/"),
+    *,
+    writing: bool = True,
+    created: t.Container[str] = (),
+    left: LeftDevices | None = None,
+    again: bool = False,
+    pause: t.Callable[[float], None] = time.sleep,
+) -> TargetFacts:
+    """Look at a target and everything around it; changes nothing, creates nothing.
+
+    :param writing: whether the job writes: a job that only reads needs no proof that the device is empty.
+    :param created: files that the collection has made, and that have not been changed since (:class:`made_files.MadeFiles`).
+    :param left: devices that fio has written, and what it left there.
+    :param again: a file that was examined before its order began: its mappings are not looked for again.
+    :raises DeviceMissing: if the target is not there or is not what its kind says.
+    """
+    if target.kind == "file":
+        return examine_file(devices, target, runner, root, created, writing=writing, again=again)
+    return _Examination(devices, target, runner, root, left, pause).facts(writing)
+
+
+class _Examination:
+    """One look at one block device and its neighbourhood."""
+
+    def __init__(self, devices: Devices, target: FioTarget, runner: Runner, root: Path, left: LeftDevices | None, pause: t.Callable[[float], None]) -> None:
+        self.devices = devices
+        self.target = target
+        self.runner = runner
+        self.root = root
+        self.left = left
+        self.pause = pause
+        self.device = devices.resolve(target.path)
+        self.mounts = users.mounts_of_all(root)
+        self.members = users.file_system_members(root)
+        self.swaps = {self._name_of(unit) for unit in users.swap_units(root)}
+        self.names = {unit: one.name for one in devices for unit in self._units_of(one)}
+        # What each loop device lies on: it leaves no holder there, and no exclusive open would tell.
+        self.backing = {one.name: users.backing_unit(root, one.name) for one in devices if one.kind == "loop"}
+        self.loops = {name: self.names.get(unit) if unit is not None else None for name, unit in self.backing.items()}
+        self.exports = [(self.names.get(unit), exporter) for unit, exporter in users.exported_units(root) if unit is not None]
+
+    def facts(self, writing: bool) -> TargetFacts:
+        device = self.device
+        matches = None if self.target.identity is None else self._matches(device)
+        facts = TargetFacts(
+            target=self.target,
+            path=device.path,
+            size=device.size,
+            read_only=device.read_only,
+            identity=self._identity(),
+            identity_matches=matches,
+            twins=self._twins() if matches else (),
+            unreadable=self._open(device.path, os.O_RDONLY, accept=(errno.EBUSY,)),
+            device=device,
+            unit=unit_of(self.root / device.path.lstrip("/")),
+        )
+        return self._for_writing(facts) if writing else facts
+
+    def _for_writing(self, facts: TargetFacts) -> TargetFacts:
+        suspended = suspended_below(self.device.name, self.root)
+        if suspended is not None:
+            # Whoever reads it, or asks for its signatures, waits as long as it is suspended.
+            return dataclasses.replace(facts, suspended=f"/dev/{suspended}")
+        facts = dataclasses.replace(facts, neighbours=self._neighbours(), rooms=tuple(rooms_below(self.devices, self.device, self.runner)))
+        facts = self._with_users(facts)
+        return contents_of(facts, self.root, self.left)
+
+    # -- who is who
+
+    def _units_of(self, device: BlockDevice) -> t.Iterator[Unit]:
+        major, _colon, minor = device.number.partition(":")
+        if major.isdigit() and minor.isdigit():
+            yield Unit("block", os.makedev(int(major), int(minor)))
+        # Below another root the nodes are plain files.
+        node = unit_of(self.root / device.path.lstrip("/")) if self.root != Path("/") else None
+        if node is not None:
+            yield node
+
+    def _name_of(self, unit: Unit) -> str | None:
+        return next((one.name for one in self.devices for own in self._units_of(one) if own == unit), None)
+
+    def _whole(self, device: BlockDevice) -> BlockDevice:
+        return (self.devices.get(device.parent) if device.parent else None) or device
+
+    def _matches(self, device: BlockDevice) -> bool:
+        """A partition may be named by the identity of its disk (udev gives it the same serial), a loop device by its file."""
+        text = self.target.identity or ""
+        whole = self._whole(device)
+        return any(self.devices.matches_identity(one, text) for one in (device, whole)) or (text != "" and self._backing_file(whole.name) == text)
+
+    def _identity(self) -> str | None:
+        whole = self._whole(self.device)
+        return self.device.identity or whole.identity or self._backing_file(whole.name)
+
+    def _backing_file(self, name: str) -> str | None:
+        text = users.backing_path(self.root, name)
+        return None if text is None else os.path.realpath(text)
+
+    def _twins(self) -> tuple[str, ...]:
+        """Devices outside the target's own stack that carry its identity too."""
+        own = {self.device.name, self._whole(self.device).name}
+        own |= {one.name for one in self.devices.parents(self.device)} | {one.name for one in self.devices.children(self._whole(self.device))}
+        return tuple(sorted(one.path for one in self.devices if one.name not in own and self._matches(one)))
+
+    # -- the neighbourhood
+
+    def _neighbours(self) -> tuple[Neighbour, ...]:
+        device = self.device
+        found = [self._look("itself", device, self._signatures(device))]
+        for child in self._above(device):
+            relation = "partition of it" if child.kind == "partition" else "built on it"
+            # What is built on it is in use whatever it contains; a suspended mapping would block its reader.
+            partition = child.kind == "partition"
+            found.append(self._look(relation, child, self._signatures(child) if partition else (), exclusive=partition))
+        seen = {device.name}
+        # Breadth first with the device above: what is normal on a device depends on what is built on it.
+        queue = [(below, device) for below in self._below(device)]
+        while queue:
+            below, above = queue.pop(0)
+            if below.name in seen:
+                continue
+            seen.add(below.name)
+            found.append(self._look("below it", below, self._strange_signatures(below, above), exclusive=False))
+            queue += [(further, below) for further in self._below(below)]
+        found += [self._look("the same storage", twin, (), exclusive=False) for twin in self._same_storage()]
+        return tuple(found)
+
+    def _below(self, device: BlockDevice) -> list[BlockDevice]:
+        names = [device.parent] if device.parent else [*device.slaves, self.loops.get(device.name) or ""]
+        return [one for one in map(self.devices.get, names) if one is not None]
+
+    def _above(self, device: BlockDevice) -> list[BlockDevice]:
+        """Everything built on a device, nearest first: partitions, holders, loop devices over it, and theirs."""
+        found: dict[str, BlockDevice] = {}
+        queue = [device]
+        while queue:
+            one = queue.pop(0)
+            for name in (*one.partitions, *one.holders, *self._loops_over(one)):
+                above = self.devices.get(name)
+                if above is not None and name not in found and name != device.name:
+                    found[name] = above
+                    queue.append(above)
+        return list(found.values())
+
+    def _loops_over(self, device: BlockDevice) -> list[str]:
+        return [loop for loop, below in self.loops.items() if below == device.name]
+
+    def _own_stack(self) -> dict[str, BlockDevice]:
+        """The target and everything below it, loop devices too, by name."""
+        found: dict[str, BlockDevice] = {}
+        queue = [self.device]
+        while queue:
+            one = queue.pop(0)
+            if one.name not in found:
+                found[one.name] = one
+                queue += self._below(one)
+        return found
+
+    def _same_storage(self) -> list[BlockDevice]:
+        """Other block devices with the very same bytes: paths with one WWN, loop devices on one file; with their children."""
+        disks = [one for one in (self.device, *self.devices.parents(self.device)) if one.kind in ("disk", "loop")]
+        known = {one.name for disk in disks for one in (disk, *self._above(disk))} | {self.device.name}
+        found: dict[str, BlockDevice] = {}
+        for disk in disks:
+            file = self._storage_of(disk)
+            for other in self.devices:
+                same_unit = disk.kind == other.kind == "disk" and disk.wwn is not None and disk.wwn == other.wwn
+                if other.name not in known and (same_unit or (file is not None and self._storage_of(other) == file)):
+                    found.update({one.name: one for one in (other, *self._above(other)) if one.name not in known})
+        return list(found.values())
+
+    def _storage_of(self, device: BlockDevice) -> Unit | str | None:
+        """What a loop device lies on; its path where nothing else is known."""
+        return (self.backing.get(device.name) or users.backing_path(self.root, device.name)) if device.kind == "loop" else None
+
+    def _look(self, relation: str, device: BlockDevice, signatures: tuple[str, ...], *, exclusive: bool = True) -> Neighbour:
+        points = device.mountpoints or ((self.mounts[device.number],) if device.number in self.mounts else ())
+        # Below the target the holders are the target's own stack.
+        holders = device.holders if relation in ("itself", "partition of it", "the same storage") else ()
+        own = self._own_stack()
+        strangers = tuple(node_of(name) for name in (*holders, *(loop for loop in self._loops_over(device) if loop not in own)))
+        exports = tuple(dict.fromkeys(exporter for name, exporter in self.exports if name == device.name))
+        busy = self._open(device.path, os.O_RDONLY | os.O_EXCL) if exclusive else None
+        return Neighbour(
+            relation, device.path, points, device.swap or device.name in self.swaps, strangers, exports, busy, signatures, self.members.get(device.name)
+        )
+
+    def _open(self, path: str, flags: int, accept: t.Container[int] = ()) -> str | None:
+        """Why a device cannot be opened so, after a few attempts; ``None`` if it can. It is closed at once."""
+        reason = None
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                self.pause(_PAUSE)
+            try:
+                os.close(os.open(self.root / path.lstrip("/"), flags | os.O_NONBLOCK | os.O_CLOEXEC))
+            except OSError as error:
+                reason = None if error.errno in accept else f"{os.strerror(error.errno or 0)}"
+            else:
+                return None
+            if reason is None:
+                return None
+        return reason
+
+    def _signatures(self, device: BlockDevice) -> tuple[str, ...]:
+        if device.size == 0:
+            return ()
+        return (*read_signatures(self.runner, device.path), *read_cache_metadata(self.root / device.path.lstrip("/")))
+
+    def _strange_signatures(self, below: BlockDevice, above: BlockDevice) -> tuple[str, ...]:
+        """What a device below the target contains beside that on which the stack is built."""
+        # The parts of a logical volume and the paths of a multipath device show the contents of the device above.
+        if (above.kind, below.kind) == ("lvm", "lvm") or above.kind == "multipath":
+            return ()
+        mapped_partition = above.kind == "dm" and (above.dm_uuid or "").startswith("part")
+        normal = NORMAL_BELOW.get("partition" if mapped_partition else above.kind, frozenset())
+        return tuple(text for text in self._signatures(below) if text.split(" ", 1)[0] not in normal)
+
+    # -- who has it open
+
+    def _with_users(self, facts: TargetFacts) -> TargetFacts:
+        """Who has the target open, and who has anything below, above or beside it open for writing."""
+        own = {self.device.name, self._whole(self.device).name}
+        around = own | set(self._own_stack()) | {one.name for one in (*self._above(self.device), *self._same_storage())}
+        units = {unit: one.name for one in self.devices if one.name in around for unit in self._units_of(one)}
+        for attempt in range(_UDEV_ATTEMPTS):
+            if attempt:
+                self.pause(_PAUSE)
+            found = users.open_files(self.root, set(units))
+            rows = [(units[unit], row) for unit, opened in found.found.items() for row in opened]
+            writers = tuple(dict.fromkeys(str(row) for _name, row in rows if row.writing))
+            readers = tuple(dict.fromkeys(str(row) for name, row in rows if not row.writing and name == self.device.name))
+            opened = 0 if writers or readers else _open_count(self.device, self.runner)
+            is_only_udev = readers and not writers and all("udev" in reader for reader in readers)
+            if not (writers or readers or opened) or (attempt + 1 >= _ATTEMPTS and not is_only_udev):
+                break
+        return dataclasses.replace(facts, writers=writers, readers=readers, unseen=found.unreadable, opened=opened)
+
+
+def _open_count(device: BlockDevice, runner: Runner) -> int:
+    """How often device-mapper says a device is open: a user inside the kernel leaves no holder and has no process (dmsetup(8), info)."""
+    if device.dm_name is None or device.holders or device.mountpoints or not runner.has("dmsetup"):
+        return 0
+    major, _colon, minor = device.number.partition(":")
+    answer = runner.run(["dmsetup", "info", "--columns", "--noheadings", "--options", "open", "--major", major, "--minor", minor], ok=None).stdout.strip()
+    return int(answer) if answer.isdigit() else 0
+
+
+def examined_again(facts: TargetFacts, runner: Runner, root: Path, left: LeftDevices) -> TargetFacts:
+    """The facts of a device that is held now, with what it contains now: until it was held anybody could write to it."""
+    if facts.device is None or facts.size == 0:
+        return facts
+    signatures = (*read_signatures(runner, facts.path), *read_cache_metadata(root / facts.path.lstrip("/")))
+    neighbours = tuple(dataclasses.replace(one, signatures=signatures) if one.relation == "itself" else one for one in facts.neighbours)
+    return contents_of(dataclasses.replace(facts, neighbours=neighbours, data_at=None, unread=None), root, left)
+
+
+def contents_of(facts: TargetFacts, root: Path, left: LeftDevices | None) -> TargetFacts:
+    """The facts with what was read of the device itself, where signatures do not say already that it has data."""
+    device = facts.device
+    permitted = facts.target.allow_data_loss and facts.identity_matches is True
+    if device is None or permitted or device.size == 0 or facts.unreadable or any(one.signatures for one in facts.neighbours):
+        return facts
+    if left is not None and left.is_unchanged(facts, root):
+        return facts
+    try:
+        found = contents.first_data(root / facts.path.lstrip("/"), contents.places_of(device.size))
+    except OSError as error:
+        return dataclasses.replace(facts, unread=error.strerror or str(error))
+    return dataclasses.replace(facts, data_at=found)

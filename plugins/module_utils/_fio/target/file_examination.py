@@ -1,0 +1,153 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A plain file as a target: what it is once every link on its path was followed, and who uses it under whatever name."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import os
+import stat
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import users
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit
+
+#: Where a plain file is never a target: the kernel's own trees.
+_KERNEL_TREES = ("/dev", "/proc", "/sys")
+
+#: Symbolic links on one path (path_resolution(7)).
+_MOST_LINKS = 40
+
+
+def examine_file(devices: Devices, target: FioTarget, runner: Runner, root: Path, created: t.Container[str], *, writing: bool, again: bool) -> TargetFacts:
+    """Look at a plain file, which may be there or not: see :func:`examination.examine`."""
+    if not target.path.startswith("/"):
+        raise DeviceMissing(f"The file {target.path} must be an absolute path.", item=target.path)
+    real = _resolved(Path(os.path.realpath(root)) / target.path.lstrip("/"), target)
+    inside = "/" + str(real.relative_to(os.path.realpath(root)))
+    status = _status(target, real, inside)
+    space = os.statvfs(real.parent)
+    folder = os.stat(real.parent).st_dev
+    facts = TargetFacts(
+        target=target,
+        path=inside,
+        size=status.st_size if status else 0,
+        read_only=bool(space.f_flag & os.ST_RDONLY),
+        identity=inside,
+        exists=status is not None,
+        free=space.f_bavail * space.f_frsize,
+        created=inside in created,
+        file_system=_number(folder),
+        unit=users.unit_of_status(status) if status else None,
+    )
+    if writing or (target.size or 0) > facts.size:
+        below = next((one for one in devices if one.number == facts.file_system), None)
+        facts = dataclasses.replace(facts, rooms=tuple(rooms_below(devices, below, runner)) if below is not None else ())
+    return facts if facts.unit is None else _with_users(facts, facts.unit, root, again)
+
+
+def _resolved(path: Path, target: FioTarget) -> Path:
+    """The path behind every link on it, of which none may be one that another user could have put there.
+
+    :raises Refused: naming such a link.
+    """
+    done, parts, links = Path("/"), list(path.parts[1:]), 0
+    while parts:
+        name = parts.pop(0)
+        place = done.parent if name == ".." else done / name
+        try:
+            status = os.lstat(place)
+        except OSError:
+            return place.joinpath(*parts)
+        if not stat.S_ISLNK(status.st_mode):
+            done = place
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise DeviceMissing(f"{target.path} cannot be reached: {os.strerror(errno.ELOOP)}.", item=target.path)
+        _require_trusted(place, status, os.stat(done), target)
+        try:
+            text = os.readlink(place)
+        except OSError as error:
+            raise DeviceMissing(f"{target.path} cannot be reached: {error.strerror}.", item=target.path) from None
+        done = Path("/") if text.startswith("/") else done
+        parts = [part for part in text.split("/") if part not in ("", ".")] + parts
+    return done
+
+
+def _require_trusted(link: Path, status: os.stat_result, folder: os.stat_result, target: FioTarget) -> None:
+    """A permission for a path is none for what another user lets it lead to."""
+    trusted = (0, os.geteuid())
+    is_shared = folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX
+    if status.st_uid not in trusted or folder.st_uid not in trusted or is_shared:
+        raise Refused(
+            f"{target.path} leads through the symbolic link {link}, which another user can make or exchange: name the file itself, "
+            "or choose a folder in which only root may create files.",
+            item=target.path,
+        )
+
+
+def _status(target: FioTarget, real: Path, inside: str) -> os.stat_result | None:
+    """What lies there; ``None`` if nothing does.
+
+    :raises StorageError: if it is no place for a plain file of fio's.
+    """
+    if any(inside == tree or inside.startswith(tree + "/") for tree in _KERNEL_TREES):
+        raise Refused(
+            f"{target.path} lies in {inside.split('/')[1]}: fio must never make a file there; name a block device with device: instead.", item=target.path
+        )
+    try:
+        # The path was resolved: what is a link now was put there since.
+        status: os.stat_result | None = os.lstat(real)
+    except FileNotFoundError:
+        status = None
+    except OSError as error:
+        raise DeviceMissing(f"{target.path} cannot be reached: {error.strerror}.", item=target.path) from None
+    if status is None and not real.parent.is_dir():
+        raise DeviceMissing(f"The folder {real.parent} does not exist on this host: fio would make it, so create it first.", item=target.path)
+    if status is not None and stat.S_ISBLK(status.st_mode):
+        raise DeviceMissing(f"{target.path} is a block device: name it with device: instead of file:.", item=target.path)
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        raise DeviceMissing(f"{target.path} is neither a plain file nor new.", item=target.path)
+    return status
+
+
+def _with_users(facts: TargetFacts, unit: Unit, root: Path, again: bool) -> TargetFacts:
+    """Whether a file is swap space, lies under a loop device, is exported, or is open; by device and inode, whatever it is called."""
+    loops = [place.parent.name for place in sorted((root / "sys/class/block").glob("*/loop")) if users.backing_unit(root, place.parent.name) == unit]
+    neighbour = Neighbour(
+        "itself",
+        facts.path,
+        swap=unit in users.swap_units(root),
+        strangers=tuple(node_of(name) for name in loops),
+        exports=tuple(dict.fromkeys(exporter for one, exporter in users.exported_units(root) if one == unit)),
+    )
+    found = users.open_files(root, {unit}, mapped=not again)
+    rows = found.of(unit)
+    return dataclasses.replace(
+        facts,
+        neighbours=(neighbour,),
+        writers=tuple(str(row) for row in rows if row.writing),
+        readers=tuple(str(row) for row in rows if not row.writing),
+        # A file that the collection made has mode 0600: other users cannot open it.
+        unseen=0 if facts.created else found.unreadable,
+    )
+
+
+def _number(device: int) -> str:
+    return f"{os.major(device)}:{os.minor(device)}"

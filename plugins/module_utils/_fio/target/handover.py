@@ -1,0 +1,197 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What fio is given of a target that was examined: of a file not its name but the file itself, open.
+
+Between a check and the moment in which fio opens a name, whoever may write to the folder can put something else in its place. So a file is
+opened here, without following a link anywhere on its path, compared with what was examined, and inherited by fio, which opens it again as
+``/proc/self/fd/<number>`` (proc(5)): that leads to the same inode, whatever becomes of the name.
+
+fio removes a file that is too short and makes it anew, which it could not do through a descriptor (``extend_file`` in filesetup.c). So a
+file gets its size here before fio sees it, and fio never needs to.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import os
+import stat
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of_status
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: Bytes that are laid out between two looks whether to stop, and of random contents that are written again and again.
+_STRIDE, _CONTENTS = 64 * MIB, MIB
+_BLOCK = 4096
+
+
+@dataclasses.dataclass(frozen=True)
+class Handover:
+    """What one fio gets.
+
+    :param facts: as they were examined, with the path that fio opens.
+    :param descriptors: what it inherits.
+    :param unit: what it may write.
+    """
+
+    facts: TargetFacts
+    descriptors: tuple[int, ...] = ()
+    unit: Unit | None = None
+
+    @property
+    def note(self) -> str:
+        """A comment for the job file that is kept; empty where fio got a name."""
+        return f"; fio got the open file as filename={self.facts.path}" if self.descriptors else ""
+
+
+@contextlib.contextmanager
+def handed_over(
+    facts: TargetFacts, job: Job, made: MadeFiles, root: Path = Path("/"), *, stopping: t.Callable[[], bool] = lambda: False
+) -> t.Iterator[Handover]:
+    """A target as fio gets it; a file is made, or laid out, as large as the job needs it.
+
+    :param made: which files are the collection's own.
+    :param stopping: whether to give up; looked at while a large file is laid out.
+    :raises Refused: if something else is in the file's place than what was examined.
+    :raises CommandFailed: if it cannot be made as large as that.
+    """
+    if facts.target.kind != "file":
+        yield Handover(facts, unit=facts.unit)
+        return
+    size = facts.target.size if facts.target.size is not None else facts.size
+    writes = job.writes or not facts.exists or size > facts.size
+    descriptor = made.make(facts.path) if not facts.exists else open_file(facts, root, writing=writes)
+    try:
+        if facts.created and not made.has_mark(facts.path, descriptor):
+            raise _exchanged(facts)
+        if facts.exists and writes:
+            # What is only read stays whose it is: if somebody changes it meanwhile, the next that would write it is refused.
+            made.take_over(facts.path)
+        lay_out(descriptor, facts.path, size, job, stopping)
+        yield Handover(dataclasses.replace(facts, path=f"/proc/self/fd/{descriptor}"), (descriptor,), unit_of_status(os.fstat(descriptor)))
+    finally:
+        os.close(descriptor)
+
+
+def open_file(facts: TargetFacts, root: Path, *, writing: bool) -> int:
+    """A descriptor of the very file that was examined.
+
+    :raises Refused: if there is another one in its place, or a link on its path.
+    """
+    flags = (os.O_RDWR if writing else os.O_RDONLY) | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        with folder_of(facts.path, root) as (folder, name):
+            descriptor = os.open(name, flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENOENT):
+            raise _exchanged(facts) from None
+        raise Refused(f"{facts.target.path} cannot be opened: {error.strerror}.", item=facts.target.path) from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or unit_of_status(status) != facts.unit:
+        os.close(descriptor)
+        raise _exchanged(facts)
+    return descriptor
+
+
+@contextlib.contextmanager
+def folder_of(path: str, root: Path) -> t.Iterator[tuple[int, str]]:
+    """The folder of a file, open, and the file's name in it; no part of the path may be a link.
+
+    :raises OSError: ``ELOOP`` or ``ENOTDIR`` for a link.
+    """
+    *folders, name = path.strip("/").split("/")
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for folder in folders:
+            above, descriptor = descriptor, os.open(folder, _FOLDER, dir_fd=descriptor)
+            os.close(above)
+        yield descriptor, name
+    finally:
+        os.close(descriptor)
+
+
+def _exchanged(facts: TargetFacts) -> Refused:
+    return Refused(
+        f"{facts.target.path} is not the file any more that was examined: something else was put in its place. "
+        "Choose a folder in which only root may create files.",
+        item=facts.target.path,
+    )
+
+
+def lay_out(descriptor: int, path: str, size: int, job: Job, stopping: t.Callable[[], bool] = lambda: False) -> None:
+    """Give a file the size that a job needs, as fio would: with contents if it is read or overwritten, else with space only.
+
+    :param size: bytes.
+    :raises CommandFailed: if there is no room, or if the runner is being stopped.
+    """
+    present = os.fstat(descriptor).st_size
+    if size <= present:
+        return
+    _require_free(descriptor, path, size)
+    fill = _write if _needs_contents(job) else _truncate if _is_sparse(job) else _allocate
+    try:
+        for offset in range(present, size, _STRIDE):
+            if stopping():
+                raise CommandFailed(f"{path} was not laid out: the runner is being stopped.", item=path)
+            fill(descriptor, offset, min(_STRIDE, size - offset))
+    except OSError as error:
+        # A full file system harms others: what was added is given back.
+        with contextlib.suppress(OSError):
+            os.ftruncate(descriptor, present)
+        raise CommandFailed(f"{path} cannot be made {format_size(size)} large on this host: {error.strerror}.", item=path) from None
+
+
+def _require_free(descriptor: int, path: str, size: int) -> None:
+    """Whether there is room for what a file does not have yet; blocks count, for a sparse file has less than its size."""
+    space, status = os.fstatvfs(descriptor), os.fstat(descriptor)
+    needed, free = size - status.st_blocks * 512, space.f_bavail * space.f_frsize
+    if needed > free:
+        raise CommandFailed(f"{path} cannot be made {format_size(size)} large on this host: its file system has {format_size(free)} free.", item=path)
+
+
+def _needs_contents(job: Job) -> bool:
+    """Whether any section reads the file, overwrites what is in it, or maps it (fio: ``overwrite``, and engines that cannot extend a file)."""
+    return any(
+        "read" in section.directions or "mixed" in section.directions or section.value("overwrite") == "1" or section.value("ioengine") == "mmap"
+        for section in job.sections
+    )
+
+
+def _is_sparse(job: Job) -> bool:
+    return any(section.value("fallocate") in ("none", "0", "truncate") for section in job.sections)
+
+
+def _allocate(descriptor: int, offset: int, length: int) -> None:
+    os.posix_fallocate(descriptor, offset, length)
+
+
+def _truncate(descriptor: int, offset: int, length: int) -> None:
+    os.ftruncate(descriptor, offset + length)
+
+
+def _write(descriptor: int, offset: int, length: int) -> None:
+    """Random contents of which no two blocks are equal: a device that compresses or looks for duplicates gains nothing."""
+    contents = bytearray(os.urandom(_CONTENTS))
+    end = offset + length
+    for start in range(offset, end, _CONTENTS):
+        for place in range(0, _CONTENTS, _BLOCK):
+            contents[place : place + 8] = (start + place).to_bytes(8, "little")
+        part = memoryview(contents)[: min(_CONTENTS, end - start)]
+        written = 0
+        while written < len(part):
+            written += os.pwrite(descriptor, part[written:], start + written)

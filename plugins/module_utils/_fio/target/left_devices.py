@@ -1,0 +1,110 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Devices that were free when fio wrote them, and what it left there: that may be overwritten again.
+
+What fio writes looks like data and carries no signature. So the host keeps a record: before the first write that a device is given to a
+campaign, and when fio is done with it, the SHA-256 of what is at both ends and at the places where ``_device/contents.py`` looks. As long as
+all of these places are as they were left, the device has nothing else on it.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import json
+import typing as t
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import Extent
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own, write_draft
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+
+#: Beside the campaigns, whose own folders go when their results are collected.
+_FILE = ".left_devices.json"
+
+
+@dataclass(frozen=True)
+class _Left:
+    """One device.
+
+    :param campaign: the last that wrote it.
+    :param places: offset, length and SHA-256 of what was left at each place; empty while fio writes it.
+    """
+
+    campaign: str
+    places: tuple[tuple[int, int, str], ...] = ()
+
+
+class LeftDevices:
+    """Devices that a campaign may write again: its own, also after its runner was killed, and those that have not been changed since."""
+
+    def __init__(self, spool: Spool) -> None:
+        self.path = spool.folder / _FILE
+        self.campaign = spool.campaign
+
+    def is_unchanged(self, facts: TargetFacts, root: Path = Path("/")) -> bool:
+        """Whether everything on a device is what fio left there, as far as it is read."""
+        left = self._read().get(_key(facts) or "")
+        if left is None:
+            return False
+        if not left.places:
+            return left.campaign == self.campaign
+        known = {Extent(offset, length): sha256 for offset, length, sha256 in left.places}
+        try:
+            return contents.digests(root / facts.path.lstrip("/"), known) == known
+        except OSError:
+            return False
+
+    def begin(self, facts: TargetFacts) -> None:
+        """Before fio writes a device: it is this campaign's from now on, whatever becomes of it.
+
+        :raises CommandFailed: if that cannot be recorded.
+        """
+        key = _key(facts)
+        if key is not None:
+            self._keep(key, _Left(self.campaign), durable=True)
+
+    def leave(self, facts: TargetFacts, root: Path = Path("/")) -> None:
+        """After fio is done with a device. If this is lost another campaign asks for a permission, and nothing else happens."""
+        key = _key(facts)
+        if key is None:
+            return
+        with contextlib.suppress(OSError, CommandFailed):
+            found = contents.digests(root / facts.path.lstrip("/"), contents.places_of(facts.size))
+            places = tuple((place.offset, place.length, sha256) for place, sha256 in found.items())
+            self._keep(key, _Left(self.campaign, places), durable=False)
+
+    def _keep(self, key: str, left: _Left, *, durable: bool) -> None:
+        rows = {name: asdict(one) for name, one in {**self._read(), key: left}.items()}
+        try:
+            write_draft(self.path, json.dumps(rows), durable=durable)
+        except OSError as error:
+            raise CommandFailed(f"{self.path} cannot be written on this host: {error.strerror}.", item=str(self.path)) from None
+
+    def _read(self) -> dict[str, _Left]:
+        try:
+            found = json.loads(read_own(self.path))
+            return {
+                name: _Left(str(row["campaign"]), tuple((int(offset), int(length), str(sha256)) for offset, length, sha256 in row["places"]))
+                for name, row in found.items()
+            }
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return {}
+
+
+def _key(facts: TargetFacts) -> str | None:
+    """What tells a device from every other one, also from a later one of the same name; ``None`` if nothing does."""
+    device = facts.device
+    if device is None or facts.identity is None:
+        return None
+    return json.dumps([facts.identity, device.dm_uuid, device.properties.get("ID_PART_ENTRY_UUID"), facts.size])

@@ -1,0 +1,121 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What users ask for AoE targets."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import DEFAULT_BUFFERS, AoeExport
+
+AOE_TARGET_OPTIONS: dict[str, t.Any] = {
+    "shelf": {"type": "int", "required": True},
+    "slot": {"type": "int", "required": True},
+    "interface": {"type": "str", "required": True},
+    "device": {"type": "str"},
+    "direct": {"type": "bool", "default": True},
+    "sync": {"type": "bool", "default": False},
+    "read_only": {"type": "bool", "default": False},
+    "macs": {"type": "list", "elements": "str", "default": []},
+    "buffers": {"type": "int", "default": DEFAULT_BUFFERS},
+    "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
+    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
+}
+#: The highest of each means "all" on the wire (``AoE`` specification, "Shelf", "Slot").
+_SHELVES, _SLOTS = 65535, 255
+_MASKS = 32
+_INTERFACE = re.compile(r"^[A-Za-z0-9_.:@-]{1,15}\Z")
+_MAC = re.compile(r"^([0-9a-f]{2}:){5}[0-9a-f]{2}\Z")
+#: A shell and systemd both read the file, and systemd splits at blanks.
+_HARMLESS_PATH = re.compile(r"^/[A-Za-z0-9_.+:@,=%/-]+\Z")
+
+
+@dataclass(frozen=True)
+class AoeTargetSpec:
+    """One entry of ``aoe_targets``."""
+
+    shelf: int
+    slot: int
+    interface: str
+    device: str = ""
+    direct: bool = True
+    sync: bool = False
+    read_only: bool = False
+    macs: tuple[str, ...] = ()
+    buffers: int = DEFAULT_BUFFERS
+    present: bool = True
+    allow_ignored_flushes: bool = False
+
+    @property
+    def address(self) -> str:
+        """``e7.1``."""
+        return f"e{self.shelf}.{self.slot}"
+
+    @property
+    def item(self) -> str:
+        """What messages call it."""
+        return f"{self.address} on {self.interface}"
+
+    def as_export(self) -> AoeExport:
+        """What shall run."""
+        return AoeExport(self.shelf, self.slot, self.interface, self.device, self.direct, self.sync, self.read_only, self.buffers, self.macs)
+
+
+@dataclass(frozen=True)
+class AoeTargetsSpec:
+    """All of them. ``receive_buffer``: bytes that a socket may have, or None for what the kernel has."""
+
+    targets: tuple[AoeTargetSpec, ...] = ()
+    receive_buffer: int | None = None
+
+
+def read_wanted(entries: t.Sequence[t.Mapping[str, t.Any]] | None, receive_buffer: int | None = None) -> AoeTargetsSpec:
+    """The wish from ``aoe_targets``.
+
+    :raises BadInput: for an entry that cannot be meant, or two that contradict each other.
+    """
+    if receive_buffer is not None and not 4096 <= receive_buffer <= 1 << 30:
+        raise BadInput(f"aoe_receive_buffer is a number of bytes from 4096 to {1 << 30}, and not {receive_buffer}.", item="rmem_max")
+    wishes = [_read_entry(entry) for entry in entries or ()]
+    seen: dict[str, AoeTargetSpec] = {}
+    for wish in wishes:
+        if any(other.item == wish.item for other in seen.values()):
+            raise BadInput(f"{wish.item} is listed twice under aoe_targets: name it once.", item=wish.item)
+        other = next((one for one in seen.values() if one.address == wish.address and one.present and wish.present), None)
+        # One address on two interfaces is one target that is reached on two ways.
+        if other is not None and other.device != wish.device:
+            raise BadInput(f"{wish.address} cannot be both {other.device} and {wish.device}: give one of them another shelf or slot.", item=wish.item)
+        seen[wish.item] = wish
+    return AoeTargetsSpec(tuple(wishes), receive_buffer)
+
+
+def _read_entry(entry: t.Mapping[str, t.Any]) -> AoeTargetSpec:
+    # A former name of an option stays in the parameters beside the one it stands for.
+    known = {name: entry.get(name) for name in AOE_TARGET_OPTIONS if name not in ("state", "macs")}
+    words = {name: value for name, value in known.items() if value is not None}
+    macs = tuple(mac.lower() for mac in entry.get("macs") or ())
+    wish = AoeTargetSpec(**words, macs=macs, present=entry.get("state", "present") == "present")
+    if not 0 <= wish.shelf < _SHELVES or not 0 <= wish.slot < _SLOTS:
+        raise BadInput(f"{wish.item}: a shelf is a number from 0 to {_SHELVES - 1} and a slot one from 0 to {_SLOTS - 1}.", item=wish.item)
+    if not _INTERFACE.match(wish.interface):
+        raise BadInput(f"{wish.item}: '{wish.interface}' is not the name of a network interface.", item=wish.item)
+    if wish.present and not wish.device:
+        raise BadInput(f"{wish.item}: name the device to serve.", item=wish.item)
+    if wish.present and not _HARMLESS_PATH.match(wish.device):
+        raise BadInput(
+            f"{wish.item}: {wish.device!r} cannot be written into a file of vblade: name an absolute path without blanks and quotes.", item=wish.item
+        )
+    if not 1 <= wish.buffers <= 4096:
+        raise BadInput(f"{wish.item}: buffers is a number of frames from 1 to 4096, and not {wish.buffers}.", item=wish.item)
+    wrong = [mac for mac in macs if not _MAC.match(mac)]
+    if wrong or len(macs) > _MASKS:
+        raise BadInput(f"{wish.item}: macs are up to {_MASKS} addresses such as 00:11:22:aa:bb:cc{f', and not {wrong[0]}' if wrong else ''}.", item=wish.item)
+    return wish

@@ -1,0 +1,129 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Boot state in netplan: a file of its own that adds ``mtu`` to definitions that other files hold.
+
+netplan reads all files in the order of their names and merges what they say of one definition, so a file with nothing but ``mtu``
+changes nothing else, and the files that people wrote are never rewritten. It is written here and not by ``netplan set``: that one
+rewrites the whole file, and which one depends on its version. ``netplan generate`` says whether netplan takes the result; it
+writes below /run only, and networkd reads it at the next boot.
+
+Sources: netplan(5) "mtu", netplan-get(8), netplan-generate(8).
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import json
+import re
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootProvider, MtuSource, file_change
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkd import NETPLAN, network_files
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkmanager import active_profiles
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link
+
+FILE = "/etc/netplan/90-cachefleet-mtu.yaml"
+_TYPES = ("ethernets", "vlans", "bonds", "bridges")
+_HEADER = "# Written by cachefleet.storage.storage_network: change the inventory, not this file.\n"
+_LINE = re.compile(r'^    "([^"]+)": \{mtu: (\d+)\}$')
+_HARMLESS = re.compile(r"^[A-Za-z0-9_.:@-]+\Z")
+
+
+class Netplan(BootProvider):
+    """See the head of this file."""
+
+    name = "netplan"
+    title = "netplan"
+
+    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:  # noqa: ARG002
+        """Every interface whose ``.network`` file or NetworkManager profile was made by netplan."""
+        if not wanted or not self.runner.has("netplan"):
+            return {}
+        identities = self._identities(wanted)
+        if not identities:
+            return {}
+        text = read_file(self.root / FILE.lstrip("/"))
+        return {link.name: self._place(link, identities[link.name], text) for link in wanted if link.name in identities}
+
+    def _identities(self, wanted: t.Sequence[Link]) -> dict[str, str]:
+        """The names of the definitions, which are those of the interfaces unless ``match`` is used."""
+        names = {link.name for link in wanted}
+        found = {
+            name: match.group(1) for name, file in network_files(self.runner, self.links).items() for match in [NETPLAN.match(file)] if match and name in names
+        }
+        for name, profile in active_profiles(self.runner).items():
+            if profile.netplan:
+                found[name] = profile.netplan
+        return found
+
+    def _place(self, link: Link, identity: str, text: str) -> MtuSource:
+        if not _HARMLESS.match(identity):
+            return MtuSource(
+                self.name, link.name, None, obstacle=f"{link.name}: the definition {identity} of netplan has a name that cannot be written safely."
+            )
+        kind = next((one for one in _TYPES if self._get(one, identity) != "null"), "")
+        if not kind:
+            return MtuSource(
+                self.name,
+                link.name,
+                None,
+                obstacle=f"{link.name} was configured by the definition {identity} of netplan, which is in no file any more: run netplan apply first.",
+            )
+        mtu = self._get(kind, identity, "mtu")
+        match = self._get(kind, identity, "match") if kind == "ethernets" else "null"
+        unsure = kind == "ethernets" and "macaddress" not in match
+        return MtuSource(
+            self.name,
+            link.name,
+            int(mtu) if mtu.isdigit() else None,
+            {"where": FILE, "path": FILE, "before": text, "kind": kind, "identity": identity, "own": own_entries(text).get(kind, {}).get(identity)},
+            concern=(
+                f"{link.name}: its definition {identity} in netplan does not name the card by match: {{macaddress: {link.hardware_mac}}}, "
+                "and without that networkd may not set the MTU at boot (netplan(5), mtu)."
+                if unsure
+                else ""
+            ),
+        )
+
+    def _get(self, kind: str, identity: str, *more: str) -> str:
+        path = ".".join((kind, identity.replace(".", "\\."), *more))
+        return self.runner.run(["netplan", "get", path], item=identity).stdout.strip()
+
+    def change(self, place: MtuSource, mtu: int) -> BootChange:
+        """One more line in the file. Several changes of one run are made one after the other: see :func:`boot.merge`."""
+        details = place.details
+        after = with_entry(details["before"], details["kind"], details["identity"], mtu)
+        # netplan complains about files that others can read.
+        return BootChange(files=(file_change(FILE, details["before"], after, 0o600),), commands=(("netplan", "generate"),), undo=(("netplan", "generate"),))
+
+
+def own_entries(text: str) -> dict[str, dict[str, int]]:
+    """What the file says: MTU by kind and definition."""
+    found: dict[str, dict[str, int]] = {}
+    kind = ""
+    for line in text.splitlines():
+        if line.startswith("  ") and line.endswith(":") and line.strip()[:-1] in _TYPES:
+            kind = line.strip()[:-1]
+        match = _LINE.match(line)
+        if match and kind:
+            found.setdefault(kind, {})[match.group(1)] = int(match.group(2))
+    return found
+
+
+def with_entry(text: str, kind: str, identity: str, mtu: int) -> str:
+    """The file with one MTU set; all others stay."""
+    entries = own_entries(text)
+    entries.setdefault(kind, {})[identity] = mtu
+    lines = [
+        f"  {one}:\n" + "".join(f"    {json.dumps(name)}: {{mtu: {value}}}\n" for name, value in sorted(entries[one].items()))
+        for one in _TYPES
+        if one in entries
+    ]
+    return f"{_HEADER}network:\n  version: 2\n{''.join(lines)}"

@@ -1,0 +1,186 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is wanted of interfaces, and what that means for those below them."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import best_mtu
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.provider import AUTO, CHOICES
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links
+
+AOE = "aoe"
+#: The last three are streams of TCP: where a block ends has nothing to do with where a packet ends, so the largest MTU is the best.
+PURPOSES = (AOE, "iscsi", "nvme_tcp", "ceph")
+#: What every host of the Internet must take (RFC 791). Less is a typing error.
+LEAST_MTU = 576
+#: The length of an IPv4 packet is a field of 16 bits.
+MOST_MTU = 65535
+#: A bond hands its MTU to its members, a member that joins gets it too, and it can have no other.
+_HANDS_DOWN = ("bond", "team")
+
+#: Kinds that the configuration of the network makes. A tap or veth of a virtual machine is made by what starts that.
+_MADE_BY_CONFIGURATION = ("", "vlan", "bond", "bridge", "team")
+
+LINK_OPTIONS: dict[str, dict[str, t.Any]] = {
+    "interface": {"type": "str"},
+    "mac": {"type": "str"},
+    "mtu": {"type": "int"},
+    "purpose": {"type": "str", "choices": list(PURPOSES)},
+    "max_mtu": {"type": "int", "default": 9000},
+    "block_size": {"type": "int", "default": 4096},
+    "members": {"type": "bool", "default": True},
+    "allow_management": {"type": "bool", "default": False},
+    "persistent": {"type": "bool", "default": True},
+    "provider": {"type": "str", "default": AUTO, "choices": list(CHOICES)},
+}
+
+
+@dataclass(frozen=True)
+class LinkSpec:
+    """One entry of the list; the options of it."""
+
+    interface: str | None = None
+    mac: str | None = None
+    mtu: int | None = None
+    purpose: str | None = None
+    max_mtu: int = 9000
+    block_size: int = 4096
+    members: bool = True
+    allow_management: bool = False
+    persistent: bool = True
+    provider: str = AUTO
+
+    @property
+    def item(self) -> str:
+        """How the user named it."""
+        return self.interface or self.mac or ""
+
+    def mtu_for(self, link: Link) -> int:
+        """The MTU that is wanted of an interface.
+
+        :raises BadInput: if there is none that serves the purpose.
+        """
+        if self.mtu is not None:
+            return self.mtu
+        limit = min(self.max_mtu, link.max_mtu or self.max_mtu)
+        if self.purpose != AOE:
+            return limit
+        try:
+            return best_mtu(limit, self.block_size)
+        except BadInput as error:
+            raise BadInput(f"{self.item}: {error.message}", item=self.item) from None
+
+
+@dataclass(frozen=True)
+class LinkTarget:
+    """The MTU that an interface shall have.
+
+    :param wish: the entry that it follows from.
+    :param implied: it is not named itself, it lies below one that is.
+    :param at_least: more is as good.
+    :param handed_down: whoever makes it, such as the bond that it is a member of, gives it its MTU at boot.
+    """
+
+    name: str
+    mtu: int
+    wish: LinkSpec
+    implied: bool = False
+    at_least: bool = False
+    handed_down: bool = False
+
+    def mtu_on(self, link: Link) -> int:
+        """The MTU that it shall have now."""
+        return max(self.mtu, link.mtu) if self.at_least else self.mtu
+
+
+def read_wanted(entries: t.Iterable[t.Mapping[str, t.Any]]) -> list[LinkSpec]:
+    """The entries of the list, checked as far as that goes without a host.
+
+    :raises BadInput: for one that contradicts itself.
+    """
+    wishes = [LinkSpec(**entry) for entry in entries]
+    for place, wish in enumerate(wishes):
+        if bool(wish.interface) == bool(wish.mac):
+            raise BadInput(f"links: entry {place + 1} must name its interface by interface or by mac, and by one of them only.", item=wish.item)
+        if (wish.mtu is None) == (wish.purpose is None):
+            raise BadInput(f"{wish.item}: write mtu or purpose, and only one of them.", item=wish.item)
+        for option, value in (("mtu", wish.mtu), ("max_mtu", wish.max_mtu)):
+            if value is not None and not LEAST_MTU <= value <= MOST_MTU:
+                raise BadInput(f"{wish.item}: {option} {value} is none: it is {LEAST_MTU} to {MOST_MTU} bytes.", item=wish.item)
+        if wish.purpose != AOE and wish.block_size != LINK_OPTIONS["block_size"]["default"]:
+            raise BadInput(f"{wish.item}: block_size has a meaning with purpose: aoe only.", item=wish.item)
+    return wishes
+
+
+def resolve(links: Links, wishes: t.Sequence[LinkSpec]) -> dict[str, LinkTarget]:
+    """What every interface of the list, and every one below it that must follow, shall have.
+
+    :raises BadInput: for an interface that is not there or is named twice, and for wishes that contradict each other.
+    """
+    targets: dict[str, LinkTarget] = {}
+    for wish in wishes:
+        link = links.find(wish.interface) if wish.interface else links.find_mac(wish.mac or "")
+        if link.name in targets:
+            raise BadInput(f"{targets[link.name].wish.item} and {wish.item} are the same interface {link.name}: name it once.", item=wish.item)
+        targets[link.name] = LinkTarget(link.name, wish.mtu_for(link), wish)
+    # From the top down, so that what follows from a wish has been added when its own lower interfaces are looked at.
+    for link in sorted(links, key=lambda one: -links.depth(one.name)):
+        if link.name in targets:
+            for name in link.lower:
+                if name in links:
+                    _carry_down(targets, targets[link.name], links[name], targets[link.name].mtu_on(link) if link.kind in _HANDS_DOWN else None)
+    _check_members(links, targets)
+    return targets
+
+
+def _carry_down(targets: dict[str, LinkTarget], upper: LinkTarget, lower: Link, handed: int | None) -> None:
+    known = targets.get(lower.name)
+    named = known is not None and not known.implied
+    if handed is not None:
+        if known is not None and named and known.mtu != handed:
+            raise BadInput(
+                f"{lower.name} is a member of {upper.name} and has its MTU: {known.mtu} and {handed} contradict each other, name {upper.name} only.",
+                item=known.wish.item,
+            )
+        if not named:
+            targets[lower.name] = LinkTarget(lower.name, handed, upper.wish, implied=True, handed_down=True)
+        return
+    if known is not None and named:
+        if known.mtu < upper.mtu:
+            raise BadInput(
+                f"{upper.name} cannot have an MTU of {upper.mtu} on {lower.name}, which shall have {known.mtu}: give {lower.name} at least as much.",
+                item=known.wish.item,
+            )
+        return
+    if not upper.wish.members:
+        if lower.mtu < upper.mtu:
+            raise BadInput(
+                f"{upper.name} cannot have an MTU of {upper.mtu} on {lower.name}, which has {lower.mtu}: list {lower.name} too, or write members: true.",
+                item=upper.wish.item,
+            )
+        return
+    if known is None or known.mtu < upper.mtu:
+        made_later = lower.kind not in _MADE_BY_CONFIGURATION
+        targets[lower.name] = LinkTarget(lower.name, upper.mtu, upper.wish, implied=True, at_least=True, handed_down=made_later)
+
+
+def _check_members(links: Links, targets: t.Mapping[str, LinkTarget]) -> None:
+    for target in targets.values():
+        master = links[target.name].master
+        if master is None or master not in links or links[master].kind not in _HANDS_DOWN or master in targets:
+            continue
+        if target.mtu != links[master].mtu:
+            raise BadInput(
+                f"{target.name} is a member of {master} and has its MTU, which is {links[master].mtu}: name {master} instead.", item=target.wish.item
+            )

@@ -1,0 +1,347 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""GETCONFIG of arcconf, the whole of it or any of its parts, read into a controller; pure.
+
+Which generation a controller is follows from the labels and the name of the driver, never from a version: one arcconf speaks to
+both, and prints different labels for each.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import words
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.drives import Located, Places, drive_of, members_of, segments_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.lines import Block, Line, problem
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.ssds import SsdCache
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.values import Values, hexadecimal, number_in, raid_level, state_word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
+    CHARGING,
+    DEGRADED,
+    ENABLED,
+    FAILED,
+    HEALTHY,
+    LEARNING,
+    MISSING,
+    NONE,
+    READ_AHEAD,
+    UNKNOWN,
+    WRITEBACK,
+    WRITEBACK_ALWAYS,
+    WRITES_BACK,
+    WRITETHROUGH,
+    CacheModule,
+    Controller,
+    Policy,
+    Protection,
+    Volume,
+)
+
+PROVIDER = "arcconf"
+
+#: What arcconf 1.x prints among the first lines about a controller, arcconf 2.x and 3.x print below these headings.
+_IN_CACHE_PROPERTIES = ("", "cache")
+_IN_RAID_PROPERTIES = ("", "raid")
+
+
+class Config:
+    """GETCONFIG, the whole of it or any of its parts, of one controller."""
+
+    def __init__(self, blocks: t.Sequence[Block], sections: t.Container[str], problems: list[str], lost: list[str]) -> None:
+        self.blocks = blocks
+        self.sections = sections
+        self.values = Values(problems, lost)
+        self.problems = problems
+        main = [block for block in blocks if block.kind == "controller"]
+        self.main = main[0] if main else Block("controller", None, 0)
+        self.problems += [f"{problem(block.line, 'Controller information')}, twice in one output" for block in main[1:]]
+        self.volumes = self._numbered("volume")
+        self.generation = self._generation()
+
+    def _numbered(self, kind: str) -> list[Block]:
+        """The objects of a kind; one that occurs twice counts once."""
+        blocks: list[Block] = []
+        numbers: set[str] = set()
+        for block in self.blocks:
+            if block.kind != kind or block.number is None:
+                continue
+            if block.number in numbers and kind != "drive":
+                # One of them may be another one whose number is damaged.
+                self.values.lose(f"{problem(block.line, f'{kind} {block.number}')}, twice in one output")
+                continue
+            numbers.add(block.number)
+            blocks.append(block)
+        return blocks
+
+    def _generation(self) -> str:
+        driver = (self.main.value("driver name") or "").lower()
+        if driver:
+            return {"smartpqi": words.SMART, "hpsa": words.SMART, "aacraid": words.AACRAID}.get(driver, UNKNOWN)
+        parts = self.main.headings
+        labels = {line.label for block in self.blocks for line in block.lines}
+        if parts & {"battery", "zmm", "backup"} or labels & _AACRAID_LABELS:
+            return words.AACRAID
+        if parts & {"green", "cache", "policy"} or labels & _SMART_LABELS or "array" in self.sections:
+            return words.SMART
+        if re.fullmatch(r"[0-9]+\.[0-9]+-[0-9]+ \([0-9]+\)", self.main.value("firmware", part="version") or ""):
+            return words.AACRAID
+        return UNKNOWN
+
+    def controller(self) -> Controller:
+        main = self.main
+        mode = self.values.word(main.find("controller mode"), words.MODES)
+        pci = main.find("pci address (domain:bus:device:function)", "pci address (bus:device:function)", "pci address")
+        located = self._drives(mode)
+        places = Places(located, listed="drive" in self.sections or bool(self._numbered("drive")))
+        self._count_volumes()
+        ssd_cache = SsdCache(self.main, self.blocks, self.sections, self.generation, self.values)
+        cache_volumes = ssd_cache.volumes(self._numbered("maxcache3") + self._numbered("maxcache"), places)
+        ssds = {address for volume in cache_volumes for address in volume.members}
+        drives = tuple(dataclasses.replace(one.drive, usage="cache") if one.drive.address in ssds else one.drive for one in located)
+        cache = self._cache()
+        classes = self._drive_policies()
+        no_battery = self.values.switch(main.find("no-battery write cache", part="cache"))
+        ratio = number_in(main.value("read cache percentage", part="cache"))
+        volumes = tuple(
+            dataclasses.replace(volume, maxcache=ssd_cache.of_volume(block, volume.acceleration, cache_volumes))
+            for block in self.volumes
+            for volume in [self._volume(block, places, cache, no_battery, ratio)]
+        )
+        driver = main.value("driver name") or ("aacraid" if self.generation == words.AACRAID else None)
+        return Controller(
+            PROVIDER,
+            model=main.value("controller model"),
+            serial=main.value("controller serial number"),
+            firmware=main.value("firmware", part="version"),
+            driver=driver.lower() if driver else None,
+            pci_address=_pci_address(pci, self.problems),
+            mode=mode,
+            status=state_word(main.value("controller status")),
+            cache=cache,
+            protection=self._protection(),
+            drive_cache=classes,
+            cache_ratio=ratio,
+            no_battery_write_cache=no_battery,
+            volumes=volumes,
+            drives=drives,
+            maxcache=ssd_cache.whole(cache_volumes, drives),
+            traits=self._traits(),
+        )
+
+    def _drives(self, mode: str) -> list[Located]:
+        found: list[Located] = []
+        addresses: set[str] = set()
+        for block in self._numbered("drive"):
+            one = drive_of(block, mode, self.values)
+            if one is None:
+                continue
+            if one.drive.address in addresses:
+                self.values.lose(f"{problem(block.line, f'Device #{block.number}')}: a second drive {one.drive.address}")
+            addresses.add(one.drive.address)
+            found.append(one)
+        return found
+
+    def _count_volumes(self) -> None:
+        """Whether as many volumes are told of as the controller says that it has."""
+        line = self.main.find("logical devices/failed/degraded", "logical drives/offline/critical", part=_IN_RAID_PROPERTIES)
+        said = number_in(line.value) if line is not None else None
+        if line is not None and said is not None and ("volume" in self.sections or self.volumes) and len(self.volumes) < said:
+            self.values.lose(f"{problem(line.number, line.text)}: volumes, and {len(self.volumes)} are told of")
+
+    def _traits(self) -> dict[str, t.Any]:
+        """What the provider needs to say what is possible, in the controller's own words."""
+        bypass = {
+            block.number: value
+            for block in self._numbered("array")
+            for value in [block.value("ssd i/o bypass", "ssd i/o bypass status")]
+            if value and block.number is not None
+        }
+        return {
+            "generation": self.generation,
+            "mode_word": self.main.value("controller mode") or "",
+            "cache_status": self.main.value("cache status", part="cache") or "",
+            "io_bypass": bypass,
+            "volumes": {block.number: self._volume_words(block) for block in self.volumes},
+        }
+
+    @staticmethod
+    def _volume_words(block: Block) -> dict[str, str]:
+        named = {
+            "acceleration": ("ld acceleration method",),
+            "caching": ("caching",),
+            "read": ("read-cache setting", "read-cache mode"),
+            "write": ("write-cache setting", "write-cache mode"),
+        }
+        return {name: value for name, labels in named.items() for value in [block.value(*labels)] if value is not None}
+
+    def _cache(self) -> CacheModule:
+        main = self.main
+        said = main.find("cache status", part="cache")
+        details = main.value("cache state details", "cache state", "cache status details", part="cache") or ""
+        status = self.values.word(said, words.CACHE_STATUS, beginnings=True)
+        reason = re.search(r"\(reason: *(.*?)\)?$", said.value if said else "", re.IGNORECASE) or re.search(r"\(reason: *(.*)\)$", details, re.IGNORECASE)
+        memory = main.find("cache memory", part="cache") or main.find("installed memory")
+        told = reason.group(1) if reason else details if status not in ("ok", UNKNOWN) else ""
+        return CacheModule(status=status, reason=told, memory=self.values.size(memory))
+
+    def _protection(self) -> Protection:
+        """The unit that is there; of two places, the one that is not empty."""
+        seen = [unit for unit in (self._battery(), self._zmm(), self._backup_unit(), self._green()) if unit is not None]
+        return next((unit for unit in seen if unit.health != MISSING), seen[0] if seen else Protection())
+
+    def _unit(self, line: Line | None, kind: str, table: t.Mapping[str, str], charge: str | None) -> Protection | None:
+        if line is None:
+            return None
+        health = self.values.protection(line, table)
+        return Protection(kind, health, number_in(charge), "active" if health == LEARNING else UNKNOWN, line.value)
+
+    def _battery(self) -> Protection | None:
+        unit = self._unit(self.main.find("status", part="battery"), "battery", words.BATTERY, self.main.value("capacity remaining", part="battery"))
+        if unit is not None and unit.health == HEALTHY and (self.main.value("over temperature", part="battery") or "").lower() == "yes":
+            return dataclasses.replace(unit, health="degraded", said=f"{unit.said}, over temperature")
+        return unit
+
+    def _zmm(self) -> Protection | None:
+        return self._unit(self.main.find("status", part="zmm"), "capacitor", words.ZMM, None)
+
+    def _backup_unit(self) -> Protection | None:
+        main = self.main
+        unit = self._unit(main.find("overall backup unit status", part="backup"), "capacitor", words.BACKUP_UNIT, main.value("charge level", part="backup"))
+        if unit is None:
+            return None
+        learning = (main.value("learn status", part="backup") or "").lower()
+        if learning in ("active", "idle"):
+            unit = dataclasses.replace(unit, learn_cycle=learning)
+        if unit.health == DEGRADED:
+            # Not ready: its parts tell why.
+            part = self.values.word(main.find("supercap status", part="backup"), words.BACKUP_UNIT, beginnings=True)
+            health = LEARNING if learning == "active" else part if part in (FAILED, CHARGING) else DEGRADED
+            said = main.value("supercap status", part="backup")
+            return dataclasses.replace(unit, health=health, said=f"{unit.said} (supercap: {said})" if said else unit.said)
+        return unit
+
+    def _green(self) -> Protection | None:
+        line = self.main.find("backup power status", "overall backup unit status", part="green")
+        kind = "battery" if "batter" in (self.main.value("power type", part="green") or "").lower() else "capacitor"
+        return self._unit(line, kind, {**words.BACKUP_UNIT, **words.GREEN_BACKUP}, self.main.value("relative charge", "charge level", part="green"))
+
+    def _drive_policies(self) -> dict[str, str]:
+        policies = {}
+        labels = ("global physical device write cache policy", "global physical devices write cache policy")
+        line = self.main.find(*labels, part=_IN_CACHE_PROPERTIES)
+        if line is not None and line.value.lower() not in words.NO_VALUE:
+            policies["all"] = self.values.word(line, words.GLOBAL_POLICY)
+        for label, name in words.CLASS_LABELS.items():
+            line = self.main.find(label, part="policy")
+            if line is not None and line.value.lower() not in words.NO_VALUE:
+                policies[name] = self.values.word(line, words.CLASS_POLICY)
+        return policies
+
+    def _volume(self, block: Block, places: Places, cache: CacheModule, no_battery: str, ratio: int | None) -> Volume:
+        number = block.number or UNKNOWN
+        members, untold = members_of(segments_of(block), places)
+        disk = block.value("disk name") or ""
+        acceleration = self._acceleration(block.find("ld acceleration method"))
+        if block.find("caching") is not None:
+            read, write = self._switched(block, cache, acceleration, no_battery, ratio)
+        else:
+            read, write = self._read_policy(block), self._write_policy(block)
+        return Volume(
+            id=number,
+            name=block.value("logical device name", "logical drive name"),
+            wwn=hexadecimal(block.value("volume unique identifier", "unique identifier")),
+            raid_level=raid_level(block.value("raid level")),
+            status=state_word(block.value("status of logical device", "status of logical drive")),
+            size=self.values.size(block.find("size")),
+            read=read,
+            write=write,
+            members=members,
+            members_untold=untold,
+            os_device=disk.split()[0] if disk.startswith("/dev/") else None,
+            scsi=_scsi(disk) or ((0, int(number), 0) if self.generation == words.AACRAID else None),
+            array=block.value("array"),
+            acceleration=acceleration,
+        )
+
+    def _acceleration(self, line: Line | None) -> str:
+        if line is not None and re.search(r"bypass|smart ?path", line.value, re.IGNORECASE):
+            return "io_bypass"
+        return self.values.word(line, words.ACCELERATION, beginnings=True)
+
+    def _switched(self, block: Block, cache: CacheModule, acceleration: str, no_battery: str, ratio: int | None) -> tuple[Policy, Policy]:
+        """SmartRAID: one switch for both. It is in force if the cache is in order and accelerates this volume."""
+        on = self.values.look(block.find("caching"), words.CACHING)
+        if on is None:
+            return Policy(), Policy()
+        if not on:
+            return Policy(NONE, NONE), Policy(WRITETHROUGH, WRITETHROUGH)
+        written = WRITEBACK_ALWAYS if no_battery == ENABLED else WRITEBACK
+        if cache.status == UNKNOWN and acceleration in (UNKNOWN, "controller_cache"):
+            return Policy(READ_AHEAD), Policy(written)
+        works = cache.status == "ok" and acceleration in (UNKNOWN, "controller_cache")
+        # A cache that is divided 100:0 or 0:100 does only one of the two.
+        reads, writes = works and ratio != 0, works and ratio != 100
+        return Policy(READ_AHEAD, READ_AHEAD if reads else NONE), Policy(written, written if writes else WRITETHROUGH)
+
+    def _read_policy(self, block: Block) -> Policy:
+        """``mode`` alone is both; beside ``setting``, it is the old name of ``status``."""
+        setting, status = block.find("read-cache setting"), block.find("read-cache status")
+        mode = block.find("read-cache mode")
+        configured = self.values.word(setting or mode, words.READ_SETTING)
+        if setting is None:
+            return Policy(configured, configured)
+        return Policy(configured, self.values.word(status or mode, words.READ_SETTING))
+
+    def _write_policy(self, block: Block) -> Policy:
+        setting = block.find("write-cache setting")
+        status = block.find("write-cache status") or block.find("write-cache mode")
+        if any(line is not None and line.value.lower() == words.NOT_SUPPORTED for line in (setting, status)):
+            # The card has no memory to write back from, by its own words: every write goes through.
+            return Policy(WRITETHROUGH, WRITETHROUGH)
+        configured = self.values.word(setting, words.WRITE_SETTING)
+        back = self.values.look(status, words.WRITE_STATUS)
+        if back is None:
+            return Policy(configured, UNKNOWN)
+        return Policy(configured, (configured if configured in WRITES_BACK else WRITEBACK) if back else WRITETHROUGH)
+
+
+_AACRAID_LABELS = frozenset(
+    {
+        "write-cache setting",
+        "write-cache mode",
+        "write-cache status",
+        "read-cache setting",
+        "read-cache mode",
+        "global physical device write cache policy",
+        "controller cache preservation",
+        "global task priority",
+        "failed stripes",
+    }
+)
+_SMART_LABELS = frozenset(
+    {"caching", "ld acceleration method", "volume unique identifier", "drive configuration type", "drive unique id", "no-battery write cache"}
+)
+
+
+def _scsi(disk: str) -> tuple[int, int, int] | None:
+    match = re.search(r"\(Bus: *([0-9]{1,6}), *Target: *([0-9]{1,6}), *Lun: *([0-9]{1,6})\)", disk, re.IGNORECASE)
+    return (int(match.group(1)), int(match.group(2)), int(match.group(3))) if match else None
+
+
+def _pci_address(line: Line | None, problems: list[str]) -> str | None:
+    """``0:3b:0:0`` (hexadecimal; some builds leave the domain out of the label and print it) as sysfs writes it."""
+    if line is None or line.value.lower() in words.NO_VALUE:
+        return None
+    match = re.fullmatch(r"(?:([0-9A-Fa-f]{1,4}):)?([0-9A-Fa-f]{1,2}):([0-9A-Fa-f]{1,2}):([0-7])", line.value)
+    if match is None:
+        problems.append(problem(line.number, line.text))
+        return None
+    domain, bus, device, function = (int(piece or "0", 16) for piece in match.groups())
+    return f"{domain:04x}:{bus:02x}:{device:02x}.{function:x}"

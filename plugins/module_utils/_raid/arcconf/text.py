@@ -1,0 +1,132 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What arcconf prints, read into the model; pure, and never raises.
+
+Both generations: aacraid (series 2 to 8, IBM ServeRAID, Sun STK) and SmartRAID (SmartHBA, HBA 1000 and later, Cisco). Which of the
+two a controller is follows from the labels and the name of the driver, never from a version: one arcconf speaks to both.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import json as arcconf_json
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import words
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.config import PROVIDER, Config
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.lines import Block, Line, Structure, problem, structure
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.values import state_word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN, Controller, Reading
+
+_CONFIG = ("controller", "array", "volume", "drive", "maxcache", "maxcache3")
+
+
+def parse(text: str) -> Reading:
+    """Read any one output of arcconf.
+
+    Outputs without a controller (set answers, GETSTATUS, GETLOGS, usage texts) give an empty reading. A controller has the
+    id ``unknown`` unless the output tells it (LIST and GETVERSION do, GETCONFIG does not).
+    """
+    payload = arcconf_json.payload_of(text)
+    if payload is not None:
+        return arcconf_json.parse_payload(payload)
+    found = structure(text)
+    if not found.known:
+        first = next(((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()), None)
+        said = "the output is empty" if first is None else f"{problem(*first)}: this is no output of arcconf"
+        return Reading(not_understood=(said,), complete=False)
+    problems, lost = list(found.problems), list(found.lost)
+    controllers = _listed(found, problems)
+    if any(block.kind in _CONFIG and not _is_list(block) for block in found.blocks):
+        controllers.append(Config([block for block in found.blocks if not _is_list(block)], found.sections, problems, lost).controller())
+    if found.found is not None and controllers and _is_listing(found) and found.found != len(controllers):
+        said = f"the tool found {found.found} controllers and tells of {len(controllers)}"
+        problems.append(said)
+        lost.append(said)
+    complete = found.verdict is not None or found.menu
+    if not complete:
+        problems.append("the output has no end: the last line is not the tool's verdict")
+    return Reading(tuple(controllers), tuple(problems), complete, tuple(lost))
+
+
+def join(listed: Reading, configs: t.Mapping[str, Reading]) -> Reading:
+    """One reading of a LIST (or GETVERSION) and of one GETCONFIG per controller.
+
+    :param configs: by the number of the controller.
+    """
+    controllers: list[Controller] = []
+    problems, lost = list(listed.not_understood), list(listed.lost)
+    for number, config in configs.items():
+        problems += [f"controller {number}: {text}" for text in config.not_understood]
+        lost += [f"controller {number}: {text}" for text in config.lost]
+        short = next((one for one in listed.controllers if one.id == number), Controller(PROVIDER, id=number))
+        if config.controllers:
+            controllers.append(_enrich(config.controllers[0], short))
+        else:
+            problems.append(f"controller {number}: GETCONFIG tells nothing of it")
+            lost.append(problems[-1])
+            controllers.append(short)
+    complete = listed.complete and all(config.complete for config in configs.values())
+    return Reading(tuple(controllers), tuple(problems), complete, tuple(lost))
+
+
+def _enrich(full: Controller, short: Controller) -> Controller:
+    """A controller of GETCONFIG with what only LIST tells of it."""
+    changes: dict[str, t.Any] = {"id": short.id}
+    for name in ("model", "serial", "firmware", "driver"):
+        if getattr(full, name) is None:
+            changes[name] = getattr(short, name)
+    for name in ("mode", "status"):
+        if getattr(full, name) == UNKNOWN:
+            changes[name] = getattr(short, name)
+    return dataclasses.replace(full, **changes)
+
+
+def _is_listing(found: Structure) -> bool:
+    return all(block.kind == "controller" and (block.number is not None or _is_list(block)) for block in found.blocks)
+
+
+def _is_list(block: Block) -> bool:
+    """Whether a controller section is the table of LIST, or one of GETVERSION's."""
+    return block.kind == "controller" and (block.number is not None or any(_list_number(line) or line.label == "controller id" for line in block.lines))
+
+
+def _list_number(line: Line) -> str | None:
+    match = re.fullmatch(r"controller ([0-9]{1,6}):?", line.label)
+    return match.group(1) if match and line.part == "" else None
+
+
+def _listed(found: Structure, problems: list[str]) -> list[Controller]:
+    controllers = []
+    for block in found.blocks:
+        if block.kind == "controller" and block.number is not None:
+            controllers.append(Controller(PROVIDER, id=block.number, firmware=block.value("firmware")))
+        elif _is_list(block):
+            controllers += [_of_list(line, number, problems) for line in block.lines for number in [_list_number(line)] if number]
+    return controllers
+
+
+def _of_list(line: Line, number: str, problems: list[str]) -> Controller:
+    """``: Optimal, Slot 8, HBA, MSCC Adaptec HBA 1100-16i, 8A246320899, 50000D1704B53280``; a name may have commas."""
+    pieces = [piece.strip() for piece in line.value.lstrip(": ").split(",")]
+    if len(pieces) < 6:
+        problems.append(problem(line.number, line.text))
+        return Controller(PROVIDER, id=number)
+    mode = words.MODES.get(pieces[2].lower())
+    if mode is None:
+        problems.append(problem(line.number, line.text))
+    return Controller(
+        PROVIDER,
+        id=number,
+        model=", ".join(pieces[3:-2]) or None,
+        serial=pieces[-2] or None,
+        mode=mode or UNKNOWN,
+        status=state_word(pieces[0]),
+        traits={"mode_word": pieces[2]},
+    )

@@ -1,0 +1,109 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Getting the newest data from SSDs to the disks: write caching off, then waiting until the controller says clean; pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import maxcache_output as commands
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.maxcache_output import SMART
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
+    CLEAN,
+    DISABLED,
+    UNKNOWN,
+    WRITETHROUGH,
+    CacheVolume,
+    Controller,
+    MaxCache,
+    Volume,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import LAYER, NOTHING, WAIT, MaxCacheTarget, send, who
+
+
+def emptying(target: MaxCacheTarget, item: str, cache: CacheVolume | None, volumes: t.Sequence[Volume]) -> list[Step]:
+    """Write caching off for every volume that writes, and the wait.
+
+    :param cache: ``None`` for a pool.
+    :param volumes: those whose newest data may be on the SSDs.
+    :raises Refused: if the controller would not tell that write caching is off, or that everything is clean.
+    """
+    if not rules.tells_dirtiness(cache, volumes):
+        what = "its maxCache pool" if cache is None else f"its maxCache volume {cache.id}"
+        raise Refused(
+            f"{target.controller.called} does not tell whether {what} is clean, so that nothing would show that its data is on the disks: "
+            f"it cannot be taken away safely. {NOTHING}",
+            item=item,
+        )
+    writing = [volume for volume in volumes if not rules.is_off(target.generation, volume)]
+    silent = next((volume for volume in writing if volume.maxcache is None or volume.maxcache.write.configured == UNKNOWN), None)
+    if silent is not None:
+        raise Refused(
+            f"{target.called(silent)} does not tell whether its writes are cached, so that nothing would show that they are not any more: "
+            f"its maxCache cannot be taken away safely. {NOTHING}",
+            item=target.item_of(silent),
+        )
+    steps = [_switch_off(target, volume) for volume in writing]
+    steps.append(
+        Step(
+            layer=LAYER,
+            item=item,
+            attribute="dirty",
+            before=rules.dirtiness(target.generation, cache, volumes),
+            after=CLEAN,
+            action=f"Wait until {target.controller.called} says that its maxCache is clean",
+            operation=WAIT,
+            arguments={
+                **who(target),
+                "controller": target.controller.id,
+                "serial": target.controller.serial,
+                "cache_volume": cache.id if cache is not None else None,
+                "volumes": [volume.id for volume in volumes],
+                "switched_off": {volume.id: volume.name or volume.id for volume in writing},
+                "flush_timeout": target.wish.flush_timeout,
+            },
+        )
+    )
+    return steps
+
+
+def _switch_off(target: MaxCacheTarget, volume: Volume) -> Step:
+    off = rules.off_word(target.generation)
+    if target.generation == SMART:
+        words = commands.write_policy(target.controller, [volume.id], WRITETHROUGH)
+    else:
+        words = commands.write_cache(target.controller, [volume.id], False)
+    before = rules.write_policy(target.generation, volume)
+    text = f"Stop caching writes of {target.called(volume)} in maxCache (write: {off}, was {before})"
+    return send(target, target.item_of(volume), "maxcache_write", before, off, text, words)
+
+
+def flush_state(controller: Controller, arguments: t.Mapping[str, t.Any]) -> tuple[str, list[str]]:
+    """How far a flush is: ``clean``, ``dirty`` or ``unknown``, and the volumes that still cache writes.
+
+    :param arguments: of the step that waits.
+    """
+    maxcache = controller.maxcache or MaxCache()
+    asked, switched_off = arguments["volumes"], arguments["switched_off"]
+    volumes = [volume for volume in controller.volumes if volume.id in asked]
+    cache = next((one for one in maxcache.volumes if one.id == arguments["cache_volume"]), None)
+    if len(volumes) != len(asked) or (arguments["cache_volume"] is not None and cache is None):
+        return UNKNOWN, []
+    switched = [volume for volume in volumes if volume.id in switched_off]
+    writing = [switched_off[volume.id] for volume in switched if not rules.is_off(maxcache.generation, volume) and not _still_ending(volume)]
+    # Whoever came while it was waited may use a cache that is for all volumes.
+    concerned = volumes if maxcache.generation == SMART else controller.volumes
+    return rules.dirtiness(maxcache.generation, cache, concerned), writing
+
+
+def _still_ending(volume: Volume) -> bool:
+    """Write caching is configured off, and in force until the flush ends."""
+    return volume.maxcache is not None and volume.maxcache.write.configured == DISABLED

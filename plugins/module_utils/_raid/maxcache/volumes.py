@@ -1,0 +1,221 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The cache volumes of a controller (maxCache 3.0 and 4): what is there beside what is wished, and what follows from that; pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import maxcache_output as commands
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.maxcache_output import CONTAINER, POOL, SMART
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN, WRITETHROUGH, CacheVolume, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import CacheVolumeSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import NOTHING, MaxCacheTarget, send
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import plain_address
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.uses import Use
+
+
+@dataclass(frozen=True)
+class Change:
+    """One cache volume: what is there, and what shall be.
+
+    :param present: ``None`` if there is none.
+    :param wish: ``None`` if it is left as it is.
+    :param data: the volume it caches, with maxCache 4.
+    """
+
+    present: CacheVolume | None
+    wish: CacheVolumeSpec | None
+    data: Volume | None = None
+    rebuild: bool = False
+
+    @property
+    def removes(self) -> bool:
+        return self.present is not None and self.wish is not None and (self.rebuild or not self.wish.present)
+
+    @property
+    def creates(self) -> bool:
+        return self.wish is not None and self.wish.present and (self.present is None or self.rebuild)
+
+    @property
+    def stays(self) -> bool:
+        """Whether there is a cache volume in the end."""
+        return self.wish.present if self.wish is not None else self.present is not None
+
+    @property
+    def level(self) -> str:
+        """The RAID level in the end."""
+        if self.wish is not None and self.wish.present:
+            return self.wish.raid_level or UNKNOWN
+        return self.present.raid_level if self.present is not None else UNKNOWN
+
+
+def changes_of(target: MaxCacheTarget) -> list[Change]:
+    """Every cache volume that is there or wished.
+
+    :raises BadInput: for wishes that this generation cannot have, or that contradict each other.
+    """
+    wished = target.wish.cache_volumes
+    if target.generation == POOL:
+        if any(wish.present for wish in wished):
+            target.refuse("has a pool of SSDs and no cache volumes (maxCache 1 or 2): write pool_drives instead of cache_volumes")
+        if wished and target.wish.pool_drives:
+            target.refuse("has pool_drives and state: absent in cache_volumes: write one of them")
+        return []
+    if target.wish.pool_drives:
+        target.refuse(f"has no pool of SSDs ({rules.GENERATION_NAMES[target.generation]}): write cache_volumes instead of pool_drives")
+    if target.generation == CONTAINER:
+        return _container_change(target, wished)
+    return _smart_changes(target, wished)
+
+
+def _container_change(target: MaxCacheTarget, wished: t.Sequence[CacheVolumeSpec]) -> list[Change]:
+    if len(wished) > 1:
+        target.refuse("has one maxCache volume at most (maxCache 3.0), and cache_volumes has several entries")
+    present = next(iter(target.maxcache.volumes), None)
+    wish = wished[0] if wished else None
+    return [_judged(target, Change(present, wish))] if present is not None or wish is not None else []
+
+
+def _smart_changes(target: MaxCacheTarget, wished: t.Sequence[CacheVolumeSpec]) -> list[Change]:
+    by_data: dict[str, CacheVolumeSpec] = {}
+    for wish in wished:
+        volume = _data_volume(target, wish)
+        if volume.id in by_data:
+            target.refuse("is named as data_volume of two cache volumes, and a volume has one maxCache", volume)
+        by_data[volume.id] = wish
+    volumes = {volume.id: volume for volume in target.controller.volumes}
+    changes = []
+    for present in target.maxcache.volumes:
+        data = volumes.get(present.data_volume or "")
+        own = by_data.pop(data.id, None) if data is not None else None
+        changes.append(_judged(target, Change(present, own, data)))
+    return changes + [_judged(target, Change(None, wish, volumes[key])) for key, wish in by_data.items()]
+
+
+def _data_volume(target: MaxCacheTarget, wish: CacheVolumeSpec) -> Volume:
+    if wish.data_volume is None:
+        target.refuse("has one maxCache volume per volume (maxCache 4): write the data_volume that each of cache_volumes is for")
+    found = [volume for volume in target.controller.volumes if wish.data_volume in (volume.id, volume.name)]
+    if not found:
+        there = ", ".join(f"{volume.id} ({volume.name})" if volume.name else volume.id for volume in target.controller.volumes) or "none"
+        raise DeviceMissing(f"{target.controller.called} has no volume with id or name {wish.data_volume}; it has: {there}.", item=target.item)
+    if len(found) > 1:
+        target.refuse(f"has {len(found)} volumes that are called {wish.data_volume}: write the id of one that no other has as its name")
+    return found[0]
+
+
+def _judged(target: MaxCacheTarget, change: Change) -> Change:
+    """The change with whether what is there has to be replaced."""
+    wish, present = change.wish, change.present
+    if wish is None or not wish.present or present is None:
+        return change
+    members = {plain_address(member) for member in present.members}
+    level = rules.plain_level(target.generation, present.raid_level)
+    if not members or level == UNKNOWN:
+        raise NotUnderstood(
+            f"{target.controller.called} does not tell of which SSDs or of which RAID level its maxCache volume {present.id} is made, "
+            f"so that it cannot be compared with the wanted one. {NOTHING}",
+            item=target.cache_item(change.data),
+        )
+    same = members == set(wish.drives) and level == rules.plain_level(target.generation, wish.raid_level or "")
+    if same and wish.size is not None and present.size is not None:
+        same = rules.same_size(wish.size, present.size)
+    return dataclasses.replace(change, rebuild=not same)
+
+
+def check_creations(target: MaxCacheTarget, changes: t.Sequence[Change]) -> None:
+    """
+    :raises BadInput: if a cache volume cannot be made.
+    """
+    freed = {plain_address(member) for change in changes if change.removes and change.present for member in change.present.members}
+    taken: list[str] = []
+    for change in changes:
+        wish = change.wish
+        if wish is None or not wish.present:
+            continue
+        taken += wish.drives
+        reason = _objection_to_limit(target, wish) if not change.creates else _objection(target, change, wish, changes, freed)
+        if reason is not None:
+            target.refuse(reason)
+    twice = next((drive for drive in taken if taken.count(drive) > 1), None)
+    if twice is not None:
+        target.refuse(f"cannot give drive {twice} to two cache volumes")
+
+
+def _objection_to_limit(target: MaxCacheTarget, wish: CacheVolumeSpec) -> str | None:
+    limit = target.maxcache.limit
+    return f"allows {limit} SSDs in its maxCache, and {len(wish.drives)} are wanted" if limit is not None and len(wish.drives) > limit else None
+
+
+def _objection(target: MaxCacheTarget, change: Change, wish: CacheVolumeSpec, changes: t.Sequence[Change], freed: t.Container[str]) -> str | None:
+    controller = target.controller
+    reason = commands.objection(controller, "create", rules.tool_level(target.generation, wish.raid_level or ""))
+    reason = reason or rules.objection_to_drives(controller, wish.drives, freed)
+    if reason is not None:
+        return reason
+    if change.data is None:
+        return rules.objection_to_container(controller, wish)
+    others = sum(other.present.size or 0 for other in changes if other.present is not None and other is not change and not other.removes)
+    return rules.objection_to_smart(controller, change.data, wish, change.present is not None, others)
+
+
+def cache_of(target: MaxCacheTarget, changes: t.Sequence[Change], volume: Volume) -> Change | None:
+    """The cache volume that serves a volume, or shall."""
+    if target.generation == SMART:
+        return next((change for change in changes if change.data is not None and change.data.id == volume.id), None)
+    return next(iter(changes), None)
+
+
+def emptied_by(target: MaxCacheTarget, change: Change) -> list[Volume]:
+    """The volumes whose data may be in a cache volume; one that tells nothing of it is one of them."""
+    return [change.data] if change.data is not None else list(target.controller.volumes)
+
+
+def deletion(target: MaxCacheTarget, change: Change) -> Step:
+    present = change.present or CacheVolume(UNKNOWN)
+    text = f"Delete maxCache volume {present.id} ({_made_of(present.members, present.raid_level)}) of {target.controller.called}"
+    words = commands.delete(target.controller, present.id)
+    return send(target, target.cache_item(change.data), "cache_volume", _described(target, present.members, present.raid_level), None, text, words)
+
+
+def creation(target: MaxCacheTarget, change: Change, uses: t.Sequence[Use]) -> Step:
+    wish = change.wish or CacheVolumeSpec()
+    level = wish.raid_level or UNKNOWN
+    policy = None
+    if change.data is not None:
+        # The tool's own default is write-back: never leave it to that.
+        own = next((use for use in uses if use.volume.id == change.data.id), None)
+        policy = (own.settings.get("write") if own is not None else None) or WRITETHROUGH
+    words = commands.create(
+        target.controller,
+        wish.drives,
+        rules.tool_level(target.generation, level),
+        size=wish.size,
+        data_volume=change.data.id if change.data is not None else None,
+        policy=policy,
+        cache_line_size=wish.line_size,
+    )
+    where = f" for {target.called(change.data)} with write: {policy}" if change.data is not None else f" on {target.controller.called}"
+    text = f"Create a maxCache volume ({_made_of(wish.drives, level)}){where}"
+    return send(target, target.cache_item(change.data), "cache_volume", None, _described(target, wish.drives, level), text, words)
+
+
+def _made_of(drives: t.Iterable[str], level: str) -> str:
+    return f"SSDs {' and '.join(drives)}, raid_level {level}"
+
+
+def _described(target: MaxCacheTarget, drives: t.Iterable[str], level: str) -> dict[str, t.Any]:
+    return {"drives": sorted(plain_address(drive) for drive in drives), "raid_level": rules.plain_level(target.generation, level)}

@@ -1,0 +1,270 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What users ask of RAID controllers: from module parameters to plain wishes, and to whom each of them applies."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import os
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import DRIVE_CLASSES, Controller, Drive, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import is_twin
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source
+
+ALL = "all"
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class ItemSpec:
+    """Settings of one volume or drive, or of ``all`` of them.
+
+    :param by: what identifies it: ``id``, ``name``, ``wwn`` or ``address``.
+    :param settings: attribute → wanted value, only those that were given.
+    :param allow_unprotected: the permission of this item to keep writes where a power cut loses them.
+    """
+
+    by: str
+    value: str
+    settings: t.Mapping[str, t.Any] = field(default_factory=dict)
+    allow_unprotected: bool = False
+
+    @property
+    def for_all(self) -> bool:
+        return self.value == ALL and self.by in ("id", "address")
+
+    @property
+    def called(self) -> str:
+        return self.value if self.by == "address" else f"{self.by} {self.value}"
+
+
+@dataclass(frozen=True)
+class ControllerSpec:
+    """Everything wished of the controllers that one list entry names."""
+
+    provider: str = AUTO
+    tool_path: str | None = None
+    id: str = ALL
+    serial: str | None = None
+    settings: t.Mapping[str, t.Any] = field(default_factory=dict)
+    volumes: tuple[ItemSpec, ...] = ()
+    drives: tuple[ItemSpec, ...] = ()
+    allow_unprotected: bool = False
+    require_effective: bool = True
+
+    @property
+    def called(self) -> str:
+        return f"controller {self.serial or self.id} (provider {self.provider})"
+
+
+def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[ControllerSpec]:
+    """The parameter ``controllers`` of the module ``raid_cache``.
+
+    :raises BadInput: for an entry that contradicts itself.
+    """
+    return [_parse_controller(entry) for entry in controllers]
+
+
+def _parse_controller(entry: t.Mapping[str, t.Any]) -> ControllerSpec:
+    drive_cache = entry.get("drive_cache") or {}
+    settings: dict[str, t.Any] = {f"drive_cache.{name}": drive_cache[name] for name in DRIVE_CLASSES if drive_cache.get(name) is not None}
+    settings.update({name: entry[name] for name in ("no_battery_write_cache", "cache_ratio") if entry.get(name) is not None})
+    ratio = settings.get("cache_ratio")
+    if ratio is not None and not 0 <= ratio <= 100:
+        raise BadInput(f"cache_ratio: {ratio} is no percentage for reading: write a number from 0 to 100.", item=str(entry.get("id")))
+    if entry.get("provider", AUTO) == AUTO and entry.get("tool_path"):
+        raise BadInput(f"tool_path {entry['tool_path']} needs the provider whose language it speaks: write provider: storcli, arcconf, … beside it.")
+    return ControllerSpec(
+        provider=entry.get("provider") or AUTO,
+        tool_path=entry.get("tool_path"),
+        id=str(entry["id"]).strip() if entry.get("id") is not None else ALL,
+        serial=entry.get("serial"),
+        settings=settings,
+        volumes=tuple(_parse_item(one, ("id", "name", "wwn"), VOLUME_ATTRIBUTES, "volume") for one in entry.get("volumes") or ()),
+        drives=tuple(_parse_item(one, ("address",), DRIVE_ATTRIBUTES, "drive") for one in entry.get("drives") or ()),
+        allow_unprotected=bool(entry.get("allow_unprotected")),
+        require_effective=entry.get("require_effective", True),
+    )
+
+
+def _parse_item(entry: t.Mapping[str, t.Any], keys: tuple[str, ...], attributes: t.Iterable[str], kind: str) -> ItemSpec:
+    given = [key for key in keys if entry.get(key) is not None]
+    if len(given) != 1:
+        raise BadInput(f"A {kind} is named by exactly one of {', '.join(keys)}; this one has {' and '.join(given) or 'none'}: {_compact(entry)}")
+    return ItemSpec(
+        by=given[0],
+        value=str(entry[given[0]]).strip(),
+        settings={name: entry[name] for name in attributes if entry.get(name) is not None},
+        allow_unprotected=bool(entry.get("allow_unprotected")),
+    )
+
+
+def _compact(entry: t.Mapping[str, t.Any]) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in entry.items() if value not in (None, False))
+
+
+def choose_controllers(host: RaidState, wish: ControllerSpec) -> list[Seen]:
+    """The controllers a list entry names. An entry that names its tool gets that tool, whichever others see the controller.
+
+    :raises DeviceMissing: if there is none, saying which there are.
+    :raises BadInput: if a number means controllers of several tools.
+    :raises NotUnderstood: if the output of a tool that may have told of them is damaged.
+    """
+    asked = [source for source in host.sources if _is_tool(source, wish)]
+    for source in asked:
+        _check_reading(source, wish)
+    reachable = list(host.controllers) if wish.provider == AUTO else [seen for source in asked for seen in source.controllers]
+    chosen = [one for one in reachable if wish.id in (ALL, one.controller.id) and wish.serial in (None, one.controller.serial)]
+    if not chosen:
+        raise DeviceMissing(_nobody(host, asked, wish, reachable), item=wish.called)
+    tools = sorted({one.controller.provider for one in chosen})
+    if wish.id != ALL and len(tools) > 1:
+        raise BadInput(f"controller {wish.id} is ambiguous: {' and '.join(tools)} each have one. Write provider: {tools[0]} (or {tools[1]}).", item=wish.called)
+    return chosen
+
+
+def is_same(one: Seen, other: Seen) -> bool:
+    """Whether two entries mean one controller, perhaps through two tools."""
+    if one.controller.provider == other.controller.provider:
+        return one.controller.id == other.controller.id
+    return is_twin(one.controller, other.controller)
+
+
+def _nobody(host: RaidState, asked: t.Sequence[Source], wish: ControllerSpec, reachable: t.Sequence[Seen]) -> str:
+    if not host.sources:
+        return (
+            "There is no RAID tool on this host: install the one of the vendor (storcli, perccli, storcli2, perccli2, arcconf or ssacli), "
+            "name its place with provider and tool_path, or give this host no raid_cache_controllers."
+        )
+    tools = ", ".join(source.provider.tool for source in asked)
+    there = ", ".join(one.controller.called for one in reachable) or "none"
+    return f"{wish.called} is not on this host; controllers that {tools or 'the tools'} can see: {there}.{_unless_root()}"
+
+
+def _unless_root() -> str:
+    """A sentence for those who are not root: these tools then see nothing, or print something else."""
+    return "" if os.geteuid() == 0 else f" This ran as user {os.geteuid()}, and these tools need root: set become: true."
+
+
+def _check_reading(source: Source, wish: ControllerSpec) -> None:
+    reading = source.reading
+    if not reading.complete:
+        what = reading.not_understood[0] if reading.not_understood else "it ends too early"
+        raise NotUnderstood(
+            f"The output of {source.provider.tool} is damaged, or it is no {source.provider.name} ({what}).{_unless_root()} "
+            "Run it again; if it stays so, report the output.",
+            item=wish.called,
+            completed=source.evidence,
+        )
+    if reading.lost and wish.id == ALL and wish.serial is None:
+        raise NotUnderstood(
+            f"{source.provider.tool} did not tell of everything that is there ({reading.lost[0]}), so nothing can be set for all controllers: "
+            "name them one by one, or report the output.",
+            item=wish.called,
+            completed=source.evidence,
+        )
+
+
+def _is_tool(source: Source, wish: ControllerSpec) -> bool:
+    if wish.provider not in (AUTO, source.provider.name):
+        return False
+    return wish.tool_path is None or source.provider.tool == wish.tool_path
+
+
+def expand_volumes(controller: Controller, wishes: t.Sequence[ItemSpec]) -> list[tuple[Volume, ItemSpec]]:
+    """Each volume that is meant, with what is wished of it: an entry that names it wins over the entry for all, setting by setting.
+
+    :raises DeviceMissing: for a volume that is not there.
+    :raises BadInput: for a volume that two entries name, or a name that two volumes have.
+    """
+    return _expand(controller, controller.volumes, wishes, _find_volumes, "volume")
+
+
+def expand_drives(controller: Controller, wishes: t.Sequence[ItemSpec]) -> list[tuple[Drive, ItemSpec]]:
+    """As :func:`expand_volumes`, for drives by their addresses."""
+    return _expand(controller, controller.drives, wishes, _find_drives, "drive")
+
+
+Item = t.TypeVar("Item", Volume, Drive)
+
+
+def _expand(
+    controller: Controller,
+    items: t.Sequence[Item],
+    wishes: t.Sequence[ItemSpec],
+    find: t.Callable[[t.Sequence[Item], ItemSpec], list[Item]],
+    kind: str,
+) -> list[tuple[Item, ItemSpec]]:
+    general = [wish for wish in wishes if wish.for_all]
+    if len(general) > 1:
+        raise BadInput(f"{controller.called}: two entries are for all {kind}s: write one.", item=kind)
+    named: dict[int, ItemSpec] = {}
+    for wish in wishes:
+        if wish.for_all:
+            continue
+        found = find(items, wish)
+        if not found:
+            there = "; ".join(_label(item, wish.by) for item in items[:20]) + ("; …" if len(items) > 20 else "")
+            # 252:3 without quotes is a number to YAML.
+            quotes = ' Write addresses in quotes, for example "252:3".' if wish.by == "address" and wish.value.isdigit() else ""
+            raise DeviceMissing(f"{controller.called} has no {kind} with {wish.called}; it has: {there or 'none'}.{quotes}", item=wish.called)
+        if len(found) > 1:
+            raise BadInput(f"{controller.called} has {len(found)} {kind}s with {wish.called}: name it by id.", item=wish.called)
+        place = next(index for index, item in enumerate(items) if item is found[0])
+        if place in named:
+            raise BadInput(f"{controller.called}: {named[place].called} and {wish.called} are the same {kind}: name it once.", item=wish.called)
+        named[place] = wish
+    return [(item, wish) for index, item in enumerate(items) for wish in [_join(general, named.get(index))] if wish is not None]
+
+
+def _join(general: t.Sequence[ItemSpec], own: ItemSpec | None) -> ItemSpec | None:
+    if own is None or not general:
+        return own or next(iter(general), None)
+    # A permission for all drives or volumes is no permission for the one that has its own entry.
+    return ItemSpec(own.by, own.value, {**general[0].settings, **own.settings}, own.allow_unprotected)
+
+
+def _find_volumes(volumes: t.Sequence[Volume], wish: ItemSpec) -> list[Volume]:
+    if wish.by == "wwn":
+        return [volume for volume in volumes if volume.wwn and volume.wwn == plain_wwn(wish.value)]
+    return [volume for volume in volumes if getattr(volume, wish.by) == wish.value]
+
+
+def _find_drives(drives: t.Sequence[Drive], wish: ItemSpec) -> list[Drive]:
+    asked = plain_address(wish.value)
+    return [drive for drive in drives if plain_address(drive.address) == asked]
+
+
+def plain_wwn(text: str) -> str:
+    """A world wide name without the decoration that tools and people give it."""
+    word = text.strip().lower().rpartition("/")[2]
+    for prefix in ("naa.", "0x", "wwn-0x", "eui."):
+        if word.startswith(prefix):
+            word = word[len(prefix) :]
+    return word.replace(":", "").replace("-", "")
+
+
+def plain_address(text: str) -> str:
+    """``0, 5``, ``0 5`` and ``0,5`` are one drive; so are ``252:3`` and ``e252/s3``."""
+    word = text.strip().lower().strip("/")
+    if word.startswith("e") and "/s" in word:
+        word = word[1:].replace("/s", ":")
+    return ",".join(word.replace(",", " ").split())
+
+
+def _label(item: Volume | Drive, by: str) -> str:
+    if isinstance(item, Drive):
+        return item.address
+    if by == "wwn":
+        return f"{item.id} ({item.wwn or 'no wwn told'})"
+    return f"{item.id} ({item.name or 'without a name'})"

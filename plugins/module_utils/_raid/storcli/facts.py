@@ -1,0 +1,550 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the labels of storcli and perccli 7.x mean, and what they share with storcli2 and perccli2."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
+    CACHED,
+    CHARGING,
+    DEGRADED,
+    ENABLED,
+    FAILED,
+    HEALTHY,
+    LEARNING,
+    MISSING,
+    NONE,
+    UNKNOWN,
+    WRITEBACK,
+    WRITETHROUGH,
+    CacheModule,
+    CacheVolume,
+    Controller,
+    Drive,
+    MaxCache,
+    Protection,
+    Reading,
+    Volume,
+    VolumeMaxCache,
+    policy,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import Members, filled, join, members_of_rows, with_members
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, at_line, read_output, rows, section, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
+    ADAPTER_FLAGS,
+    BBU_BITS,
+    BBU_LEARN_ACTIVE,
+    BBU_LEARN_REQUESTED,
+    BINARY_UNITS,
+    CONTROLLER_STATES,
+    DRIVE_CACHE,
+    DRIVE_WRITE_CACHE,
+    HEALTH,
+    INITIAL_WRITE,
+    INTERFACES,
+    IO_COLUMN,
+    MEDIA,
+    OTHER_PLACE,
+    PERSONALITIES,
+    POWERS,
+    READ_COLUMN,
+    SIZE,
+    TOPOLOGY_DRIVE_CACHE,
+    USAGES,
+    VOLUME_FLAGS,
+    VOLUME_STATES,
+    WHOLE,
+    WRITE_COLUMN,
+    address_of,
+    configured_and_effective,
+    first,
+    flag,
+    flags,
+    identifier,
+    is_spare,
+    learn_cycle_of,
+    pci_address,
+    percent,
+    squeezed,
+    whole,
+)
+
+_COLUMN = re.compile(r"(?P<read>NR|Ra|R|A)(?P<write>AWB|FWB|WB|WT)(?P<io>[DC])?\Z")
+_VOLUME_KEY = re.compile(r"/c(?P<controller>[0-9]+)/v(?P<volume>[0-9]+)\Z")
+_DRIVE_KEY = re.compile(
+    r"Drive /c(?P<controller>[0-9]+)(?:/e(?P<enclosure>[0-9]+))?/s(?P<slot>[0-9]+)(?P<part>\Z| Device attributes\Z| - Detailed Information\Z)"
+)
+#: Labels that only rows of volumes or of drives have.
+_OF_VOLUMES = frozenset({"Cache", "CurrentCache", "DefaultCache"})
+_OF_DRIVES = frozenset({"DID", "PID", "Intf", "Med"})
+
+
+class Reader:
+    """One output while it is being read: collects what was not understood.
+
+    :param provider: the name of the tool.
+    """
+
+    def __init__(self, output: Output, provider: str) -> None:
+        self.output = output
+        self.provider = provider
+        self.problems: list[str] = list(output.not_understood)
+        #: Volumes and drives that are there and cannot be told.
+        self.lost: list[str] = []
+        #: Builds that print GiB mean powers of ten by GB; all others mean powers of two.
+        self.decimal_gb = bool(BINARY_UNITS.search(output.text))
+
+    def lose(self, said: str) -> None:
+        """A volume or drive that cannot be told."""
+        self.problems.append(said)
+        self.lost.append(said)
+
+    def count(self, data: Data, label: str, lists: t.Sequence[str]) -> None:
+        """Whether a list is as long as the number that is printed above it."""
+        said, listed = whole(data.get(label)), [len(rows(data[name])) for name in lists if name in data]
+        if said is not None and listed and sum(listed) < said:
+            self.lose(f"{label}: {said}, and {sum(listed)} are listed")
+
+    def unique(self, listed: t.Iterable[Data], label: str) -> None:
+        """Whether each name comes once in a list; of two that are alike, one may be another one whose name is damaged."""
+        seen: set[str] = set()
+        for row in listed:
+            name = squeezed(word(row.get(label)))
+            name = name.rpartition("/")[2] if label == "DG/VD" else name
+            if name in seen and name not in ("", "-"):
+                self.lose(f"{label}: {word(row.get(label))}, twice in one list")
+            seen.add(name)
+
+    def not_understood(self, label: str, value: str) -> None:
+        """A known label with an unknown value."""
+        found = re.search(re.escape(label) + r".{0,6}?" + re.escape(value), self.output.text) or re.search(re.escape(value), self.output.text)
+        said = f"{label}: {value}"
+        self.problems.append(f"{said} ({at_line(self.output.text, found.start())})" if found else said)
+
+    def known(self, words: t.Mapping[str, str], label: str, value: t.Any, default: str = UNKNOWN) -> str:
+        """Our word for the tool's; a word that is not in the table is remembered."""
+        said = word(value)
+        if not said or said in ("-", "N/A", "NA"):
+            return default
+        key = squeezed(said)
+        if key in words:
+            return words[key]
+        self.not_understood(label, said)
+        return default
+
+    def size(self, value: t.Any, decimal: t.Optional[bool] = None) -> t.Optional[int]:
+        """Bytes."""
+        found = SIZE.match(word(value))
+        if not found:
+            return None
+        unit = found["unit"].lower()
+        base = 1000 if (self.decimal_gb if decimal is None else decimal) and "i" not in unit else 1024
+        return int(float(found["amount"]) * base ** POWERS[unit[0] if unit[0] in "kmgtp" else ""])
+
+    def health(self, value: t.Any) -> str:
+        """Health of a battery or a capacitor. ``Degraded(Need Attention)`` comes in several spellings."""
+        said = squeezed(word(value))
+        if said.startswith("degraded"):
+            return CHARGING if "charging" in said else DEGRADED
+        return self.known(HEALTH, "State", word(value).partition("(")[0])
+
+    # Parts that all four tools print alike
+
+    def drive(self, row: Data, decide: t.Optional[t.Callable[[str], str]] = None) -> t.Optional[Drive]:
+        """A row of a list of drives."""
+        address = address_of(row.get("EID:Slt"))
+        if address is None:
+            self._lose_row(row, "EID:Slt", _OF_DRIVES)
+            return None
+        state = word(row.get("State"))
+        return Drive(
+            address=address,
+            model=word(row.get("Model")) or None,
+            size=self.size(row.get("Size")),
+            media=self.known(MEDIA, "Med", row.get("Med")),
+            interface=self.known(INTERFACES, "Intf", row.get("Intf")),
+            usage=decide(state) if decide else self.known(USAGES, "State", state),
+            state=UNKNOWN if state in ("", "-") else state.lower(),
+        )
+
+    def volume(self, row: Data) -> t.Optional[Volume]:
+        """What the row of a volume tells besides its cache policy."""
+        group, slash, number = word(row.get("DG/VD")).partition("/")
+        if not slash or not WHOLE.match(number):
+            self._lose_row(row, "DG/VD", _OF_VOLUMES)
+            return None
+        level = word(row.get("TYPE"))
+        state = word(row.get("State"))
+        return Volume(
+            id=str(int(number)),
+            name=word(row.get("Name")) or None,
+            raid_level=level[4:] if level.upper().startswith("RAID") and level[4:] else UNKNOWN,
+            status=VOLUME_STATES.get(squeezed(state), state.lower() or UNKNOWN),
+            size=self.size(row.get("Size")),
+            array=group if WHOLE.match(group) else None,
+        )
+
+    def _lose_row(self, row: Data, label: str, others: t.Container[str]) -> None:
+        """A row without what it is named by."""
+        said = word(row.get(label))
+        if said:
+            self.not_understood(label, said)
+            if said != "-":
+                self.lost.append(self.problems[-1])
+        elif any(name in others for name in row):
+            self.lose(f"a row without {label}: {', '.join(f'{name}: {word(value)}' for name, value in row.items() if word(value))}"[:200])
+
+    def with_properties(self, volume: Volume, properties: Data, drive_cache_label: str) -> Volume:
+        """The volume with what its properties tell besides its write policy."""
+        os_device = word(properties.get("OS Drive Name"))
+        return dataclasses.replace(
+            volume,
+            wwn=identifier(properties.get("SCSI NAA Id")),
+            drive_cache=self.known(DRIVE_CACHE, drive_cache_label, properties.get(drive_cache_label)),
+            os_device=os_device if os_device.startswith("/") else None,
+        )
+
+    def topology(self, data: Data, span: str) -> tuple[dict[str, str], dict[str, Members]]:
+        """The drive cache policy of each drive group, and its drives without those that only wait for one of them to fail.
+
+        :param span: the label of the column that is empty in the line of the whole group.
+        """
+        policies: dict[str, str] = {}
+        members: dict[str, Members] = {}
+        for row in rows(data.get("TOPOLOGY")):
+            group = word(row.get("DG"))
+            address = address_of(row.get("EID:Slot"))
+            if is_spare(row):
+                continue
+            if word(row.get("Type")) == "DRIVE" or address is not None:
+                told, untold = members.get(group, ((), 0))
+                members[group] = (told, untold + 1) if address is None else ((*told, address), untold)
+            elif word(row.get(span)) == "-":
+                policies[group] = self.known(TOPOLOGY_DRIVE_CACHE, "PDC", row.get("PDC"))
+        return policies, members
+
+
+# storcli and perccli 7.x
+
+
+def parse(text: str, provider: str = "storcli") -> Reading:
+    """Any output of storcli or perccli 7.x (or older): JSON or plain text, of any of its commands."""
+    return interpret(read_output(text), provider)
+
+
+def interpret(output: Output, provider: str) -> Reading:
+    """What an output of storcli or perccli 7.x tells."""
+    if major_version(output.version) >= 8:
+        return Reading((), (f"CLI version {output.version} is of storcli2 or perccli2, not of storcli or perccli",), complete=False)
+    return interpreted(Reader(output, provider), _Generation7)
+
+
+def major_version(version: str) -> int:
+    number = whole(version.split(".")[0])
+    return 0 if number is None else number
+
+
+def interpreted(reader: Reader, generation: t.Callable[[Reader, Reply], t.Any]) -> Reading:
+    """The reading of an output whose layout a generation of the tools has."""
+    parts = []
+    for answer in reader.output.answers:
+        for controller in generation(reader, answer).controllers():
+            parts.append(Reading((controller,)))
+    return dataclasses.replace(
+        join(parts), not_understood=tuple(dict.fromkeys(reader.problems)), lost=tuple(dict.fromkeys(reader.lost)), complete=reader.output.complete
+    )
+
+
+class _Generation7:
+    """One answer of storcli or perccli 7.x."""
+
+    def __init__(self, reader: Reader, answer: Reply) -> None:
+        self.reader = reader
+        self.answer = answer
+        self.data = answer.data
+        self.hardware = section(self.data.get("HwCfg"))
+        self.basics = section(self.data.get("Basics"))
+        self.version = section(self.data.get("Version"))
+        self.state = section(self.data.get("Status"))
+        self.adapter = section(self.data.get("Supported Adapter Operations"))
+
+    def controllers(self) -> t.Iterator[Controller]:
+        if "System Overview" in self.data or "IT System Overview" in self.data:
+            for row in rows(self.data.get("System Overview")):
+                yield self._overview(row)
+            for row in rows(self.data.get("IT System Overview")):
+                yield dataclasses.replace(self._overview(row), mode="hba", pci_address=pci_address(row.get("PCI Address")))
+        elif "Number of Controllers" in self.data:
+            return
+        elif self.data:
+            yield self._controller()
+        else:
+            unit = self._unit_of_failure()
+            if unit is not None:
+                yield Controller(provider=self.reader.provider, id=self._id(), protection=unit)
+
+    def _overview(self, row: Data) -> Controller:
+        unit = first(row.get("BBU"), row.get("EPack"))
+        health = self.reader.health(unit)
+        return Controller(
+            provider=self.reader.provider,
+            id=first(row.get("Ctl"), row.get("Ctrl")) or UNKNOWN,
+            model=first(row.get("Model"), row.get("Product Name")) or None,
+            status=self.reader.known(CONTROLLER_STATES, "Hlth", row.get("Hlth")),
+            protection=Protection(health=health, said=unit),
+        )
+
+    def _id(self) -> str:
+        told = first(self.answer.status.get("Controller"), self.basics.get("Controller"))
+        if told:
+            return told
+        for key in self.data:
+            found = _VOLUME_KEY.match(key) or _DRIVE_KEY.match(key)
+            if found:
+                return found["controller"]
+        return UNKNOWN
+
+    def _controller(self) -> Controller:
+        driver = first(self.version.get("Driver Name"), self.data.get("Driver Name")) or None
+        volumes = self._volumes()
+        caches = [volume for volume, row in volumes if _is_cache_volume(row)]
+        data_volumes = tuple(volume for volume, row in volumes if not _is_cache_volume(row))
+        drives = self._drives([volume.array for volume in caches if volume.array is not None])
+        package = first(self.version.get("Firmware Package Build"), self.data.get("FW Package Build"))
+        status = first(self.state.get("Controller Status"), self.data.get("Controller Status"))
+        memory = self.reader.size(self.hardware.get("On Board Memory Size"), decimal=False)
+        return Controller(
+            provider=self.reader.provider,
+            id=self._id(),
+            model=first(self.basics.get("Model"), self.data.get("Product Name"), self.data.get("Model")) or None,
+            serial=first(self.basics.get("Serial Number"), self.data.get("Serial Number")) or None,
+            firmware=(package if package.strip("0.") else first(self.version.get("Firmware Version"), self.data.get("FW Version"), package)) or None,
+            driver=driver,
+            pci_address=pci_address(first(self.basics.get("PCI Address"), self.data.get("PCI Address"))),
+            mode=self._mode(driver),
+            status=CONTROLLER_STATES.get(squeezed(status), status.lower()) or UNKNOWN,
+            cache=CacheModule(status="absent" if memory == 0 else UNKNOWN, memory=memory),
+            protection=self._protection(),
+            drive_cache=self._jbod_drive_cache(),
+            volumes=data_volumes,
+            drives=drives,
+            maxcache=self._maxcache(caches),
+            traits=self._traits(),
+        )
+
+    def _mode(self, driver: t.Optional[str]) -> str:
+        told = first(self.state.get("Current Personality"), self.data.get("Current Personality"))
+        if told:
+            return self.reader.known(PERSONALITIES, "Current Personality", told)
+        return "hba" if driver in ("mpt3sas", "mpt2sas") else UNKNOWN
+
+    # Volumes
+
+    def _volumes(self) -> list[tuple[Volume, Data]]:
+        found: dict[str, tuple[Volume, Data]] = {}
+        policies, members = self.reader.topology(self.data, "Arr")
+        self.reader.count(self.data, "Virtual Drives", ("VD LIST",))
+        self.reader.count(self.data, "Physical Drives", ("PD LIST",))
+        self.reader.unique(rows(self.data.get("VD LIST")), "DG/VD")
+        self.reader.unique(rows(self.data.get("PD LIST")), "EID:Slt")
+        self.reader.unique((row for key, value in self.data.items() if _VOLUME_KEY.match(key) for row in rows(value)), "DG/VD")
+        self.reader.unique((row for key, value in self.data.items() if _is_drive_key(key) for row in rows(value)), "EID:Slt")
+        listed = list(rows(self.data.get("VD LIST"))) + list(rows(self.data.get("Virtual Drives")))
+        for key, value in self.data.items():
+            if _VOLUME_KEY.match(key):
+                listed.extend(rows(value))
+        for row in listed:
+            volume = self.reader.volume(row)
+            if volume is not None:
+                found[volume.id] = (self._volume(volume, row), row)
+        groups = [volume.array for volume, _row in found.values()]
+        for name, (volume, row) in found.items():
+            group = volume.array or ""
+            if volume.drive_cache == UNKNOWN and groups.count(volume.array) == 1:
+                volume = dataclasses.replace(volume, drive_cache=policies.get(group, UNKNOWN))
+            if group in members:
+                volume = with_members(volume, *members[group])
+            found[name] = (volume, row)
+        return list(found.values())
+
+    def _volume(self, volume: Volume, row: Data) -> Volume:
+        properties = section(self.data.get(f"VD{volume.id} Properties"))
+        read, write, io = self._column(row.get("Cache"))
+        initial = self.reader.known(INITIAL_WRITE, "Write Cache(initial setting)", properties.get("Write Cache(initial setting)"))
+        if io == CACHED and write == WRITETHROUGH:
+            # Cached I/O puts writes into the cache whatever the write policy says.
+            write = WRITEBACK
+        members, untold = members_of_rows(rows(self.data.get(f"PDs for VD {volume.id}")))
+        association = word(row.get("Cac"))
+        return dataclasses.replace(
+            self.reader.with_properties(volume, properties, "Disk Cache Policy"),
+            read=policy(read),
+            write=configured_and_effective(initial, write),
+            io=policy(io),
+            members=members,
+            members_untold=untold,
+            maxcache=None if association in ("", "-") else VolumeMaxCache(read=policy(ENABLED), cache_volume=association),
+        )
+
+    def _column(self, value: t.Any) -> tuple[str, str, str]:
+        """Read, write and I/O policy. ``AWB`` ends like ``WB`` and begins like an adaptive read, so the whole must match."""
+        said = word(value)
+        if said in ("", "-"):
+            return UNKNOWN, UNKNOWN, UNKNOWN
+        found = _COLUMN.match(said)
+        if not found or said.startswith("AWB"):
+            self.reader.not_understood("Cache", said)
+            return UNKNOWN, UNKNOWN, UNKNOWN
+        return READ_COLUMN[found["read"]], WRITE_COLUMN[found["write"]], IO_COLUMN[found["io"]] if found["io"] else UNKNOWN
+
+    def _maxcache(self, caches: t.Sequence[Volume]) -> t.Optional[MaxCache]:
+        if not caches:
+            return None
+        return MaxCache(
+            volumes=tuple(
+                CacheVolume(id=cache.id, name=cache.name, status=cache.status, size=cache.size, write=cache.write, members=cache.members) for cache in caches
+            )
+        )
+
+    # Drives
+
+    def _drives(self, cache_groups: t.Container[str]) -> tuple[Drive, ...]:
+        found: dict[str, Drive] = {}
+        inside = section(self.data.get("Physical Device Information"))
+        for place in (self.data, inside):
+            for key, value in place.items():
+                listed = rows(value) if key in ("PD LIST", "JBOD LIST", "Drive Information") or key.startswith("PDs for VD") or _is_drive_key(key) else ()
+                for row in listed:
+                    drive = self.reader.drive(row)
+                    if drive is None:
+                        continue
+                    if word(row.get("DG")) in cache_groups:
+                        drive = dataclasses.replace(drive, usage="cache")
+                    found[drive.address] = filled(found[drive.address], drive) if drive.address in found else drive
+        for place in (self.data, inside):
+            for address, attributes in _attributes(place):
+                drive = found.get(address, Drive(address=address))
+                found[address] = self._with_attributes(drive, attributes)
+        return tuple(found.values())
+
+    def _with_attributes(self, drive: Drive, attributes: Data) -> Drive:
+        return dataclasses.replace(
+            drive,
+            write_cache=self.reader.known(DRIVE_WRITE_CACHE, "Write Cache", attributes.get("Write Cache")),
+            serial=first(attributes.get("SN"), attributes.get("Serial Number")) or None,
+            firmware=word(attributes.get("Firmware Revision")) or None,
+            wwn=identifier(attributes.get("WWN")),
+            model=drive.model or word(attributes.get("Model Number")) or None,
+        )
+
+    # Protection
+
+    def _protection(self) -> Protection:
+        for name, kind in (("Cachevault_Info", "capacitor"), ("BBU_Info", "battery"), ("Energy Pack Info", UNKNOWN), ("EnergyPack_Info", UNKNOWN)):
+            if name in self.data:
+                unit = self._unit(self.data[name], kind)
+                if unit is not None:
+                    return unit
+        return self._unit_without_row()
+
+    def _unit(self, value: t.Any, kind: str) -> t.Optional[Protection]:
+        properties = section(value)
+        for row in rows(value):
+            if "State" in row:
+                said = " ".join(part for part in (word(row.get("Model")), word(row.get("State"))) if part)
+                health = self.reader.health(row.get("State"))
+                return Protection(kind=kind, health=health, learn_cycle=learn_cycle_of(health), said=said)
+        state = first(properties.get("State"), properties.get("Battery State"))
+        if not state:
+            return None
+        health = self.reader.health(state)
+        firmware = section(self.data.get("BBU_Firmware_Status")) or section(self.data.get("Firmware_Status"))
+        learning = flag(firmware.get("Learn Cycle Active"))
+        requested = flag(firmware.get("Learn Cycle Requested"))
+        if learning and health not in (FAILED, MISSING):
+            health = LEARNING
+        elif health in (DEGRADED, UNKNOWN) and squeezed(word(firmware.get("Charging Status"))) == "charging":
+            health = CHARGING
+        elif flag(firmware.get("Battery Pack Missing")):
+            health = MISSING
+        capacity = section(self.data.get("BBU_Capacity_Info"))
+        return Protection(
+            kind=kind,
+            health=health,
+            charge=percent(capacity.get("Relative State of Charge")),
+            learn_cycle="requested" if requested and not learning else "idle" if learning is False and health != LEARNING else learn_cycle_of(health),
+            said=" ".join(part for part in (word(properties.get("Type")), state) if part),
+        )
+
+    def _unit_without_row(self) -> Protection:
+        present = squeezed(first(self.hardware.get("BBU"), self.hardware.get("Energy Pack")))
+        label = "BBU" if word(self.hardware.get("BBU")) else "Energy Pack"
+        supported = flag(first(self.adapter.get("BBU"), self.adapter.get("Energy Pack")))
+        bits = whole(first(self.state.get("BBU Status"), self.state.get("Energy Pack Status")))
+        if present == "absent":
+            said = f"{label}: Absent"
+            return Protection(kind=NONE, said=said) if supported is False else Protection(health=MISSING, said=said)
+        if bits is None:
+            return Protection(said=f"{label}: Present") if present == "present" else Protection()
+        health = next((state for mask, state in BBU_BITS if bits & mask), HEALTHY if present == "present" else UNKNOWN)
+        learn = "active" if bits & BBU_LEARN_ACTIVE else "requested" if bits & BBU_LEARN_REQUESTED else UNKNOWN
+        return Protection(health=health, learn_cycle=learn, said=f"{label} Status: {bits}")
+
+    def _unit_of_failure(self) -> t.Optional[Protection]:
+        for reason in self.answer.reasons:
+            said = reason.lower()
+            if "battery is absent" in said:
+                return Protection(kind="battery", health=MISSING, said=reason)
+            if "cachevault" in said.replace(" ", "") and "absent" in said:
+                return Protection(kind="capacitor", health=MISSING, said=reason)
+            other = OTHER_PLACE.search(reason)
+            if other:
+                return Protection(kind={"cv": "capacitor", "bbu": "battery"}[other.group(1).lower()], said=reason)
+        return None
+
+    # Settings of the controller
+
+    def _jbod_drive_cache(self) -> dict[str, str]:
+        for label, value in section(self.data.get("Controller Properties")).items():
+            if "jbod" in label.lower() and "cache" in label.lower():
+                return {"jbod": self.reader.known(DRIVE_CACHE, label, value)}
+        return {"jbod": UNKNOWN} if flag(self.adapter.get("Support JBOD Write cache")) else {}
+
+    def _traits(self) -> dict[str, t.Any]:
+        operations = section(self.data.get("Supported VD Operations"))
+        return {
+            **flags(self.adapter, ADAPTER_FLAGS),
+            **flags(operations, VOLUME_FLAGS),
+            **flags(section(self.data.get("Defaults")), {"cache_when_bbu_bad": "Cache When BBU Bad"}),
+        }
+
+
+def _is_cache_volume(row: Data) -> bool:
+    return word(row.get("TYPE")).lower().startswith("cac")
+
+
+def _is_drive_key(key: str) -> bool:
+    found = _DRIVE_KEY.match(key)
+    return found is not None and not found["part"]
+
+
+def _attributes(place: Data) -> t.Iterator[tuple[str, Data]]:
+    """Address and attributes of each drive that has a detailed description; plain text does not nest it."""
+    for key, value in place.items():
+        found = _DRIVE_KEY.match(key)
+        if not found:
+            continue
+        address = f"{found['enclosure'] or ''}:{found['slot']}"
+        if found["part"] == " Device attributes" and isinstance(value, dict):
+            yield address, section(value)
+        elif found["part"] == " - Detailed Information":
+            yield from _attributes(section(value))

@@ -1,0 +1,258 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Flushes that are really sent, and counted where they arrive: a proof, without a power cut, of what the queues only claim.
+
+An fsync of a block device, opened for reading, sends one flush even if there is nothing to write (``blkdev_fsync``). Every disk
+counts the flushes that it completed in field 16 of its ``stat`` (Documentation/block/stat.rst, since Linux 5.5; whole disks
+only, not the layers of device-mapper and MD). Ours are sent one after the other, so that the kernel can merge none of
+them with another of ours: a disk that counts fewer than were sent did not get them all, whatever else goes on. Others can only
+add to the count. Against that, each burst is followed by a control time of the same length without flushes of ours: if the
+bursts counted no more than chance allows, nothing is proved.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.layers import called
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import Proof
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.power_cut import where_flushes_end
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+    from ansible_collections.cachefleet.storage.plugins.module_utils._stack.layers import Layers
+
+#: The flush counter in ``stat``, counted from 0; the two fields of flushes are the last of 17.
+_FIELD, _FIELDS = 15, 17
+#: Quiet rounds that prove, and rounds on a busy host: that all five bursts count more than all five control times happens by chance in one
+#: of 252 cases.
+QUIET_ROUNDS, ROUNDS = 2, 5
+#: Seconds that a control time lasts at least.
+_CONTROL = 0.05
+_METADATA = re.compile(r"_(?:tmeta|pmspare|rmeta_\d+)$")
+#: Targets of device-mapper with a metadata device beside the data; LVM names which is which, others do not.
+_METADATA_TARGETS = frozenset({"thin-pool", "era", "clone"})
+_NVME = re.compile(r"^nvme(\d+)n(\d+)$")
+
+
+@dataclass(frozen=True)
+class Round:
+    """How many flushes each counter counted in one burst, and in the control time after it; a counter that cannot be read is left out."""
+
+    burst: t.Mapping[str, int]
+    control: t.Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What became of the flushes at one medium.
+
+    :param needed: whether a flushed write needs them there: not if the medium holds nothing volatile, or is declared safe.
+    :param reached: whether all arrived; ``None`` if that cannot be told.
+    :param counted: what was counted in each burst, and ``control`` in each control time.
+    """
+
+    disk: str
+    path: str
+    needed: bool
+    reached: bool | None
+    reason: str
+    counted: tuple[int, ...] = ()
+    control: tuple[int, ...] = ()
+
+
+class Sender(t.Protocol):
+    """Sends so many flushes to a device, one after the other."""
+
+    def __call__(self, device: BlockDevice, count: int) -> None: ...
+
+
+def send_flushes(device: BlockDevice, count: int) -> None:
+    """fsync a block device. Nothing is written but what was waiting in the page cache for this device, and that by the first.
+
+    :raises CommandFailed: if the device cannot be opened, or answers a flush with an error.
+    """
+    try:
+        descriptor = os.open(device.path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise CommandFailed(f"{called(device)} cannot be opened for reading ({error.strerror}).", item=device.path) from None
+    try:
+        for _number in range(count):
+            os.fsync(descriptor)
+    except OSError as error:
+        raise CommandFailed(
+            f"{called(device)} answered an fsync with an error ({error.strerror}): look at the messages of the kernel, writes may be lost.", item=device.path
+        ) from None
+    finally:
+        os.close(descriptor)
+
+
+class Counters:
+    """The flush counters of a host."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self.root = root
+
+    def read(self, names: t.Iterable[str]) -> dict[str, int]:
+        """Flushes that each of these whole devices has completed since it came; one that does not count them is left out."""
+        found = {}
+        for name in names:
+            try:
+                words = (self.root / "sys/class/block" / name / "stat").read_text().split()
+                if len(words) >= _FIELDS:
+                    found[name] = int(words[_FIELD])
+            except (OSError, ValueError):
+                continue
+        return found
+
+    def of(self, path: t.Sequence[BlockDevice]) -> tuple[str, ...]:
+        """The counters, one of which counts each flush that takes this way.
+
+        Several paths to one drive share its flushes, and a request-based multipath device counts them itself. An NVMe drive
+        with several ports counts them at its hidden path devices (``nvme0c0n1``).
+        """
+        shared = next((device for device in path if device.kind == "multipath"), None)
+        if shared is not None:
+            return (shared.name, *shared.slaves)
+        name = path[-1].name
+        match = _NVME.match(name)
+        hidden = sorted(place.name for place in (self.root / "sys/class/block").glob(f"nvme{match.group(1)}c*n{match.group(2)}")) if match else []
+        return (name, *hidden)
+
+
+def count(
+    device: BlockDevice,
+    together: t.Collection[tuple[str, ...]],
+    flushes: int,
+    *,
+    counters: Counters,
+    send: Sender = send_flushes,
+    settle: float = 0.0,
+    clock: t.Callable[[], float] = time.monotonic,
+    sleep: t.Callable[[float], None] = time.sleep,
+) -> list[Round]:
+    """Bursts of flushes to a device, each with its control time, until all is clear or enough was tried.
+
+    :param together: the counters to look at, as :meth:`Counters.of` gives them.
+    :param settle: seconds between the first flush, which writes out what is dirty, and the first burst.
+    :raises CommandFailed: if the device answers a flush with an error.
+    """
+    names = sorted({name for group in together for name in group})
+    send(device, 1)
+    sleep(settle)
+    rounds: list[Round] = []
+    while len(rounds) < ROUNDS:
+        before, began = counters.read(names), clock()
+        send(device, flushes)
+        after, took = counters.read(names), clock() - began
+        sleep(max(took, _CONTROL))
+        later = counters.read(names)
+        rounds.append(Round(_difference(before, after), _difference(after, later)))
+        if all(_conclude(_added(rounds, group), flushes) is not None for group in together):
+            break
+    return rounds
+
+
+def _difference(before: t.Mapping[str, int], after: t.Mapping[str, int]) -> dict[str, int]:
+    return {name: after[name] - number for name, number in before.items() if name in after}
+
+
+def _added(rounds: t.Sequence[Round], names: t.Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What some counters counted together in each burst and each control time; nothing if none of them counts."""
+    if not any(name in one.burst for one in rounds for name in names):
+        return (), ()
+    bursts = tuple(sum(one.burst.get(name, 0) for name in names) for one in rounds)
+    return bursts, tuple(sum(one.control.get(name, 0) for name in names) for one in rounds)
+
+
+def _conclude(counted: tuple[tuple[int, ...], tuple[int, ...]], flushes: int) -> bool | None:
+    """Whether all flushes arrived; ``None`` while it cannot be told."""
+    bursts, controls = counted
+    if not bursts or min(bursts) < 0:
+        return None
+    if min(bursts) < flushes:
+        return False
+    if not any(controls):
+        return True if len(bursts) >= QUIET_ROUNDS else None
+    return True if len(bursts) >= ROUNDS and min(bursts) > max(controls) else None
+
+
+def arrivals(layers: Layers, device: BlockDevice, flushes: int, rounds: t.Sequence[Round], counters: Counters) -> list[Arrival]:
+    """What became of the flushes at every medium under a device.
+
+    :param rounds: what was counted; empty if none could be sent.
+    """
+    ways: dict[str, list[list[BlockDevice]]] = {}
+    for path in layers.paths(device):
+        ways.setdefault(path[-1].name, []).append(path)
+    return [_arrival(layers, paths, flushes, rounds, counters) for paths in ways.values()]
+
+
+def _arrival(layers: Layers, paths: t.Sequence[t.Sequence[BlockDevice]], flushes: int, rounds: t.Sequence[Round], counters: Counters) -> Arrival:
+    medium = paths[0][-1]
+    counted = _added(rounds, counters.of(paths[0]))
+    reached = _conclude(counted, flushes)
+    needed, reason = _need(layers, medium)
+    lazy = [_lazy(layers, path) for path in paths]
+    deaf = next((end for path in paths for end in [where_flushes_end(layers, path)] if end is not None), None)
+    if reached and deaf is not None and needed:
+        # What was counted came on another way to the same disk.
+        reached, said = None, f"No proof: flushes arrived there, but not on every way, since {deaf[1]}."
+    elif reached:
+        said = f"All of the {flushes} flushes of each burst were counted there."
+    elif reached is False and all(lazy):
+        # One that has nothing to flush and one that swallows flushes look the same.
+        reached, said = None, f"No proof either way: {lazy[0]}."
+    elif reached is False:
+        obliged = next(path for path, excuse in zip(paths, lazy) if not excuse)
+        end = where_flushes_end(layers, obliged)
+        what = f"Of {flushes} flushes {min(counted[0])} arrived"
+        if end is None:
+            said = f"{what}, although every queue on the way says write back."
+        else:
+            said = f"{what}: {end[1] if end[0] < len(obliged) - 1 else 'the kernel believes that it has no write cache and sends it none'}."
+    elif not rounds:
+        said = f"No proof: {lazy[0]}." if lazy[0] else "No proof: no flush could be sent."
+    elif not counted[0]:
+        said = "No proof: this device does not count its flushes (disks do since Linux 5.5)."
+    else:
+        said = "No proof: the flushes of others hide ours; try again when there is less to do, or with more flushes."
+    return Arrival(medium.name, medium.path, needed, reached, said if needed else f"{reason} {said}", *counted)
+
+
+def _need(layers: Layers, medium: BlockDevice) -> tuple[bool, str]:
+    if layers.is_protected(medium):
+        return False, f"{called(medium)} is declared safe from power cuts and needs no flushes."
+    facts = layers.facts_of(medium)
+    if facts and all(one.volatile is False for one in facts):
+        return False, f"{called(medium)} {facts[0].why} and needs no flushes."
+    return True, ""
+
+
+def _lazy(layers: Layers, path: t.Sequence[BlockDevice]) -> str:
+    """Why a flush that takes this way need not arrive although nothing is lost; nothing if it must."""
+    for device in path[:-1]:
+        for facts in layers.facts_of(device):
+            if facts.lazy:
+                return f"{called(device)} {facts.lazy}"
+        if _METADATA_TARGETS & set(device.dm_targets) and not (device.dm_uuid or "").startswith("LVM-"):
+            return f"{called(device)} flushes its metadata only when they change, and does not tell which of its devices holds them"
+        if _METADATA.search(device.dm_name or ""):
+            return f"{called(device)} holds metadata, which are flushed only when they change"
+    return ""
+
+
+def proofs(device: BlockDevice, found: t.Sequence[Arrival], flushes: int) -> list[Proof]:
+    """The same in the words of the verdict."""
+    return [Proof(device.name, one.disk, one.reached, flushes) for one in found]

@@ -1,0 +1,62 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What below a device keeps acknowledged writes in volatile memory: for layers that pass no flush down."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import Stack, read_stack
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+
+
+class VolatileBelow:
+    """A function from a path to what is volatile below it. The stack is read when it is first asked, and once.
+
+    :param protected: serials, WWNs or models of drives whose cache is known to survive a power cut.
+    """
+
+    def __init__(self, runner: Runner, protected: t.Sequence[str] = (), root: Path = Path("/")) -> None:
+        self.runner = runner
+        self.protected = protected
+        self.root = root
+        self._stack: Stack | None = None
+
+    def __call__(self, path: str) -> list[str]:
+        """Each as a clause, for example ``/dev/sda has its volatile write cache on``; none for a path that is not there."""
+        if self._stack is None:
+            self._stack = read_stack(self.runner, self.root, self.protected)
+        return volatile_below(self._stack, path)
+
+
+def volatile_below(stack: Stack, path: str) -> list[str]:
+    """What is volatile below a path, in a stack that was read; what cannot be told counts, because nothing is left to save it."""
+    try:
+        device = stack.devices.resolve(path)
+    except DeviceMissing:
+        return []
+    below = (device, *stack.devices.parents(device))
+    return [clause for one in below if not _protected(stack, one) for clause in _clauses(stack, one)]
+
+
+def _clauses(stack: Stack, device: BlockDevice) -> t.Iterator[str]:
+    facts = stack.facts.get(device.name, ())
+    doubtful = next((found for found in facts if found.volatile), None) or next((found for found in facts if found.volatile is None), None)
+    if doubtful is not None:
+        yield f"{device.path} {doubtful.why}"
+    elif not facts and not device.slaves and device.parent is None:
+        yield f"nothing is known about the write cache of {device.path}"
+
+
+def _protected(stack: Stack, device: BlockDevice) -> bool:
+    return any(text == device.model or stack.devices.matches_identity(device, text) for text in stack.protected)

@@ -1,0 +1,477 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""The results folder on the controller: opening a campaign, planning it, reading it back."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import tempfile
+import typing as t
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import (
+    CAMPAIGN_FILE,
+    JOB_FILE,
+    MEASURED,
+    META_FILE,
+    PLAN_FILE,
+    RESERVED,
+    SCHEMA,
+    STACK_FILE,
+    STATES,
+    CellKey,
+    ResultsError,
+    component,
+    default_campaign_name,
+    plain,
+    repeat_number,
+)
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Expected, Pattern
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import (
+    explained,
+    file_problems,
+    is_sha256,
+    look_writable,
+    read_json,
+    require_space,
+    stored_state,
+    write_json,
+)
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import CELL_TROUBLE, content_problems, read_limited, trouble
+
+#: Bytes of a job file that are read; a job has hundreds.
+_LARGEST_JOB = 256 * 1024
+
+#: Bytes that must be free before a campaign begins: less than the smallest archive would soon fill it.
+MINIMUM_FREE = 16 * MIB
+
+
+@dataclass(frozen=True)
+class CellRecord:
+    """One measurement as the results folder has it, or as it should have it (state ``missing``).
+
+    :param path: its folder; ``None`` if there is none.
+    :param meta: its ``meta.json``; every value in it was said by a host.
+    :param job: the fio options that were sent, from ``job.fio``.
+    :param verdicts: the verdict of the stack before and after; ``None`` where it was not recorded.
+    :param problems: what is wrong with its files, as sentences. A record with problems is never ``ok``.
+    """
+
+    host: str
+    key: CellKey
+    state: str
+    reason: str
+    path: Path | None = None
+    meta: t.Mapping[str, t.Any] = field(default_factory=dict)
+    job: t.Mapping[str, str] = field(default_factory=dict)
+    verdicts: tuple[str | None, str | None] = (None, None)
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A results folder, read.
+
+    :param variants: their names in the order in which they were planned.
+    """
+
+    name: str
+    path: Path
+    variants: tuple[str, ...]
+    cells: tuple[CellRecord, ...]
+    problems: tuple[str, ...]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Opening and planning
+
+
+def open_campaign(results: Path, name: str = "", label: str = "", *, now: datetime.datetime, dry_run: bool = False) -> tuple[Path, bool]:
+    """Make the folder of a campaign and prove that results can be written there, before any host works for nothing.
+
+    :param name: an existing or a new campaign; empty takes the controller's clock and ``label``.
+    :param dry_run: look only.
+    :returns: the folder, and whether it is a new one.
+    :raises ResultsError: if the folder cannot be written or its disk is as good as full.
+    """
+    wanted = component(name, "campaign") if name else default_campaign_name(now, label)
+    if dry_run:
+        look_writable(results)
+        return results / wanted, not (results / wanted / CAMPAIGN_FILE).exists()
+    with explained(results, "preparing the campaign"):
+        results.mkdir(parents=True, exist_ok=True)
+        folder = results / wanted
+        if name:
+            folder.mkdir(exist_ok=True)
+        else:
+            folder = _new_folder(results, wanted)
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(b"\0" * 65536)
+            probe.flush()
+            os.fsync(probe.fileno())
+    require_space(folder, MINIMUM_FREE, "a campaign")
+    is_new = not (folder / CAMPAIGN_FILE).exists()
+    if is_new:
+        write_json(folder / CAMPAIGN_FILE, {"schema": SCHEMA, "campaign": folder.name, "created": _stamp(now)})
+    return folder, is_new
+
+
+def _new_folder(results: Path, wanted: str) -> Path:
+    """A folder that was not there: two campaigns of one minute get different names."""
+    for number in range(1, 1000):
+        folder = results / (wanted if number == 1 else f"{wanted}-{number}")
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+    raise ResultsError(f"{results} holds 1000 campaigns named {wanted}: give fio_benchmark_campaign a name.")
+
+
+def _stamp(now: datetime.datetime) -> str:
+    # Microseconds keep two variants apart that were opened in one second.
+    return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+@dataclass(frozen=True)
+class ExpectedMeasurement:
+    """What a cell shall measure, as far as its result says it again.
+
+    :param workload_sha256: of the job, whatever it runs on.
+    :param path: of the target, as the user wrote it; ``used_size``: how much of it, in bytes, ``None`` for all.
+    """
+
+    workload_sha256: str
+    path: str
+    used_size: int | None
+
+
+def finished(campaign: Path, host: str, wanted: t.Mapping[CellKey, ExpectedMeasurement]) -> set[CellKey]:
+    """The cells that have an ``ok`` result of the very same measurement already: whole files, same job, same target.
+
+    :raises BadInput: if an ``ok`` result of another measurement has the name of a cell.
+    """
+    done = set()
+    for key, asked in wanted.items():
+        if stored_state(campaign / component(host, "host"), key) != "ok":
+            continue
+        meta = read_json(key.below(campaign / host) / META_FILE)
+        target = meta.get("target")
+        target = target if isinstance(target, dict) else {}
+        if ExpectedMeasurement(meta.get("workload_sha256"), target.get("path"), target.get("used_size")) != asked:  # type: ignore[arg-type]
+            raise BadInput(
+                f"The campaign {campaign.name} has an ok result of {key} of host {host} already, of another job or target: "
+                "give fio_benchmark_campaign or fio_benchmark_variant another name, or set fio_benchmark_replace to true.",
+                item=host,
+            )
+        done.add(key)
+    return done
+
+
+def measured_as(campaign: Path, host: str, variant: str) -> dict[tuple[str, int], str]:
+    """What stands for each whole ``ok`` result of a host, by cell and repeat: its ``measurement_sha256``.
+
+    The runner on the host knows which measurement that would be now, and measures again what is another one. Results that say
+    nothing of the kind, of earlier versions of the collection, are left out.
+    """
+    folder = campaign / component(host, "host")
+    place = folder / component(variant, "variant")
+    if not place.is_dir():
+        return {}
+    found = {}
+    for path in _repeats(place, []):
+        key = CellKey(variant, path.parent.name, int(path.name))
+        if stored_state(folder, key) != "ok":
+            continue
+        sha256 = read_json(path / META_FILE).get("measurement_sha256")
+        if is_sha256(sha256):
+            found[key.cell, key.repeat] = sha256
+    return found
+
+
+def unexplained(campaign: Path, host: str, keys: t.Iterable[CellKey]) -> list[CellKey]:
+    """Of some cells those with an ``ok`` result that does not say what exactly was measured, as results of earlier versions of the collection.
+
+    Nobody can know whether that would be the same measurement now, so they are measured again; but they are not replaced unasked.
+    """
+    folder = campaign / component(host, "host")
+    return [key for key in keys if stored_state(folder, key) == "ok" and not is_sha256(read_json(key.below(folder) / META_FILE).get("measurement_sha256"))]
+
+
+def write_plan(
+    campaign: Path,
+    host: str,
+    variant: str,
+    cells: t.Iterable[tuple[str, int]],
+    *,
+    patterns: t.Iterable[Pattern] = (),
+    now: datetime.datetime,
+    dry_run: bool = False,
+) -> bool:
+    """Write down what one host shall measure, so that what does not arrive is known to be missing.
+
+    A plan that exists is added to, never shortened: what was once promised stays visible.
+
+    :param patterns: of the cells that searches and rounds may bring beside their answers; none of them can be missing.
+    :param dry_run: look only.
+    :returns: whether the plan changes.
+    """
+    host, variant = component(host, "host"), component(variant, "variant")
+    wanted = {CellKey.checked(variant, cell, repeat) for cell, repeat in cells}
+    path = campaign / host / variant / PLAN_FILE
+    present = _plan_cells(path, variant)
+    probes, known_probes = set(patterns), _plan_patterns(path)
+    if wanted <= present and probes <= known_probes:
+        return False
+    if dry_run:
+        return True
+    with explained(campaign, f"writing the plan of host {host}"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    created = read_json(path).get("created") if path.exists() else None
+    repeats: dict[str, list[int]] = {}
+    for key in sorted(wanted | present):
+        repeats.setdefault(key.cell, []).append(key.repeat)
+    plan = {"schema": SCHEMA, "campaign": campaign.name, "host": host, "variant": variant, "created": created or _stamp(now), "cells": repeats}
+    if probes | known_probes:
+        plan["patterns"] = [pattern.as_json() for pattern in sorted(probes | known_probes, key=str)]
+    write_json(path, plan)
+    return True
+
+
+def note_rejected(campaign: Path, host: str, rejected: t.Mapping[CellKey, str], accepted: t.Iterable[CellKey]) -> bool:
+    """Write down in the plans of a host which of its results were not taken in, so that they are ``failed`` and not ``missing``.
+
+    :param accepted: cells of which an earlier result may have been rejected.
+    :returns: whether that is new.
+    """
+    changed = False
+    keys = {*rejected, *accepted}
+    for variant in sorted({key.variant for key in keys}):
+        path = campaign / component(host, "host") / variant / PLAN_FILE
+        if not path.is_file():
+            continue
+        plan = read_json(path)
+        known = _rejected(plan, variant)
+        now = {key: why for key, why in known.items() if key not in keys}
+        now.update({key: plain(why, 300) for key, why in rejected.items() if key.variant == variant})
+        if now != known:
+            rows = [{"cell": key.cell, "repeat": key.repeat, "reason": why} for key, why in sorted(now.items())]
+            write_json(path, {**plan, "rejected": rows})
+            changed = True
+    return changed
+
+
+def _rejected(plan: t.Mapping[str, t.Any], variant: str) -> dict[CellKey, str]:
+    rows = plan.get("rejected")
+    found = {}
+    for row in rows if isinstance(rows, list) else []:
+        with contextlib.suppress(BadInput, AttributeError):
+            found[CellKey.checked(variant, row.get("cell"), row.get("repeat"))] = plain(row.get("reason") or "", 300)
+    return found
+
+
+def expected_cells(campaign: Path, host: str) -> Expected:
+    """Every cell that was ever planned for a host in this campaign, whatever the variant."""
+    folder = campaign / component(host, "host")
+    variants = _folders(folder, []) if folder.is_dir() else []
+    return Expected(
+        frozenset(key for variant in variants for key in _plan_cells(variant / PLAN_FILE, variant.name)),
+        frozenset((variant.name, pattern) for variant in variants for pattern in _plan_patterns(variant / PLAN_FILE)),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reading back
+
+
+def load_campaign(path: Path, *, contents: bool = False) -> Campaign:
+    """Read a campaign: what is there, what is damaged, and what was planned and never came.
+
+    :param contents: unpack and parse the files of every cell too; a cell of which one exceeds a limit is failed.
+    :raises ResultsError: if it is not the folder of a campaign.
+    """
+    if not path.is_dir():
+        raise ResultsError(f"There is no campaign in {path}: that folder does not exist. Give a folder that holds {CAMPAIGN_FILE}.")
+    problems: list[str] = []
+    name = path.name
+    if (path / CAMPAIGN_FILE).is_file():
+        try:
+            name = plain(read_json(path / CAMPAIGN_FILE).get("campaign", path.name), 128)
+        except ResultsError as error:
+            problems.append(error.message)
+    created: dict[str, str] = {}
+    records: list[CellRecord] = []
+    for host in host_folders(path, problems):
+        records += load_host(host, created, problems, contents=contents)
+    if not records and not (path / CAMPAIGN_FILE).exists():
+        raise ResultsError(f"{path} is not the folder of a campaign: it holds neither {CAMPAIGN_FILE} nor results.")
+    variants = sorted({record.key.variant for record in records}, key=lambda variant: (created.get(variant, "~"), variant))
+    records.sort(key=lambda record: (record.host, variants.index(record.key.variant), record.key.cell, record.key.repeat))
+    return Campaign(name, path, tuple(variants), tuple(records), tuple(problems))
+
+
+def host_folders(campaign: Path, problems: list[str]) -> list[Path]:
+    """The folders of the hosts of a campaign; what is beside them and is none is added to ``problems``."""
+    return _folders(campaign, problems)
+
+
+def load_host(host: Path, created: dict[str, str], problems: list[str], *, contents: bool = False) -> list[CellRecord]:
+    """What one host has in a campaign: what is there, what is damaged, and what was planned and never came.
+
+    :param host: its folder.
+    :param created: when each variant was planned first, by its name; added to.
+    :param problems: added to.
+    """
+    records = []
+    for variant in _folders(host, problems):
+        planned, rejected = _planned(variant, created, problems)
+        found = {key: folder for folder in _repeats(variant, problems) for key in [CellKey(variant.name, folder.parent.name, int(folder.name))]}
+        records += [_checked_cell(host.name, key, folder, contents) for key, folder in found.items()]
+        for key in sorted((planned | set(rejected)) - set(found)):
+            if key in rejected:
+                records.append(CellRecord(host.name, key, "failed", f"the result was not taken in: {rejected[key]}"))
+            else:
+                records.append(CellRecord(host.name, key, "missing", "no result came from this host"))
+    return records
+
+
+def _folders(parent: Path, problems: list[str]) -> list[Path]:
+    """The folders in ``parent`` that a campaign may have; links and strange names are said, not followed."""
+    found = []
+    for entry in sorted(parent.iterdir()):
+        if entry.name.startswith(".") or entry.name in RESERVED:
+            continue
+        if entry.is_symlink() or not entry.is_dir():
+            problems.append(f"{plain(entry)} is left out: it is not a folder of this campaign.")
+            continue
+        try:
+            component(entry.name, "folder")
+        except BadInput:
+            problems.append(f"{plain(entry)} is left out: no host, variant or cell can have this name.")
+            continue
+        found.append(entry)
+    return found
+
+
+def _repeats(variant: Path, problems: list[str]) -> list[Path]:
+    found = []
+    for cell in _folders(variant, problems):
+        for folder in _folders(cell, problems):
+            try:
+                repeat_number(folder.name)
+            except BadInput:
+                problems.append(f"{plain(folder)} is left out: it is not the number of a repeat.")
+            else:
+                found.append(folder)
+    return found
+
+
+def _planned(variant: Path, created: dict[str, str], problems: list[str]) -> tuple[set[CellKey], dict[CellKey, str]]:
+    """The cells that were planned, and those of which a result was rejected, with the reason."""
+    path = variant / PLAN_FILE
+    if not path.is_file():
+        return set(), {}
+    try:
+        plan = read_json(path)
+        stamp = plain(plan.get("created", ""), 40)
+        created[variant.name] = min(stamp, created.get(variant.name, stamp))
+        _plan_patterns(path)
+        return _plan_cells(path, variant.name), _rejected(plan, variant.name)
+    except StorageError as error:
+        problems.append(error.message)
+        return set(), {}
+
+
+def _plan_cells(path: Path, variant: str) -> set[CellKey]:
+    if not path.is_file():
+        return set()
+    cells = read_json(path).get("cells")
+    if not isinstance(cells, dict) or not all(isinstance(repeats, list) for repeats in cells.values()):
+        raise ResultsError(f"{path} does not say which cells were planned: take it away, or copy the campaign again.")
+    return {CellKey.checked(variant, cell, repeat) for cell, repeats in cells.items() for repeat in repeats}
+
+
+def is_plan(path: Path, variant: str) -> bool:
+    """Whether a plan says which cells and patterns were planned; if not, :func:`load_campaign` has named it as a problem."""
+    try:
+        _plan_cells(path, variant)
+        _plan_patterns(path)
+    except StorageError:
+        return False
+    return True
+
+
+def _plan_patterns(path: Path) -> set[Pattern]:
+    if not path.is_file():
+        return set()
+    rows = read_json(path).get("patterns", [])
+    try:
+        if not isinstance(rows, list):
+            raise BadInput("they are no list.")
+        return {Pattern.from_json(row) for row in rows}
+    except BadInput as error:
+        raise ResultsError(f"{path} does not say which searches and rounds were planned ({error.message}): take it away, or copy the campaign again.") from None
+
+
+def _checked_cell(host: str, key: CellKey, folder: Path, contents: bool) -> CellRecord:
+    """A cell as it is stored; whatever is wrong with its files makes it failed, and the others go on."""
+    try:
+        record = _load_cell(host, key, folder)
+        problems = content_problems(folder, record.meta["files"], measured=record.state in MEASURED) if contents and record.meta else []
+    except CELL_TROUBLE as error:
+        problems = [trouble(error)]
+    if problems:
+        return CellRecord(host, key, "failed", f"the stored result is damaged: {problems[0]}", folder, problems=tuple(problems))
+    return record
+
+
+def _load_cell(host: str, key: CellKey, folder: Path) -> CellRecord:
+    try:
+        meta = read_json(folder / META_FILE)
+    except ResultsError as error:
+        return CellRecord(host, key, "failed", error.message, folder, problems=(error.message,))
+    problems = file_problems(folder, meta)
+    claimed = [meta.get(part) for part in ("schema", "host", "variant", "cell", "repeat")]
+    if claimed != [SCHEMA, host, key.variant, key.cell, key.repeat]:
+        problems.append(f"its {META_FILE} belongs to another cell or another version of the results")
+    state = meta.get("state")
+    if state not in STATES:
+        problems.append(f"its {META_FILE} says the state '{plain(state, 60)}', which does not exist")
+    reason = plain(meta.get("reason") or "", 300)
+    if problems:
+        # Numbers of a cell that was changed after it was measured are no measurement.
+        return CellRecord(host, key, "failed", f"the stored result is damaged: {problems[0]}", folder, meta={}, problems=tuple(problems))
+    return CellRecord(host, key, str(state), reason, folder, meta, _job_options(folder), _verdicts(folder))
+
+
+def _job_options(folder: Path) -> dict[str, str]:
+    """The options of a ``job.fio``: ini sections of ``option=value`` or bare ``option`` (fio HOWTO, job file format)."""
+    try:
+        text = read_limited(folder / JOB_FILE, _LARGEST_JOB).decode(errors="replace")
+    except ResultsError:
+        return {}
+    options: dict[str, str] = {}
+    for line in text.splitlines():
+        line = line.strip()
+        if line and line[0] not in "#;[":
+            option, _equals, value = line.partition("=")
+            options[option.strip()] = value.strip()
+    return options
+
+
+def _verdicts(folder: Path) -> tuple[str | None, str | None]:
+    try:
+        stack = read_json(folder / STACK_FILE)
+    except ResultsError:
+        return None, None
+    sides = (stack.get("before"), stack.get("after"))
+    before, after = (plain(side["verdict"], 20) if isinstance(side, dict) and isinstance(side.get("verdict"), str) else None for side in sides)
+    return before, after

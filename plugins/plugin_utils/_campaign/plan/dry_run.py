@@ -1,0 +1,190 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""A plan as text: what would be measured, how long it takes, and what it costs the devices. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import Wear, decimal, wear_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, PlanStep, Run
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import ASSUMED_IOPS, ASSUMED_RATE
+
+#: Characters of a line at most.
+WIDTH = 120
+
+_HEADINGS = ("CELL", "TARGET", "RUNS", "TIME", "PAUSE BEFORE", "WRITES EACH", "OF RATED")
+_LEFT = {0, 1, 4}
+#: Characters that a name of a cell may have at most; of a target, the end of its path says more than its beginning.
+_LONGEST_CELL, _LONGEST_TARGET = 46, 22
+
+
+def describe_plan(plan: Plan, host: str = "") -> str:
+    """Every cell with its time, the bytes that it writes and their share of the rated endurance, and the totals.
+
+    :param host: its name, for the first line.
+    """
+    start = f"{host}: " if host else ""
+    if not plan.steps:
+        return f"{start}nothing is measured: there are no targets."
+    wears = wear_of(plan)
+    lines = [f"{start}suite {plan.suite.name}" + (f", {plain(plan.suite.description, WIDTH)}" if plan.suite.description else "")]
+    lines += _table([_HEADINGS, *_rows(plan)])
+    lines += ["", *_totals(plan), *(_wear_line(wear) for wear in wears), *_notes(plan, wears)]
+    return "\n".join(line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..." for line in lines)
+
+
+def duration(seconds: float) -> str:
+    """``14 s``, ``3 min 10 s``, ``18 h``, ``2 d 4 h``: the two largest units."""
+    count = round(seconds)
+    if count < 1:
+        return "0 s" if seconds <= 0 else "<1 s"
+    parts = []
+    for unit, name in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        number, count = divmod(count, unit)
+        if number or parts:
+            parts.append((number, name))
+        if len(parts) == 2:
+            break
+    return " ".join(f"{number} {name}" for number, name in parts if number)
+
+
+def _rows(plan: Plan) -> list[tuple[str, ...]]:
+    """A line for every cell, in the order in which they run first."""
+    pauses: dict[str, str] = {}
+    runs: dict[str, list[Run]] = {}
+    for step in plan.steps:
+        for run in step.runs:
+            runs.setdefault(run.name, []).append(run)
+            # The first step of a plan has none, though its repeats do.
+            pauses[run.name] = max(pauses.get(run.name, "-"), _pause(step), key=len)
+    return [
+        (
+            _shortened(name, _LONGEST_CELL),
+            _end(same[0].target.path, _LONGEST_TARGET),
+            str(len(same)),
+            _time(same[0]),
+            pauses[name],
+            _writes(same[0]),
+            _share(same),
+        )
+        for name, same in runs.items()
+    ]
+
+
+def _time(run: Run) -> str:
+    if run.estimate.seconds is None:
+        return "unknown"
+    if run.runs > 1:
+        return f"{run.runs} x {duration(run.estimate.seconds)}"
+    bound = "" if run.estimate.known else "<= " if run.estimate.seconds == run.estimate.longest else "~ "
+    # Less than a second says already that it is no exact time.
+    return duration(run.estimate.seconds) if run.estimate.seconds < 1 else f"{bound}{duration(run.estimate.seconds)}"
+
+
+def _pause(step: PlanStep) -> str:
+    if step.pause is None:
+        return "-"
+    if "seconds" in step.pause:
+        return duration(step.pause["seconds"])
+    what = "clean" if "until" in step.pause else "collected"
+    return f"{what}, <= {duration(step.pause['most'])}"
+
+
+def _writes(run: Run) -> str:
+    """Of one run; bounds are marked as such."""
+    written = run.whole.written
+    if written is None:
+        return "unknown"
+    if not written:
+        return "-"
+    return decimal(written) if run.whole.exact and run.runs == 1 else f"<= {decimal(written)}"
+
+
+def _share(same: t.Sequence[Run]) -> str:
+    """Of the rated endurance, all repeats together."""
+    endurance = same[0].target.endurance
+    if endurance is None or not same[0].whole.written:
+        return "-"
+    return f"{100 * sum(run.whole.written or 0 for run in same) / endurance:.3g} %"
+
+
+def _totals(plan: Plan) -> list[str]:
+    count = len(plan.runs)
+    unknown = sum(step.seconds is None for step in plan.steps)
+    rest = [f"and pauses of at most {duration(plan.open_pauses)}"] if plan.open_pauses else []
+    rest += [f"and {unknown} of unknown length"] if unknown else []
+    together = ", several targets at once" if plan.suite.together and len(plan.targets) > 1 else ""
+    total = " ".join([f"{count} {'cell' if count == 1 else 'cells'}{together}: {duration(plan.seconds)}", *rest])
+    if plan.suite.apart and not plan.segments:
+        return [total, "The hosts wait for nobody: each goes at its own pace."]
+    return [total, *([f"The hosts wait for one another {plan.segments} times."] if plan.segments > 1 else [])]
+
+
+def _wear_line(wear: Wear) -> str:
+    line = f"{_end(wear.path, 50)}: writes " + (f"at most {decimal(wear.written)}" if wear.written else "nothing")
+    if wear.unknown:
+        line += f", without {len(wear.unknown)} cells of which that is not known"
+    return f"{line}, {wear.percent:.3g} % of its rated {decimal(wear.endurance)}" if wear.percent is not None and wear.endurance else line
+
+
+def _notes(plan: Plan, wears: t.Sequence[Wear]) -> list[str]:
+    notes = []
+    assumed = dict.fromkeys(name for target in plan.targets for name in target.assumed)
+    values = {"write_rate": f"{decimal(ASSUMED_RATE)}/s", "write_iops": f"{ASSUMED_IOPS} writes/s"}
+    if assumed and any(wear.written for wear in wears):
+        notes.append(f"Assumed where a target does not say: {', '.join(f'{name} {values[name]}' for name in assumed)}.")
+    if any(wear.unknown for wear in wears):
+        notes.append("Give the targets a size or their capacity, and all that is written is known.")
+    discarding = list(dict.fromkeys(run.name for run in plan.runs if run.cell.discards))
+    if discarding:
+        notes.append(f"{', '.join(discarding[:3])} discards its target, and a host whose device takes no discards is refused before anything runs;")
+        notes.append("leave the cell out there with fio_benchmark_only. Every repeat keeps the order of the cells.")
+    unfilled = _unfilled(plan)
+    if unfilled:
+        notes.append(f"No cell fills the target before {', '.join(unfilled[:3])}: the pauses that wait for garbage collection know its rate")
+        notes.append("only if the rate of writing falls there and stays low, and take the most that they may if it does not.")
+    if any(run.runs > 1 for run in plan.runs):
+        notes.append("A search or rounds are shown with the most that they can take.")
+    return notes
+
+
+def _shortened(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    half = (longest - 2) // 2
+    return f"{text[: longest - 2 - half]}..{text[-half:]}"
+
+
+def _end(text: str, longest: int) -> str:
+    text = plain(text, 4096)
+    return text if len(text) <= longest else f"..{text[-(longest - 2) :]}"
+
+
+def _table(rows: t.Sequence[t.Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(text.ljust(width) if column in _LEFT else text.rjust(width) for column, (text, width) in enumerate(zip(row, widths, strict=True))).rstrip()
+        for row in rows
+    ]
+
+
+def _unfilled(plan: Plan) -> list[str]:
+    """Cells whose rate pauses wait by, without a fill since the beginning or since the last discard."""
+    if not any(step.pause and step.pause.get("garbage_collection") == "measured" for step in plan.steps):
+        return []
+    found: dict[str, None] = {}
+    filled: set[str] = set()
+    for run in plan.runs:
+        if run.cell.discards:
+            filled.discard(run.target.path)
+        elif run.cell.fill:
+            filled.add(run.target.path)
+        elif run.cell.measures_garbage_collection and run.target.path not in filled:
+            found[run.name] = None
+    return list(found)

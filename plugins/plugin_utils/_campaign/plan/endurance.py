@@ -1,0 +1,100 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""What a plan writes to each target, and what that is of its rated endurance. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, Run
+
+#: Cells that a refusal names: those that write the most.
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Wear:
+    """What one target has to bear.
+
+    :param written: bytes at most, all repeats together; what cannot be known is left out and named in ``unknown``.
+    :param cells: bytes by cell, all its repeats together.
+    :param endurance: bytes that may be written in its life, if the user said so.
+    """
+
+    path: str
+    written: int
+    cells: t.Mapping[str, int]
+    repeats: t.Mapping[str, int]
+    unknown: tuple[str, ...]
+    endurance: int | None
+
+    @property
+    def percent(self) -> float | None:
+        """Of its rated endurance."""
+        return None if not self.endurance else 100 * self.written / self.endurance
+
+    def as_json(self) -> dict[str, t.Any]:
+        percent = None if self.percent is None else round(self.percent, 4)
+        return {"target": self.path, "bytes_written": self.written, "endurance": self.endurance, "percent": percent, "unknown": list(self.unknown)}
+
+
+def wear_of(plan: Plan) -> list[Wear]:
+    """Of every target that is measured, in their order."""
+    return [_wear(path, [run for run in plan.runs if run.target.path == path]) for path in dict.fromkeys(target.path for target in plan.targets)]
+
+
+def check_wear(wears: t.Sequence[Wear], budget: float) -> None:
+    """Whether every target can bear its part.
+
+    :param budget: percent of the rated endurance that the campaign may use, all repeats together; 0 for no limit.
+    :raises Refused: naming the target, the cells that write the most, and the variable that allows it.
+    """
+    if budget <= 0:
+        return
+    for wear in wears:
+        if wear.endurance is None:
+            continue
+        if wear.unknown:
+            raise Refused(
+                f"{wear.path}: how much {wear.unknown[0]} would write cannot be told before it is measured, so its wear cannot be limited: "
+                "give the target a 'size' or its 'capacity', or set fio_benchmark_wear_budget to 0.",
+                item=wear.path,
+            )
+        if wear.percent is not None and wear.percent > budget:
+            most = sorted(wear.cells.items(), key=lambda one: -one[1])[:_NAMED]
+            sums = ", ".join(f"{name} {decimal(written)}{_times(wear.repeats[name])}" for name, written in most if written)
+            raise Refused(
+                f"{wear.path}: this campaign would write up to {decimal(wear.written)}, {wear.percent:.3g} % of the {decimal(wear.endurance)} that the "
+                f"device is rated for, and {budget:g} % are allowed ({sums}): shorten it, say with capacity, write_rate and write_iops of the "
+                "target what it really takes, or raise fio_benchmark_wear_budget.",
+                item=wear.path,
+            )
+
+
+def decimal(count: float) -> str:
+    """Bytes as data sheets of drives count them: 1 TB is 10^12."""
+    for unit, name in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if abs(count) >= unit:
+            return f"{count / unit:.3g} {name}" if abs(count) < 999.5 * unit else f"{count / unit:.0f} {name}"
+    return f"{count:.0f} B"
+
+
+def _times(repeats: int) -> str:
+    return f" in {repeats} repeats" if repeats > 1 else ""
+
+
+def _wear(path: str, runs: t.Sequence[Run]) -> Wear:
+    cells: dict[str, int] = {}
+    repeats: dict[str, int] = {}
+    for run in runs:
+        cells[run.name] = cells.get(run.name, 0) + (run.whole.written or 0)
+        repeats[run.name] = repeats.get(run.name, 0) + 1
+    unknown = tuple(dict.fromkeys(run.name for run in runs if run.whole.written is None))
+    endurance = next((run.target.endurance for run in runs if run.target.endurance is not None), None)
+    return Wear(path, sum(cells.values()), cells, repeats, unknown, endurance)

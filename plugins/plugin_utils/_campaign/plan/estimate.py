@@ -1,0 +1,214 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""How long a job takes on a target and how much it writes, before anybody has run it. Pure.
+
+Written bytes are rather over- than underestimated: a job with a time limit is taken to write all the time, as fast as the
+target can, its ramp included. Only what its own sizes bound is exact.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import CampaignTarget
+
+_WRITES_ALL = frozenset({"write", "randwrite"})
+_WRITES_PART = frozenset({"rw", "readwrite", "randrw", "trimwrite", "randtrimwrite"})
+#: What fio uses without an option (HOWTO: blocksize).
+_BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one run of a job will take.
+
+    :param seconds: expected, ramp included; ``None`` if neither the job nor the size of the target tells.
+    :param known: whether it takes just that long on every host, so that a timetable can count on it.
+    :param longest: seconds after which the job ends by itself, whatever the target does; ``None`` if nothing limits it.
+    :param written: bytes at most; ``None`` if they cannot be known.
+    :param exact: whether ``written`` is what its sizes say, and no upper bound from a time and a rate.
+    """
+
+    seconds: float | None
+    known: bool
+    longest: float | None
+    written: int | None
+    exact: bool
+
+    def times(self, count: int) -> Estimate:
+        """Several of them, one after the other."""
+        seconds, longest, written = (None if value is None else value * count for value in (self.seconds, self.longest, self.written))
+        return Estimate(seconds, self.known, longest, None if written is None else round(written), self.exact)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One section: the same for it alone, and what its device would take of it in a second."""
+
+    seconds: float | None
+    written: int | None
+    exact: bool
+    rate: float
+
+
+def estimate(job: Job, target: CampaignTarget, cell: str) -> Estimate:
+    """What a job will take on a target. Sections that run at the same time share what the target can do.
+
+    :raises BadInput: if a number of the job cannot be read.
+    """
+    phases: list[list[_Part]] = []
+    for section in job.sections:
+        try:
+            part = _part(section, target)
+        except BadInput as error:
+            raise BadInput(f"{cell}: how much the job writes cannot be told: {error.message}", item=cell) from None
+        except (ValueError, ArithmeticError):
+            raise BadInput(f"{cell}: how much the job writes cannot be told: one of its numbers is too large or too small to be meant.", item=cell) from None
+        alone = any(name in section.options and section.options[name] != "0" for name in ("stonewall", "wait_for_previous"))
+        if alone or not phases:
+            phases.append([])
+        phases[-1].append(part)
+    whole = [_together(phase) for phase in phases]
+    known = all(section.asked_runtime is not None for section in job.sections)
+    return Estimate(
+        seconds=job.longest if known else _sum([part.seconds for part in whole]),
+        known=known,
+        longest=job.longest,
+        written=_sum([part.written for part in whole]),
+        exact=all(part.exact for part in whole),
+    )
+
+
+def _sum(values: t.Sequence[t.Any]) -> t.Any:
+    return None if any(value is None for value in values) else sum(values)
+
+
+def _together(parts: t.Sequence[_Part]) -> _Part:
+    written, exact = _sum([part.written for part in parts]), all(part.exact for part in parts)
+    rate = max(part.rate for part in parts)
+    seconds = None if any(part.seconds is None for part in parts) else max(part.seconds for part in parts if part.seconds is not None)
+    if not exact and written is not None and seconds is not None:
+        written = min(written, round(seconds * rate))
+    return _Part(seconds, written, exact, rate)
+
+
+def _part(section: Section, target: CampaignTarget) -> _Part:
+    share = _write_share(section)
+    rate = _rate(section, target)
+    moved = None if section.asked_runtime is not None else _moved(section, target)
+    longest = section.longest
+    # A job of mixed directions moves as much more than it writes; a device reads no slower than it writes.
+    by_size = None if moved is None else moved / rate
+    seconds = longest if by_size is None else by_size if longest is None else min(longest, by_size)
+    if share == 0:
+        return _Part(seconds, 0, True, rate)
+    by_time = None if longest is None else longest * rate * share
+    amount = None if moved is None else moved * share
+    bounds = [bound for bound in (by_time, amount) if bound is not None]
+    exact = share == 1 and amount is not None and (by_time is None or amount <= by_time)
+    return _Part(seconds, round(min(bounds)) if bounds else None, exact, rate)
+
+
+def _write_share(section: Section) -> float:
+    """The part of what a section moves that it writes; trimming writes nothing."""
+    mode = (section.value("rw", "readwrite") or "read").split(":")[0]
+    if mode in _WRITES_ALL:
+        return 1.0
+    if mode not in _WRITES_PART:
+        return 0.0
+    reads, writes = section.value("rwmixread"), section.value("rwmixwrite")
+    if writes is not None:
+        return _percent(writes)
+    return 0.5 if reads is None else 1 - _percent(reads)
+
+
+def _rate(section: Section, target: CampaignTarget) -> float:
+    """Bytes per second at most: what the target takes, and what the job itself limits."""
+    block = _block(section)
+    rate = target.write_rate if block is None else min(target.write_rate, target.write_iops * block)
+    jobs = _jobs(section)
+    limit = _plain_number(section.value("rate_iops"))
+    if limit and block is not None:
+        rate = min(rate, limit * block * jobs)
+    limit = _plain_number(section.value("rate"))
+    return min(rate, limit * jobs) if limit else rate
+
+
+def _percent(text: str) -> float:
+    """As a part of 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise BadInput(f"'{text}' is not a percentage.")
+    return value / 100
+
+
+def _whole(section: Section, option: str) -> int:
+    text = section.value(option) or "1"
+    if not text.isascii() or not text.isdigit():
+        raise BadInput(f"{option}={text} is not a whole number.")
+    return int(text)
+
+
+def _jobs(section: Section) -> int:
+    return max(1, _whole(section, "numjobs"))
+
+
+def _block(section: Section) -> int | None:
+    """Bytes of one write; the largest of a range, ``None`` if the job has a list of them."""
+    if section.value("bssplit") is not None:
+        return None
+    text = section.value("bsrange", "blocksize_range") or section.value("bs", "blocksize") or str(_BLOCK)
+    # Read, write, trim. One value is for all of them, and one that is left out is fio's own.
+    parts = text.split(",")
+    write = parts[1] if len(parts) > 1 else parts[0]
+    block = parse_size(re.split(r"[-:]", write)[-1]) if write.strip() else _BLOCK
+    if not block:
+        raise BadInput(f"'{text}' is not the size of a block.")
+    return block
+
+
+def _plain_number(text: str | None) -> int | None:
+    """A limit of one number. One for each direction, or with a minimum, is left out of account."""
+    if text is None or "," in text:
+        return None
+    return parse_size(text)
+
+
+def _moved(section: Section, target: CampaignTarget) -> int | None:
+    """Bytes that a job without a time moves before it ends by itself, all its clones together; ``None`` if nothing tells."""
+    count = section.value("number_ios")
+    block = _block(section)
+    if count is not None and block is not None:
+        return _whole(section, "number_ios") * block * _jobs(section)
+    region = _region(section, target)
+    moved = section.value("io_size", "io_limit")
+    if moved is not None:
+        region = _of(moved, region)
+    return None if region is None else region * max(1, _whole(section, "loops")) * _jobs(section)
+
+
+def _region(section: Section, target: CampaignTarget) -> int | None:
+    size = section.value("size")
+    return target.region if size is None else _of(size, target.region)
+
+
+def _of(text: str, whole: int | None) -> int | None:
+    """A size, or a percentage of the target's."""
+    if text.endswith("%"):
+        part = _percent(text[:-1])
+        return None if whole is None else int(whole * part)
+    return parse_size(text)

@@ -1,0 +1,339 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""What one host measures, in steps: order, repeats, pauses, barriers, timetable, and what it costs. Pure.
+
+Repeats are interleaved and every second pass runs backwards (A B B A): a drift of the host then falls on all cells alike. A suite that
+discards a target keeps its order: what comes before and after it are measurements of other states of the drive.
+
+A step begins with its pause, then waits at its barrier if it has one, then for its offset. The first step has a barrier, and so
+has every step after one whose length nobody knows beforehand, and every step whose own pause is of unknown length: there the
+hosts find together again. Between two barriers every step starts at a known number of seconds after the release.
+"""
+
+from __future__ import annotations
+
+import math
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import check_target, read_job
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import component
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.estimate import Estimate, estimate
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite, SuiteCell, read_suite
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import CampaignTarget, read_targets
+
+#: Seconds that a job without a time limit may take, at least: what the module that measures allows it.
+UNLIMITED = 21600
+#: Seconds that the controller grants a host beside what the jobs ask for: at all, and for each cell.
+GRACE, GRACE_OF_A_CELL = 300, 30
+#: Seconds that a host waits at a barrier for the others, beside what their steps may differ.
+BARRIER = 900
+#: Bytes per second at which a plain file is surely laid out before it is measured.
+_LAYOUT_RATE = 10 * 1024**2
+#: How much slower than estimated a device may be before a job without a time limit is given up.
+_SLOWER = 10
+
+
+@dataclass(frozen=True)
+class Run:
+    """One cell of a suite on one target, in one repeat."""
+
+    name: str
+    repeat: int
+    cell: SuiteCell
+    target: CampaignTarget
+    job: t.Mapping[str, t.Any]
+    estimate: Estimate
+
+    @property
+    def runs(self) -> int:
+        """How often its job runs, at most."""
+        if self.cell.search:
+            return self.cell.search.most_probes
+        return self.cell.rounds.most if self.cell.rounds else 1
+
+    @property
+    def whole(self) -> Estimate:
+        """What all its probes or rounds take together."""
+        return self.estimate if self.runs == 1 else self.estimate.times(self.runs)
+
+    def as_step(self) -> dict[str, t.Any]:
+        return {
+            "name": self.name,
+            "repeat": self.repeat,
+            "target": dict(self.target.given),
+            "job": dict(self.job),
+            "done_as": None,
+            "measures_garbage_collection": self.cell.measures_garbage_collection,
+        }
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """What starts together, and what is waited for before. Times in seconds; see the head of this file."""
+
+    number: int
+    runs: tuple[Run, ...]
+    pause: dict[str, t.Any] | None
+    barrier: bool
+    offset: float | None
+
+    @property
+    def kind(self) -> str:
+        cell = self.runs[0].cell
+        return "search" if cell.search else "rounds" if cell.rounds else "cells"
+
+    @property
+    def known(self) -> bool:
+        """Whether every host is done with it after the same time."""
+        return self.kind == "cells" and all(run.estimate.known for run in self.runs)
+
+    @property
+    def seconds(self) -> float | None:
+        """The time it is expected to take, gaps between probes or rounds left out."""
+        times = [run.whole.seconds for run in self.runs]
+        return None if any(one is None for one in times) else max(one for one in times if one is not None)
+
+    @property
+    def longest_pause(self) -> float:
+        return 0.0 if self.pause is None else float(self.pause.get("seconds", self.pause.get("most", 0)))
+
+    def as_json(self) -> dict[str, t.Any]:
+        """As the runner on the host reads it."""
+        common = {"number": self.number, "kind": self.kind, "barrier": self.barrier, "offset": self.offset, "pause": self.pause}
+        cell = self.runs[0].cell
+        if cell.search:
+            return {**common, "cell": self.runs[0].as_step(), "search": cell.search.as_step(), "done": {}}
+        if cell.rounds:
+            return {**common, "cell": self.runs[0].as_step(), "rounds": cell.rounds.as_step(), "done": {}}
+        return {**common, "cells": [run.as_step() for run in self.runs]}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one host measures.
+
+    :param gap: seconds between two cells of the timetable.
+    """
+
+    suite: Suite
+    targets: tuple[CampaignTarget, ...]
+    steps: tuple[PlanStep, ...] = ()
+    gap: float = 0.0
+
+    @property
+    def runs(self) -> list[Run]:
+        return [run for step in self.steps for run in step.runs]
+
+    @property
+    def segments(self) -> int:
+        return sum(step.barrier for step in self.steps)
+
+    @property
+    def patterns(self) -> list[Pattern]:
+        """Of the cells whose names nobody knows yet."""
+        found: dict[str, Pattern] = {}
+        for run in self.runs:
+            repeats = (*found[run.name].repeats, run.repeat) if run.name in found else (run.repeat,)
+            if run.cell.search:
+                found[run.name] = Pattern(run.name, repeats, run.cell.search.over, run.cell.search.first, run.cell.search.last)
+            elif run.cell.rounds:
+                found[run.name] = Pattern(run.name, repeats, "", 1, run.cell.rounds.most)
+        return list(found.values())
+
+    def expected(self, name: str) -> bool:
+        """Whether a cell of this name may come out of it."""
+        return any(run.name == name for run in self.runs) or any(pattern.matches(name) for pattern in self.patterns)
+
+    @property
+    def seconds(self) -> int:
+        """What it is expected to take: jobs with their ramps, pauses of fixed length, gaps. Steps of which nothing is known count nothing."""
+        fixed = sum(float(step.pause["seconds"]) for step in self.steps if step.pause and "seconds" in step.pause)
+        return round(sum(step.seconds or 0.0 for step in self.steps) + fixed + self.gap * max(0, len(self.steps) - 1))
+
+    @property
+    def open_pauses(self) -> int:
+        """Seconds that pauses of unknown length may take together, at most."""
+        return round(sum(step.longest_pause for step in self.steps if step.pause and "seconds" not in step.pause))
+
+    @property
+    def timeout(self) -> int:
+        """Seconds after which a job that nothing limits is given up."""
+        free = [run.estimate.seconds for run in self.runs if run.estimate.longest is None]
+        return round(max([UNLIMITED, *(_SLOWER * seconds for seconds in free if seconds is not None)]))
+
+    @property
+    def limit(self) -> int:
+        """Seconds after which a host is surely lost, and not merely slow."""
+        if not self.steps:
+            return 0
+        files = {run.target.path: run.target.region or 0 for run in self.runs if run.target.is_file}
+        timeout = self.timeout
+        return round(GRACE + sum(self._longest(step, timeout) for step in self.steps) + sum(files.values()) / _LAYOUT_RATE)
+
+    @property
+    def barrier_timeout(self) -> int:
+        """Seconds that a host should wait for the others at a barrier: they may be as much slower as a segment is uncertain."""
+        apart, worst, timeout = 0.0, 0.0, self.timeout
+        for step in self.steps:
+            if step.barrier:
+                open_pause = step.longest_pause if step.pause and "seconds" not in step.pause else 0.0
+                worst, apart = max(worst, apart + open_pause), 0.0
+            apart += 0.0 if step.known else self._longest(step, timeout)
+        return round(BARRIER + worst)
+
+    def _longest(self, step: PlanStep, timeout: float) -> float:
+        times = [run.runs * (GRACE_OF_A_CELL + (timeout if run.estimate.longest is None else 1.5 * run.estimate.longest)) for run in step.runs]
+        return step.longest_pause + self.gap + max(times)
+
+
+def make_plan(
+    suite_name: str,
+    suites: t.Mapping[str, t.Any],
+    targets: t.Sequence[t.Mapping[str, t.Any]],
+    *,
+    runtime: int = 0,
+    repeats: int = 0,
+    synchronise: bool = True,
+    gap: float = 2.0,
+    only: t.Sequence[str] = (),
+    group: str = "",
+) -> Plan:
+    """Every measurement of one host: the cells of a suite on each target, each as often as it shall be repeated.
+
+    :param runtime: seconds for every cell instead of the suite's; 0 keeps the suite's. A fill takes the time it takes.
+    :param repeats: repeats of every cell instead of the suite's; 0 keeps the suite's. A fill runs once.
+    :param synchronise: whether hosts wait for one another.
+    :param gap: seconds between two cells of the timetable.
+    :param only: patterns of the names of cells; the others are left out.
+    :param group: the array that the host shares with others. A host that shares none waits for nobody where the suite lets hosts be apart.
+    :raises BadInput: if the suite, a target or a number is not usable.
+    """
+    suite = read_suite(suite_name, suites, only)
+    if runtime < 0 or repeats < 0 or not 0 <= gap < math.inf:
+        raise BadInput("fio_benchmark_runtime, fio_benchmark_repeats and fio_benchmark_gap are numbers from 0 on; 0 keeps what the suite says.")
+    if repeats > 9999:
+        raise BadInput("fio_benchmark_repeats is at most 9999.")
+    places = read_targets(targets, suite)
+    groups = [[_run(cell, target, runtime) for target in group] for cell, group in _groups(suite, places)]
+    timetable = _Timetable(synchronise and not (suite.apart and not group), gap)
+    keeps_order = any(cell.discards for cell in suite.cells)
+    for number in range(1, max((_count(group[0].cell, repeats) for group in groups), default=0) + 1):
+        due = [group for group in groups if number <= _count(group[0].cell, repeats)]
+        for group in due if number % 2 or keeps_order else due[::-1]:
+            timetable.add([_repeated(run, number) for run in group])
+    return Plan(suite, tuple(places), tuple(timetable.steps), gap)
+
+
+def _groups(suite: Suite, targets: t.Sequence[CampaignTarget]) -> t.Iterator[tuple[SuiteCell, list[CampaignTarget]]]:
+    """What starts together. Searches and rounds are led by their results, so each has its target for itself."""
+    if suite.together and targets:
+        for cell in suite.cells:
+            if cell.search or cell.rounds:
+                yield from ((cell, [target]) for target in targets)
+            else:
+                yield cell, list(targets)
+    else:
+        yield from ((cell, [target]) for target in targets for cell in suite.cells)
+
+
+def _count(cell: SuiteCell, repeats: int) -> int:
+    return 1 if cell.fill else repeats or cell.repeats
+
+
+def _run(cell: SuiteCell, target: CampaignTarget, runtime: int) -> Run:
+    # '@' is not allowed in the names of folders that hosts can choose, so the target follows a dot.
+    name = component(f"{cell.name}.{target.label}" if target.label else cell.name, "cell")
+    if cell.search or cell.rounds:
+        component(f"{name}.{cell.search.over if cell.search else 'round'}-{cell.search.last if cell.search else 99}", "cell")
+    target = target.share(cell.share, name)
+    if cell.discards and target.is_file:
+        raise BadInput(
+            f"{name}: it discards its target, and {target.path} is a file: give the target a 'device', or leave the cell out with fio_benchmark_only."
+        )
+    job = dict(cell.job) if cell.fill or cell.discards else with_runtime(cell.job, runtime)
+    cost = estimate(read_job(job, name), target, name)
+    if cell.share != 100 and "size" not in target.given:
+        job = _with(job, {"size": f"{cell.share}%"})
+    size = parse_size(target.given["size"], item=name) if "size" in target.given else None
+    check_target(read_job(job, name), "file" if target.is_file else "device", size, name)
+    return Run(name, 1, cell, target, job, cost)
+
+
+def _repeated(run: Run, number: int) -> Run:
+    return Run(run.name, number, run.cell, run.target, run.job, run.estimate)
+
+
+def with_runtime(job: t.Mapping[str, t.Any], runtime: int) -> dict[str, t.Any]:
+    """The job, with another runtime if one is asked for."""
+    # Without time_based a short job ends when its size is done, however long it was asked to run.
+    return _with(job, {"runtime": runtime, "time_based": 1}) if runtime else dict(job)
+
+
+def _with(job: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    if "jobs" in job:
+        return {**job, "jobs": [{**section, **options} for section in job["jobs"]]}
+    return {**job, **options}
+
+
+@dataclass
+class _Timetable:
+    """Steps as they are added, with the clock of their segment."""
+
+    synchronise: bool
+    gap: float
+    steps: list[PlanStep] = field(default_factory=list)
+    clock: float = 0.0
+    #: Whether something was written that no pause has waited for yet, and whether a cell has told the rate to wait by.
+    written: bool = False
+    rate_known: bool = False
+
+    def add(self, runs: list[Run]) -> None:
+        last = self.steps[-1] if self.steps else None
+        pause = self._pause(runs[0].cell)
+        fixed = float(pause["seconds"]) if pause and "seconds" in pause else 0.0
+        barrier = self.synchronise and (last is None or not last.known or (pause is not None and "seconds" not in pause))
+        self.clock = 0.0 if barrier else self.clock + fixed
+        offset = round(self.clock, 3) if self.synchronise else None
+        step = PlanStep(len(self.steps), tuple(runs), pause, barrier, offset)
+        self.steps.append(step)
+        self.clock += (step.seconds or 0.0) + self.gap
+        self.written = self.written or any(run.estimate.written != 0 for run in runs)
+        self.rate_known = self.rate_known or runs[0].cell.measures_garbage_collection
+
+    def _pause(self, cell: SuiteCell) -> dict[str, t.Any] | None:
+        pause = cell.pause
+        if pause is None or (not self.steps and not pause.until_clean):
+            # Nothing was done yet that one would have to recover from, but caches may hold what was written before.
+            return None
+        if pause.garbage_collection is not None:
+            if not self.written or (pause.measured and not self.rate_known):
+                return None
+            self.written = False
+        return pause.as_step()
+
+
+def mark_done(steps: t.Sequence[t.Mapping[str, t.Any]], stored: t.Mapping[tuple[str, int], str]) -> list[dict[str, t.Any]]:
+    """The steps, with what the results folder has already.
+
+    :param stored: the ``measurement_sha256`` of each ``ok`` result, by name and repeat; probes and rounds among them.
+    """
+    marked = []
+    for step in steps:
+        if "cells" in step:
+            marked.append({**step, "cells": [{**cell, "done_as": stored.get((cell["name"], cell["repeat"]))} for cell in step["cells"]]})
+            continue
+        cell = step["cell"]
+        search = step.get("search")
+        limits = (search["over"], search["first"], search["last"]) if search else ("", 1, step["rounds"]["most"])
+        pattern = Pattern(cell["name"], (cell["repeat"],), *limits)
+        probes = {name: sha for (name, repeat), sha in stored.items() if repeat == cell["repeat"] and pattern.matches(name)}
+        marked.append({**step, "cell": {**cell, "done_as": stored.get((cell["name"], cell["repeat"]))}, "done": probes})
+    return marked

@@ -1,0 +1,258 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Suites: lists of fio measurements as data, read and checked. Pure.
+
+What a job may be is decided in one place, ``module_utils/_fio/job.py``: a suite is refused here, before any host is touched,
+for what would be refused there. ``docs/suites.md`` describes the schema, ``matrix.py`` makes cells of a matrix, ``conditions.py``
+reads what else a cell can ask for, and ``plan.py`` spreads a suite over targets and repeats.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, read_job
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import component
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import (
+    Pause,
+    Rounds,
+    Search,
+    listed,
+    mapping,
+    read_pause,
+    read_rounds,
+    read_search,
+)
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.matrix import CELL_KEYS_OF_A_MATRIX, matrix_rows
+
+_SUITE_KEYS = {"description", "extends", "options", "hosts", "targets", "requires", "size", "repeats", "pause", "cells", "matrix"}
+_CELL_KEYS = {"name", "job", "fill"} | CELL_KEYS_OF_A_MATRIX
+
+#: How the targets of a host take turns.
+TOGETHER, ONE_AFTER_ANOTHER = "together", "one_after_another"
+#: Hosts that do not wait for one another, unless they share something.
+APART = "apart"
+
+
+@dataclass(frozen=True)
+class SuiteCell:
+    """One measurement of a suite, on whatever target.
+
+    :param job: the fio options as a user writes them, with those that are common to the suite.
+    :param fill: it goes over its target once, before the others.
+    :param share: percent of the target that it uses.
+    :param pause: before it; ``None`` for none.
+    """
+
+    name: str
+    job: t.Mapping[str, t.Any]
+    repeats: int = 1
+    fill: bool = False
+    share: int = 100
+    pause: Pause | None = None
+    search: Search | None = None
+    rounds: Rounds | None = None
+    measures_garbage_collection: bool = False
+
+    def checked_job(self) -> Job:
+        return read_job(dict(self.job), self.name)
+
+    @property
+    def discards(self) -> bool:
+        """Whether it tells its target that nothing of it is needed any more, from its beginning to its end."""
+        return all(
+            (section.value("rw", "readwrite") or "").split(":")[0] == "trim" and section.asked_runtime is None for section in self.checked_job().sections
+        )
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A checked suite.
+
+    :param together: several targets of a host at once, and not one after another.
+    :param apart: every host at its own pace; only hosts that were declared to share an array start their cells together.
+    :param requires: ``file`` or ``device`` if every target must be one.
+    :param size: bytes of a target that are used where the target does not say.
+    """
+
+    name: str
+    description: str
+    cells: tuple[SuiteCell, ...]
+    together: bool = False
+    apart: bool = False
+    requires: str | None = None
+    size: int | None = None
+
+
+def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] = ()) -> Suite:
+    """A suite by its name.
+
+    :param only: patterns as of a shell; cells that match none are left out.
+    :raises BadInput: one sentence that names the suite, the cell and what is wrong.
+    """
+    if name not in suites:
+        raise BadInput(f"There is no suite named '{name}': set fio_benchmark_suite to one of {listed(suites)}, or describe it in fio_benchmark_suites.")
+    component(name, "suite")
+    where = f"fio_benchmark_suites: suite {name}"
+    given = _extended(name, suites, ())
+    targets = given.get("targets", ONE_AFTER_ANOTHER)
+    if targets not in (TOGETHER, ONE_AFTER_ANOTHER):
+        raise BadInput(f"{where}: 'targets' must be {TOGETHER} or {ONE_AFTER_ANOTHER}.")
+    if given.get("hosts", TOGETHER) not in (TOGETHER, APART):
+        raise BadInput(f"{where}: 'hosts' must be {TOGETHER} or {APART}.")
+    if given.get("requires") not in (None, "file", "device"):
+        raise BadInput(f"{where}: 'requires' must be file or device.")
+    size = given.get("size")
+    cells = _cells(given, where)
+    if not any(cell.measures_garbage_collection for cell in cells) and any(cell.pause and cell.pause.measured for cell in cells):
+        raise BadInput(
+            f"{where}: a pause waits for a garbage collection that no cell measures: mark one with 'measures_garbage_collection: true', "
+            "or give the pause a rate in bytes per second, for example 640m."
+        )
+    if only:
+        cells = [cell for cell in cells if any(fnmatch.fnmatchcase(cell.name, str(pattern)) for pattern in only)]
+        if not cells:
+            raise BadInput(f"{where}: none of its cells is called {listed(only)}.")
+    return Suite(
+        name=name,
+        description=str(given.get("description") or ""),
+        cells=tuple(cells),
+        together=targets == TOGETHER,
+        apart=given.get("hosts") == APART,
+        requires=given.get("requires"),
+        size=None if size is None else parse_size(size, item=where, option="size"),
+    )
+
+
+def check_suite(name: str, suite: t.Any, suites: t.Mapping[str, t.Any] | None = None) -> None:
+    """Whether a suite is one.
+
+    :param suites: those that it may extend.
+    :raises BadInput: see :func:`read_suite`.
+    """
+    read_suite(name, {**(suites or {}), name: suite})
+
+
+def _extended(name: str, suites: t.Mapping[str, t.Any], seen: tuple[str, ...]) -> dict[str, t.Any]:
+    """A suite with what it takes over from the one that it extends. Its own keys win; options, matrix and axes are joined."""
+    where = f"fio_benchmark_suites: suite {name}"
+    suite = suites[name]
+    mapping(suite, where, _SUITE_KEYS)
+    parent = suite.get("extends")
+    own = {key: value for key, value in suite.items() if key != "extends"}
+    if parent is None:
+        return own
+    if not isinstance(parent, str) or parent not in suites:
+        raise BadInput(f"{where}: it extends '{parent}', and there is no such suite; there are {listed(suites)}.")
+    if parent in (*seen, name):
+        raise BadInput(f"{where}: it extends itself, by way of {listed((*seen, name))}.")
+    return _joined(_extended(parent, suites, (*seen, name)), own, depth=3)
+
+
+def _joined(base: t.Mapping[str, t.Any], own: t.Mapping[str, t.Any], depth: int) -> dict[str, t.Any]:
+    joined = dict(base)
+    for key, value in own.items():
+        both = isinstance(value, t.Mapping) and isinstance(joined.get(key), t.Mapping)
+        deeper = both and depth > 1 and key in ("options", "matrix", "axes")
+        joined[key] = _joined(joined[key], value, depth - 1) if deeper else value
+    return joined
+
+
+def _cells(suite: t.Mapping[str, t.Any], where: str) -> list[SuiteCell]:
+    """Those that are written out, then those of the matrix or the matrices."""
+    written = suite.get("cells", [])
+    if not isinstance(written, list):
+        raise BadInput(f"{where}: 'cells' must be a list.")
+    options = suite.get("options", {})
+    if not isinstance(options, t.Mapping):
+        raise BadInput(f"{where}: 'options' must be a dictionary of fio options.")
+    rows = [(f"{where}, cell {number}", row, _CELL_KEYS) for number, row in enumerate(written, start=1)]
+    matrices = suite.get("matrix", [])
+    for number, matrix in enumerate(matrices if isinstance(matrices, list) else [matrices], start=1):
+        place = f"{where}, matrix {number}" if isinstance(matrices, list) else f"{where}, matrix"
+        rows += [(place, row, _CELL_KEYS) for row in matrix_rows(matrix, place)]
+    if not rows:
+        raise BadInput(f"{where}: it needs at least one cell, in 'cells' or by a 'matrix'.")
+    cells: dict[str, SuiteCell] = {}
+    for place, row, keys in rows:
+        mapping(row, place, keys)
+        cell = _cell(row, place, where, suite, options)
+        if cell.name in cells:
+            raise BadInput(f"{where}: two cells are named {cell.name}; each needs a name of its own.")
+        cells[cell.name] = cell
+    return list(cells.values())
+
+
+def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -> SuiteCell:
+    if not row.get("name"):
+        raise BadInput(f"{place}: 'name' is missing.")
+    try:
+        name = component(row["name"], "cell")
+    except BadInput as error:
+        raise BadInput(f"{place}: {error.message}") from None
+    where = f"{suite_place}, cell {name}"
+    for key in ("fill", "measures_garbage_collection"):
+        if not isinstance(row.get(key, False), bool):
+            raise BadInput(f"{where}: '{key}' must be true or false.")
+    job = _with_options(row.get("job"), options)
+    checked = _checked_job(job, where)
+    if row.get("search") is not None and row.get("rounds") is not None:
+        raise BadInput(f"{where}: it has both 'search' and 'rounds'; a cell does one of them.")
+    if row.get("fill") and (row.get("search") is not None or row.get("rounds") is not None):
+        raise BadInput(f"{where}: a cell with 'fill' has neither 'search' nor 'rounds'.")
+    return SuiteCell(
+        name=name,
+        job=job,
+        repeats=_repeats(row.get("repeats", suite.get("repeats", 1)), where),
+        fill=row.get("fill", False),
+        share=_share(row.get("share", 100), where),
+        pause=read_pause(row["pause"] if "pause" in row else suite.get("pause"), where),
+        search=None if row.get("search") is None else read_search(row["search"], checked, where),
+        rounds=None if row.get("rounds") is None else read_rounds(row["rounds"], checked, where),
+        measures_garbage_collection=row.get("measures_garbage_collection", False),
+    )
+
+
+def _with_options(job: t.Any, options: t.Mapping[str, t.Any]) -> t.Any:
+    """A job with the options of its suite; what the job says itself wins."""
+    if not isinstance(job, t.Mapping) or not job or not options:
+        return job
+    if "jobs" in job or "global" in job:
+        common = job.get("global") or {}
+        return {**job, "global": {**options, **common} if isinstance(common, t.Mapping) else common}
+    return {**options, **job}
+
+
+def _checked_job(job: t.Any, where: str) -> Job:
+    try:
+        checked = read_job(job, where)
+    except BadInput as error:
+        raise BadInput(error.message if error.message.startswith(where) else f"{where}: {error.message}") from None
+    for section in (job, job.get("global") or {}, *job.get("jobs", [])):
+        for option, value in section.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                # YAML can write it, and JSON cannot carry it to the host.
+                raise BadInput(f"{where}: the option {option} is {value}, which is no number for fio.")
+    return checked
+
+
+def _repeats(value: t.Any, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 9999:
+        raise BadInput(f"{where}: 'repeats' must be a whole number from 1 to 9999.")
+    return value
+
+
+def _share(value: t.Any, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 100:
+        raise BadInput(f"{where}: 'share' is the percentage of the target that is used, a whole number from 1 to 100.")
+    return value

@@ -1,0 +1,167 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""The targets of one host as a user writes them, and what is assumed of those of which he says little. Pure."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, parse_size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import component
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import mapping
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite
+
+#: What a target takes, if the user does not say: more than most, so that wear is rather over- than underestimated.
+ASSUMED_RATE = 3_000_000_000
+ASSUMED_IOPS = 500_000
+
+#: What the module that measures needs to know of a target; the rest is for the plan.
+_FOR_THE_HOST = ("device", "file", "allow_data_loss", "identity", "size")
+_FOR_THE_PLAN = ("name", "capacity", "write_rate", "write_iops", "endurance")
+
+_ENDURANCE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([GTP]?)(?:BW?)?\s*$", re.IGNORECASE)
+_ENDURANCE_UNITS = {"G": 10**9, "": 10**12, "T": 10**12, "P": 10**15}
+
+
+@dataclass(frozen=True)
+class CampaignTarget:
+    """Where a host measures.
+
+    :param label: what follows the names of its cells; empty for the only one without a name.
+    :param path: of the device or file.
+    :param is_file: whether it is a file on a mounted file system.
+    :param given: what the host is told.
+    :param region: bytes that a job without a size of its own goes over; ``None`` if the user did not say.
+    :param write_rate: bytes per second that it takes at most; ``write_iops``: writes per second.
+    :param assumed: which of the two the user did not give.
+    :param endurance: bytes that may be written in its life; ``None`` if the user did not say.
+    """
+
+    label: str
+    path: str
+    is_file: bool
+    given: t.Mapping[str, t.Any]
+    region: int | None
+    write_rate: float = ASSUMED_RATE
+    write_iops: float = ASSUMED_IOPS
+    assumed: tuple[str, ...] = ("write_rate", "write_iops")
+    endurance: int | None = None
+
+    def share(self, percent: int, cell: str) -> CampaignTarget:
+        """The first ``percent`` of it.
+
+        A target without a size, used whole, stays as it is: the job of the cell says the percentage to fio, which alone knows
+        how large the device is.
+
+        :raises BadInput: if it is a file without a size.
+        """
+        if percent == 100:
+            return self
+        region = None if self.region is None else self.region * percent // 100
+        if "size" not in self.given:
+            if self.is_file:
+                raise BadInput(f"{cell}: it uses {percent} % of a file, so the target {self.path} needs a 'size'.")
+            return replace(self, region=region)
+        size = parse_size(self.given["size"]) * percent // 100 // MIB * MIB
+        if not size:
+            raise BadInput(f"{cell}: {percent} % of the target {self.path} is less than 1 MiB: give it a larger 'size'.")
+        return replace(self, given={**self.given, "size": size}, region=size)
+
+
+def read_targets(targets: t.Sequence[t.Any], suite: Suite) -> list[CampaignTarget]:
+    """The targets of one host, each fit for the suite.
+
+    :raises BadInput: naming the target and what is wrong with it.
+    """
+    read: list[CampaignTarget] = []
+    for number, row in enumerate(targets, start=1):
+        where = f"fio_benchmark_targets: target {number}"
+        mapping(row, where, (*_FOR_THE_HOST, *_FOR_THE_PLAN))
+        given = {key: value for key, value in row.items() if value is not None}
+        if bool(given.get("device")) == bool(given.get("file")):
+            raise BadInput(f"{where} must have exactly one of 'device' and 'file'.")
+        target = _target(given, number, len(targets), where, suite)
+        if any(target.label == other.label for other in read):
+            raise BadInput(f"{where} ({target.path}) would carry the name '{target.label}' of another target: give it a 'name' of its own.")
+        read.append(target)
+    return read
+
+
+def _target(given: dict[str, t.Any], number: int, count: int, where: str, suite: Suite) -> CampaignTarget:
+    is_file = bool(given.get("file"))
+    path = str(given["file"] if is_file else given["device"])
+    if suite.requires == "file" and not is_file:
+        raise BadInput(f"{where} ({path}): the suite {suite.name} measures a file on a mounted file system: give the target a 'file' instead of a 'device'.")
+    if suite.requires == "device" and is_file:
+        raise BadInput(f"{where} ({path}): the suite {suite.name} measures whole devices: give the target a 'device' instead of a 'file'.")
+    told = {key: given[key] for key in _FOR_THE_HOST if key in given}
+    _check_told(told, where)
+    if suite.size is not None and "size" not in told:
+        told["size"] = suite.size
+    region = _size(told, "size", where)
+    capacity = _size(given, "capacity", where)
+    rates = {key: _size(given, key, where) for key in ("write_rate", "write_iops")}
+    return CampaignTarget(
+        label=_label(given, path, number, count),
+        path=path,
+        is_file=is_file,
+        given=told,
+        region=capacity if region is None else region,
+        write_rate=rates["write_rate"] or ASSUMED_RATE,
+        write_iops=rates["write_iops"] or ASSUMED_IOPS,
+        assumed=tuple(key for key, value in rates.items() if not value),
+        endurance=_endurance(given, where),
+    )
+
+
+def _check_told(told: dict[str, t.Any], where: str) -> None:
+    """See that the host is told what is meant: the text ``no`` must not become a permission."""
+    for key in ("device", "file", "identity"):
+        if key in told and (isinstance(told[key], (bool, float)) or not isinstance(told[key], (str, int))):
+            raise BadInput(f"{where}: '{key}' must be a text.")
+        if key in told:
+            told[key] = str(told[key])
+    if "allow_data_loss" in told:
+        try:
+            told["allow_data_loss"] = boolean(told["allow_data_loss"])
+        except TypeError:
+            raise BadInput(f"{where}: 'allow_data_loss' must be true or false.") from None
+
+
+def _label(given: t.Mapping[str, t.Any], path: str, number: int, count: int) -> str:
+    if given.get("name"):
+        return component(given["name"], "target")
+    if count == 1:
+        return ""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", PurePosixPath(path).name).strip("-_") or str(number)
+
+
+def _size(given: t.Mapping[str, t.Any], key: str, where: str) -> int | None:
+    value = given.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        raise BadInput(f"{where}: '{key}' must be a number, with a suffix k, M, G or T if you like (powers of 1024).")
+    return parse_size(value, item=where, option=key)
+
+
+def _endurance(given: t.Mapping[str, t.Any], where: str) -> int | None:
+    """What a data sheet calls TBW, as bytes. Decimal, as data sheets have it; a bare number is in terabytes."""
+    value = given.get("endurance")
+    if value is None:
+        return None
+    match = None if isinstance(value, bool) else _ENDURANCE.match(str(value))
+    count = int(float(match[1]) * _ENDURANCE_UNITS[match[2].upper()]) if match else 0
+    if not count:
+        raise BadInput(f"{where}: 'endurance' must be what its data sheet calls TBW, for example 150TB.")
+    return count

@@ -1,0 +1,288 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""A candidate against a baseline, cell by cell, with an answer that a machine can use: is anything slower than it was?
+
+Hosts are paired with themselves (statistics/fleet.py). What makes two measurements incomparable is not compared, and named.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import typing as t
+from dataclasses import asdict, dataclass
+from xml.etree import ElementTree
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.twins import escaped
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Measurement
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
+
+#: What the whole comparison says, by its exit status.
+SAME_OR_BETTER, REGRESSION, NOT_COMPARABLE = 0, 1, 2
+
+#: Column of a metric, whether more of it is better, and the difference in percent that matters unless another is given.
+METRICS = {
+    "iops": ("iops", True, 5.0),
+    "bandwidth": ("bw_bytes", True, 5.0),
+    "latency": ("lat_mean_ns", False, 10.0),
+    "p50": ("p50_ns", False, 10.0),
+    "p99": ("p99_ns", False, 10.0),
+    "p99.9": ("p999_ns", False, 15.0),
+}
+
+#: What is compared unless thresholds name others.
+USUAL_METRICS = ("iops", "p99")
+
+#: What must be equal in two measurements that are compared.
+KEYS = (
+    "behaviour_class", "fio_version", "kernel", "rw", "bs", "ioengine", "iodepth", "numjobs", "rwmixread", "fdatasync", "fsync", "direct",
+    "target_size", "model", "firmware", "stack_sha256",
+)  # fmt: skip
+
+_FINE = frozenset({"better", "same", "not_worse"})
+_OWN_KEY = "stack_sha256"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One metric of one direction of one cell.
+
+    :param verdict: ``better``, ``same``, ``not_worse`` (a difference that matters is excluded to the bad side only), ``worse``,
+        ``undecided``, ``not_enough_repeats``, ``not_comparable``, ``missing``.
+    :param ratio: candidate by baseline; ``low`` and ``high``: its interval of the confidence ``confidence``.
+    :param left_out: hosts that could not be compared, and why."""
+
+    variant: str
+    cell: str
+    direction: str
+    metric: str
+    verdict: str
+    reason: str
+    threshold: float
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    confidence: float | None = None
+    p: float | None = None
+    hosts: int = 0
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Compared:
+    """:param rc: :data:`SAME_OR_BETTER`, :data:`REGRESSION` or :data:`NOT_COMPARABLE`. :param added: cells that only the candidate has."""
+
+    rc: int
+    summary: str
+    lines: tuple[Line, ...]
+    added: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """:param thresholds: metric and percent. :param ignore: keys that may differ. :param cells: patterns, none for all.
+    :param accept_undecided: whether what repeats cannot tell counts as the same."""
+
+    thresholds: t.Mapping[str, float]
+    ignore: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
+    accept_undecided: bool = False
+
+
+def read_rules(thresholds: t.Mapping[str, t.Any], ignore: t.Sequence[str] = (), cells: t.Sequence[str] = (), *, accept_undecided: bool = False) -> Rules:
+    """:raises BadInput: for a metric or key that there is not, or a threshold that is no percentage."""
+    wanted: dict[str, float] = {}
+    for name, value in (thresholds or dict.fromkeys(USUAL_METRICS)).items():
+        if name not in METRICS:
+            raise BadInput(f"There is no metric '{name}': thresholds are for {', '.join(METRICS)}.")
+        wanted[name] = METRICS[name][2] if value is None else _percent(name, value)
+    strange = sorted(set(ignore) - set(KEYS))
+    if strange:
+        raise BadInput(f"'{strange[0]}' cannot be ignored: differences are looked for in {', '.join(KEYS)}.")
+    return Rules(wanted, tuple(ignore), tuple(cells), accept_undecided)
+
+
+def _percent(name: str, value: t.Any) -> float:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = -1.0
+    if isinstance(value, bool) or not 0 < found < 100:
+        raise BadInput(f"The threshold of {name} is '{value}': give percent above 0 and below 100.")
+    return found
+
+
+def compare_campaigns(baseline: t.Sequence[Measurement], candidate: t.Sequence[Measurement], rules: Rules, *, variants: tuple[str, str] = ("", "")) -> Compared:
+    """Every cell that the baseline has.
+
+    :param variants: of baseline and candidate; empty: variants of one name are compared with each other.
+    :raises BadInput: for a variant that is not there.
+    """
+    for side, name, where in ((baseline, variants[0], "baseline"), (candidate, variants[1], "candidate")):
+        there = sorted({one.variant for one in side})
+        if name and name not in there:
+            raise BadInput(f"The {where} has no variant '{name}': it has {', '.join(there) or 'none'}.")
+    # Two names on purpose: then the stack is what is compared.
+    keys = [key for key in KEYS if key not in rules.ignore and not (key == _OWN_KEY and variants[0] != variants[1])]
+    old, new = _cells(baseline, variants[0], variants, rules), _cells(candidate, variants[1], variants, rules)
+    lines = []
+    for key, hosts in sorted(old.items()):
+        lines += [_line(key, metric, percent, hosts, new.get(key, {}), keys) for metric, percent in rules.thresholds.items()]
+    added = tuple(f"{variant} {cell} ({direction})" for variant, cell, direction in sorted(set(new) - set(old)))
+    return _whole(lines, added, rules)
+
+
+Cells = t.Dict[t.Tuple[str, str, str], t.Dict[str, t.List["Measurement"]]]
+
+
+def _cells(side: t.Sequence[Measurement], only: str, variants: tuple[str, str], rules: Rules) -> Cells:
+    found: Cells = {}
+    for one in side:
+        if not one.measured or (only and one.variant != only) or (rules.cells and not any(fnmatch.fnmatchcase(one.cell, pattern) for pattern in rules.cells)):
+            continue
+        name = variants[1] if any(variants) and variants[1] else one.variant
+        found.setdefault((name, one.cell, one.direction or ""), {}).setdefault(one.host, []).append(one)
+    return found
+
+
+def _line(
+    key: tuple[str, str, str],
+    metric: str,
+    percent: float,
+    old: t.Mapping[str, list[Measurement]],
+    new: t.Mapping[str, list[Measurement]],
+    keys: t.Sequence[str],
+) -> Line:
+    column, higher_is_better, _usual = METRICS[metric]
+    if not new:
+        return Line(*key, metric, "missing", "the candidate has no number of it", percent)
+    sides: dict[str, tuple[list[float], list[float]]] = {}
+    left_out = []
+    for host, runs in sorted(old.items()):
+        others = new.get(host, [])
+        differences = _differences(runs, others, keys)
+        values = _values(runs, column), _values(others, column)
+        if not others:
+            left_out.append(f"{host}: not in the candidate")
+        elif differences:
+            left_out.append(f"{host}: {'; '.join(differences)}")
+        elif all(values):
+            sides[host] = values
+    if not sides:
+        if left_out:
+            return Line(*key, metric, "not_comparable", listed(left_out, 2), percent, left_out=tuple(left_out))
+        return Line(*key, metric, "not_comparable", f"no repeat has samples enough for {metric}", percent)
+    found = compare_fleet(sides, higher_is_better=higher_is_better, practical=percent / 100).overall
+    interval = found.interval
+    return Line(
+        *key,
+        metric,
+        _verdict(found, percent / 100, higher_is_better=higher_is_better),
+        found.reason,
+        percent,
+        ratio=found.ratio if found.ratio is not None else found.ratio_of_medians,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        confidence=interval.confidence if interval else None,
+        p=found.p,
+        hosts=len(sides),
+        left_out=tuple(left_out),
+    )
+
+
+def _verdict(found: Comparison, practical: float, *, higher_is_better: bool) -> str:
+    """``undecided`` may still exclude that it became worse by as much as matters."""
+    if found.verdict != "undecided" or found.interval is None:
+        return found.verdict
+    excluded = found.interval.low > 1 - practical if higher_is_better else found.interval.high < 1 + practical
+    return "not_worse" if excluded else "undecided"
+
+
+def _values(runs: t.Iterable[Measurement], column: str) -> list[float]:
+    return [value for one in runs if (value := getattr(one, column))]
+
+
+def _differences(old: t.Sequence[Measurement], new: t.Sequence[Measurement], keys: t.Sequence[str]) -> list[str]:
+    found = []
+    for key in keys:
+        sides = [sorted({str(value) for one in side if (value := getattr(one, key)) is not None}) for side in (old, new)]
+        # What one side does not know (an older collection) is not a difference.
+        if all(sides) and sides[0] != sides[1]:
+            found.append(f"{key.replace('_', ' ')} {', '.join(plain(one, 40) for one in sides[0])} / {', '.join(plain(one, 40) for one in sides[1])}")
+    return found
+
+
+def _whole(lines: t.Sequence[Line], added: tuple[str, ...], rules: Rules) -> Compared:
+    worse = [one for one in lines if one.verdict == "worse"]
+    fine = _FINE | ({"undecided"} if rules.accept_undecided else set())
+    unsure = [one for one in lines if one.verdict != "worse" and one.verdict not in fine]
+    partial = [one for one in lines if one.left_out and one.verdict in fine]
+    total = counted(len(lines), "comparison")
+    if worse:
+        names = listed([f"{one.cell} ({one.direction}) {one.metric} {times(one.ratio)}" for one in worse], 3)
+        return Compared(REGRESSION, f"{len(worse)} of {total} became worse: {names}.", tuple(lines), added)
+    if not lines:
+        return Compared(NOT_COMPARABLE, "Nothing was compared: the baseline has no cell with numbers that is asked for.", (), added)
+    if unsure or partial:
+        counts = {verdict: sum(one.verdict == verdict for one in unsure) for verdict in dict.fromkeys(one.verdict for one in unsure)}
+        parts = [f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.items()]
+        parts += [f"{len(partial)} without some of the hosts"] if partial else []
+        return Compared(NOT_COMPARABLE, f"No comparison became worse, but of {total} not all can tell: {', '.join(parts)}.", tuple(lines), added)
+    return Compared(SAME_OR_BETTER, f"Same or better in all of {total}.", tuple(lines), added)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# For people and machines
+
+
+def as_json(found: Compared, about: t.Mapping[str, t.Any]) -> str:
+    """``about``: what was compared, put before it."""
+    return json.dumps({"schema": 1, **about, **asdict(found)}, indent=2, sort_keys=True) + "\n"
+
+
+def as_markdown(found: Compared, about: t.Mapping[str, t.Any]) -> str:
+    """One table, what is worse first."""
+    order = ("worse", "missing", "not_comparable", "not_enough_repeats", "undecided", "not_worse", "same", "better")
+    lines = [
+        "# Comparison",
+        "",
+        escaped(found.summary),
+        "",
+        *(f"- {name.replace('_', ' ')}: {escaped(str(value))}" for name, value in about.items() if value),
+        "",
+    ]
+    lines += ["| verdict | variant | cell | direction | metric | ratio | interval | hosts | why |", "|" + " --- |" * 9]
+    for one in sorted(found.lines, key=lambda line: order.index(line.verdict)):
+        interval = f"{times(one.low)} to {times(one.high)}" if one.low is not None else "-"
+        why = "; ".join([one.reason, *one.left_out[:3]])
+        cells = [one.verdict.replace("_", " "), one.variant, one.cell, one.direction, one.metric, times(one.ratio), interval, str(one.hosts), why]
+        lines.append(f"| {' | '.join(map(escaped, cells))} |")
+    if found.added:
+        lines += ["", f"Only the candidate has: {escaped(listed(found.added, 20))}."]
+    return "\n".join(lines) + "\n"
+
+
+def as_junit(found: Compared, name: str) -> str:
+    """JUnit XML: a failure is a regression, an error is what cannot be told."""
+    bad = [one for one in found.lines if one.verdict not in _FINE]
+    failures = sum(one.verdict == "worse" for one in bad)
+    suite = ElementTree.Element(
+        "testsuite", name=plain(name), tests=str(len(found.lines)), failures=str(failures), errors=str(len(bad) - failures), skipped="0"
+    )
+    for one in found.lines:
+        case = ElementTree.SubElement(suite, "testcase", classname=plain(f"{one.variant}.{one.cell}.{one.direction}"), name=one.metric, time="0")
+        if one.verdict not in _FINE:
+            what = ElementTree.SubElement(case, "failure" if one.verdict == "worse" else "error", type=one.verdict, message=plain(one.reason, 500))
+            what.text = plain("; ".join(one.left_out), 2000)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"

@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What searches and rounds have found, one sentence each. Pure. Their cells have no figures of their own, only those of probes and rounds.
+
+Every value in it was said by a host.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import number
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.table import format_latency
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
+
+#: A host, its variant and a cell.
+Point = t.Tuple[str, str, str]
+
+
+def answers_of(campaign: Campaign) -> tuple[list[str], set[Point]]:
+    """The sentences, and the cells that they speak of."""
+    lines, points = [], set()
+    for record in campaign.cells:
+        text = _search(record) or _rounds(record)
+        if text:
+            points.add((record.host, record.key.variant, record.key.cell))
+            lines.append(f"{plain(record.host)} {plain(record.key.variant)} {plain(record.key.cell)}/{record.key.repeat}: {text}")
+    return lines, points
+
+
+def _part(record: CellRecord, name: str) -> t.Mapping[str, t.Any]:
+    found = record.meta.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _search(record: CellRecord) -> str:
+    found = _part(record, "search")
+    limit, answer = number(found.get("limit")), found.get("answer")
+    if limit is None or answer not in ("found", "at_least", "not_reachable"):
+        return ""
+    over = plain(found.get("over"), 20)
+    wanted = f"{plain(found.get('metric'), 10)} <= {format_latency(limit)}"
+    good, bad = (side if isinstance(side, dict) else {} for side in (found.get("good"), found.get("bad")))
+    if answer == "not_reachable":
+        return f"{wanted} is not reachable: {over} {_count(bad.get('value'))} has {format_latency(number(bad.get('latency_ns')))}"
+    rate = f"{_count(good.get('iops'))} IOPS, {format_latency(number(good.get('latency_ns')))}"
+    if answer == "at_least":
+        return f"{wanted} at least up to {over} {_count(good.get('value'))}, the last one tried: {rate}"
+    return f"{wanted} up to {over} {_count(good.get('value'))}: {rate}; {_count(bad.get('value'))} has {format_latency(number(bad.get('latency_ns')))}"
+
+
+def _rounds(record: CellRecord) -> str:
+    found = _part(record, "rounds")
+    values = found.get("values")
+    if not isinstance(values, list) or not isinstance(found.get("steady"), bool):
+        return ""
+    what = f"{plain(found.get('what'), 12)} of {plain(found.get('track'), 8)}"
+    state = "steady" if found["steady"] else "not steady"
+    excursion, slope = (_percent(found.get(key)) for key in ("excursion", "slope"))
+    return f"{what} {state} after {len(values)} rounds: average of the last {_count(found.get('average'))}, range {excursion}, slope {slope}"
+
+
+def _count(value: t.Any) -> str:
+    found = number(value)
+    return "?" if found is None else f"{found:.0f}" if found >= 100 or found == int(found) else f"{found:.3g}"
+
+
+def _percent(value: t.Any) -> str:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e6
+    return f"{100 * value:.1f} %" if is_number else "?"

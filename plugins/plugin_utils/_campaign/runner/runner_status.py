@@ -1,0 +1,223 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What the runner on a host says of itself (``runner.json`` in its spool), and what the controller keeps of it for those who watch.
+
+Every value was said by a host: numbers are numbers here, and text is safe on a terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import tempfile
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import component, plain
+
+#: States of a runner while its process lives, and those in which it has ended by itself.
+LIVING = ("starting", "waiting", "pausing", "measuring")
+ENDED = ("finished", "stopped", "failed")
+
+#: The folder of a campaign in which the last look at every host lies. It begins with a dot: no host has such a name.
+PROGRESS_FOLDER = ".progress"
+
+#: Bytes; a status has about one thousand.
+_LARGEST = 65536
+_LIMITS = json_text.Limits(size=4 * _LARGEST, depth=16, values=10_000, containers=2_000)
+
+#: No status speaks of a time before 2001, in seconds since the epoch: such a clock was never set.
+_EARLIEST = 1e9
+
+_BOOT_ID = re.compile(r"[0-9a-f-]{36}\Z")
+
+
+class StrangeStatus(StorageError):
+    """What a host says of its runner is not what a runner writes."""
+
+    kind = "strange_status"
+
+
+@dataclass(frozen=True)
+class RunnerStatus:
+    """One look at a runner.
+
+    :param segment: the part of the order between two barriers that it waits for or works on, from 0.
+    :param step: the step it is at, from 0, of ``steps``.
+    :param iops: of its devices in the last sample, per second; ``bandwidth``: bytes per second; ``latency_ms``: milliseconds.
+    :param until: when it expects the cell to end, ``all_until``: everything; ``time``: when it said so. All of them are seconds since
+        the epoch of the clock of the host, and so is ``since``.
+    :param done: cells that are finished; ``failed``: those of them that are not ok.
+    """
+
+    state: str
+    segment: int = 0
+    step: int = 0
+    steps: int = 0
+    cell: str = ""
+    repeat: int | None = None
+    target: str = ""
+    iops: float | None = None
+    bandwidth: float | None = None
+    latency_ms: float | None = None
+    since: float | None = None
+    until: float | None = None
+    all_until: float | None = None
+    done: int = 0
+    failed: int = 0
+    message: str = ""
+    time: float | None = None
+    pid: int | None = None
+    pid_started: int | None = None
+    boot_id: str = ""
+    order_sha256: str = ""
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until everything is done, at the time of this status."""
+        return None if self.all_until is None or self.time is None else max(self.all_until - self.time, 0.0)
+
+    @property
+    def overdue(self) -> float:
+        """Seconds for which everything should have been done already, at the time of this status."""
+        return 0.0 if self.all_until is None or self.time is None else max(self.time - self.all_until, 0.0)
+
+    @property
+    def cell_left(self) -> float | None:
+        """Seconds until this cell is done, at the time of this status."""
+        return None if self.until is None or self.time is None else max(self.until - self.time, 0.0)
+
+    def as_result(self) -> dict[str, t.Any]:
+        """Plain data for the result of a task."""
+        return dict(vars(self))
+
+
+def read_status(text: str) -> RunnerStatus:
+    """The status in the text of a ``runner.json``.
+
+    :raises StrangeStatus: if it is none.
+    """
+    if len(text) > _LARGEST:
+        raise StrangeStatus(f"The host sends {len(text)} characters as the status of its runner, and none has more than {_LARGEST}.")
+    try:
+        said = json_text.loads(text, _LIMITS)
+    except NotUnderstood:
+        raise StrangeStatus(f"The host sends a status of its runner that is not JSON: '{plain(text, 80)}'.") from None
+    if not isinstance(said, dict) or said.get("schema") != 1 or isinstance(said.get("schema"), bool):
+        raise StrangeStatus("The host sends a status of its runner of another version: use one version of the collection.")
+    state = said.get("state")
+    if state not in LIVING and state not in ENDED:
+        raise StrangeStatus(f"The host says that its runner is in the state '{plain(state, 40)}', which does not exist.")
+    return RunnerStatus(
+        state=str(state),
+        **{name: _count(said.get(name)) or 0 for name in ("segment", "step", "steps", "done", "failed")},
+        **{name: _count(said.get(name)) for name in ("repeat", "pid", "pid_started")},
+        **{name: _amount(said.get(name)) for name in ("iops", "bandwidth", "latency_ms")},
+        **{name: _instant(said.get(name)) for name in ("since", "until", "all_until", "time")},
+        **{name: "" if said.get(name) is None else plain(said[name], longest) for name, longest in (("cell", 128), ("target", 128), ("message", 300))},
+        boot_id=str(said["boot_id"]) if _BOOT_ID.match(str(said.get("boot_id"))) else "",
+        order_sha256=plain(said.get("order_sha256") or "", 64),
+    )
+
+
+def _amount(value: t.Any) -> float | None:
+    """A finite number that is not negative, else ``None``."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        converted = float(value)
+    except OverflowError:
+        return None
+    return converted if 0 <= converted < 1e24 else None
+
+
+def _count(value: t.Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
+
+
+def _instant(value: t.Any) -> float | None:
+    found = _amount(value)
+    return found if found is not None and _EARLIEST < found < 1e11 else None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# For those who watch
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The last look at a host, as the controller keeps it.
+
+    :param seen: when, in seconds since the epoch of the controller's clock.
+    :param note: what to say of the host besides, for example that it is not in reach.
+    :param ended: it is not looked at any more.
+    """
+
+    host: str
+    status: RunnerStatus | None
+    seen: float
+    note: str = ""
+    ended: bool = False
+
+    def left(self, now: float) -> float | None:
+        """Seconds until the host is done, estimated at another time of the controller's clock."""
+        if self.status is None or self.status.left is None:
+            return None
+        return max(self.status.left - max(now - self.seen, 0.0), 0.0)
+
+
+def keep(campaign: Path, watched: Watched) -> None:
+    """Write a look down. That it cannot be written is no reason to stop anything."""
+    value = {"host": watched.host, "seen": watched.seen, "note": watched.note, "ended": watched.ended, "status": None}
+    if watched.status is not None:
+        value["status"] = {"schema": 1, **watched.status.as_result()}
+    folder = campaign / PROGRESS_FOLDER
+    with contextlib.suppress(OSError, StorageError):
+        name = component(watched.host, "host")
+        folder.mkdir(exist_ok=True)
+        descriptor, draft = tempfile.mkstemp(prefix=".", dir=folder)
+        try:
+            # Not forced to the disk: it is worth nothing after a crash.
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(value, file)
+            os.replace(draft, folder / f"{name}.json")
+        except BaseException:
+            os.unlink(draft)
+            raise
+
+
+def forget(campaign: Path, host: str) -> None:
+    """Take the last look at a host away."""
+    with contextlib.suppress(OSError, StorageError):
+        (campaign / PROGRESS_FOLDER / f"{component(host, 'host')}.json").unlink()
+
+
+def watched_hosts(campaign: Path) -> list[Watched]:
+    """The last look at every host of a campaign, by name. What cannot be read is left out."""
+    found = []
+    for path in sorted((campaign / PROGRESS_FOLDER).glob("[!.]*.json")):
+        try:
+            if path.stat().st_size > 2 * _LARGEST:
+                continue
+            value = json_text.loads(path.read_bytes(), _LIMITS)
+            status = None if value.get("status") is None else read_status(json.dumps(value["status"]))
+            seen = _instant(value.get("seen"))
+            if seen is not None:
+                found.append(Watched(plain(path.stem, 128), status, seen, plain(value.get("note") or "", 200), value.get("ended") is True))
+        except (OSError, ValueError, AttributeError, TypeError, StorageError):
+            continue
+    return found

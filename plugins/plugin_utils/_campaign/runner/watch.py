@@ -1,0 +1,105 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Hosts that measure, in words: one line each, and a sum. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.table import format_count, format_latency
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import RunnerStatus, Watched
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import about
+
+HEADER = ("HOST", "CELL", "NAME", "IOPS", "LATENCY", "LEFT", "")
+
+#: A host that was not looked at for so long is shown with the age of what is known, in seconds.
+_OLD = 120.0
+
+
+def columns_of(one: Watched, now: float) -> tuple[str, ...]:
+    """A host in the columns of :data:`HEADER`, at a time of the controller's clock."""
+    status, left = one.status, one.left(now)
+    if status is None:
+        return (one.host, "", "", "", "", "", _remark(one, now))
+    busy = status.state == "measuring"
+    return (
+        one.host,
+        _number(status),
+        _name(status),
+        format_count(status.iops) if busy and status.iops is not None else "",
+        format_latency(status.latency_ms * 1e6) if busy and status.latency_ms is not None else "",
+        "" if left is None or one.ended else about(left).removeprefix("about "),
+        _remark(one, now),
+    )
+
+
+def line_of(one: Watched, now: float) -> str:
+    """A host as one line: ``db1: 3/12 randread-4k: 12000 IOPS, 1.3 ms, about 5 min left``."""
+    _host, number, name, iops, latency, left, remark = columns_of(one, now)
+    facts = [f"{iops} IOPS" if iops else "", latency, f"about {left} left" if left else "", remark]
+    cell = " ".join(filter(None, (number, name)))
+    return ": ".join(filter(None, (one.host, cell, ", ".join(filter(None, facts)))))
+
+
+def mark_of(one: Watched) -> tuple[t.Any, ...]:
+    """What makes a line worth printing again when it changes."""
+    status = one.status
+    return (one.note, one.ended) if status is None else (status.step, status.cell, status.repeat, status.state, one.note, one.ended)
+
+
+def ordered(hosts: t.Sequence[Watched], now: float) -> list[Watched]:
+    """Those first of whom somebody should know: out of reach, failed; then those that take longest; the ended last."""
+
+    def place(one: Watched) -> tuple[t.Any, ...]:
+        trouble = bool(one.note) or (one.status is not None and (one.status.state == "failed" or one.status.failed > 0))
+        return (one.ended and not trouble, not trouble, -(one.left(now) or 0.0), one.host)
+
+    return sorted(hosts, key=place)
+
+
+def sum_of(hosts: t.Sequence[Watched], now: float) -> str:
+    """``200 hosts: 180 measuring, 20 finished; 1250000 IOPS; 812 cells done, 3 of them not ok; about 12 min left``."""
+    states = Counter(one.note or (one.status.state if one.status else "starting") for one in hosts)
+    parts = [f"{len(hosts)} {'host' if len(hosts) == 1 else 'hosts'}: " + ", ".join(f"{count} {state}" for state, count in states.most_common(6))]
+    rates = [one.status.iops for one in hosts if one.status and one.status.state == "measuring" and one.status.iops is not None]
+    if rates:
+        parts.append(f"{format_count(sum(rates))} IOPS")
+    done, failed = (sum(getattr(one.status, name) for one in hosts if one.status) for name in ("done", "failed"))
+    parts.append(f"{done} {'cell' if done == 1 else 'cells'} done" + (f", {failed} of them not ok" if failed else ""))
+    left = [seconds for one in hosts if not one.ended and (seconds := one.left(now)) is not None]
+    if left:
+        parts.append(f"{about(max(left))} left")
+    return "; ".join(parts)
+
+
+def _number(status: RunnerStatus) -> str:
+    return f"{min(status.step + 1, status.steps)}/{status.steps}" if status.steps else ""
+
+
+def _name(status: RunnerStatus) -> str:
+    if not status.cell or status.state not in ("measuring", "pausing"):
+        return ""
+    return plain(status.cell, 48) + (f" #{status.repeat}" if status.repeat and status.repeat > 1 else "")
+
+
+def _remark(one: Watched, now: float) -> str:
+    words = [one.note]
+    if one.status is not None:
+        if one.status.state != "measuring":
+            words.append(one.status.state)
+        if one.status.failed:
+            words.append(f"{one.status.failed} not ok")
+        if one.status.message:
+            words.append(plain(one.status.message, 80))
+    if not one.ended and now - one.seen > _OLD:
+        words.append(f"seen {about(now - one.seen).removeprefix('about ')} ago")
+    return ", ".join(filter(None, words))

@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The folders of the code are those of docs/architecture.md, and imports follow the order of its tables."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[3]
+ROOTS = ("module_utils", "plugin_utils")
+PREFIX = "ansible_collections.cachefleet.storage.plugins."
+MOST_FILES = 20
+MOST_LINES = 450
+
+
+def _tables():
+    """The folders of each root, in the order of the page."""
+    page = (TOP / "docs/architecture.md").read_text()
+    parts = re.split(r"^`plugins/(module_utils|plugin_utils)`", page, flags=re.MULTILINE)
+    return {
+        root: re.findall(r"^\| `([\w./]+)` \|", text.split("\n`plugins/")[0].split("\n## ")[0], flags=re.MULTILINE)
+        for root, text in zip(parts[1::2], parts[2::2])
+    }
+
+
+TABLES = _tables()
+
+
+def _files(root):
+    return sorted((TOP / "plugins" / root).rglob("*.py"))
+
+
+def _folder(root, path):
+    return str(path.parent.relative_to(TOP / "plugins" / root))
+
+
+def _imported(path):
+    """The files of the collection that a file imports, as paths without a suffix below ``plugins``."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PREFIX):
+            module = Path(*node.module[len(PREFIX) :].split("."))
+            if (TOP / "plugins" / module).with_suffix(".py").exists():
+                yield module
+            else:
+                yield from (module / name.name for name in node.names)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_the_map_has_every_folder_once(root):
+    assert sorted(TABLES[root]) == sorted({_folder(root, path) for path in _files(root)})
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_imports_follow_the_order_of_the_map(root):
+    rank = {folder: place for place, folder in enumerate(TABLES[root])}
+    wrong = []
+    for path in _files(root):
+        for module in _imported(path):
+            where, folder = module.parts[0], str(Path(*module.parts[1:-1]))
+            upwards = where == root and rank[folder] > rank[_folder(root, path)]
+            if upwards or (root, where) == ("module_utils", "plugin_utils"):
+                wrong.append(f"{path.relative_to(TOP)} imports {module}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_folders_and_files_are_small(root):
+    files = _files(root)
+    folders = {folder: sum(1 for path in files if _folder(root, path) == folder) for folder in TABLES[root]}
+    lines = {str(path.relative_to(TOP)): len(path.read_text().splitlines()) for path in files}
+    assert {folder: count for folder, count in folders.items() if count > MOST_FILES} == {}
+    assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}

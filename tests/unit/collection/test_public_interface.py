@@ -1,0 +1,80 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every public name of version 0.4 is there, or leads to what replaces it.
+
+The list is ``tests/unit/data/public_interface.txt``; ``python tests/unit/collection/test_public_interface.py`` prints the present one.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from pathlib import Path
+
+import yaml
+
+TOP = Path(__file__).resolve().parents[3]
+LIST = TOP / "tests/unit/data/public_interface.txt"
+RUNTIME = yaml.safe_load((TOP / "meta/runtime.yml").read_text())
+
+
+def _block(text: str, name: str) -> dict[str, t.Any]:
+    found = re.search(rf'^{name} = r?"""(.*?)"""', text, flags=re.MULTILINE | re.DOTALL)
+    return (yaml.safe_load(found.group(1)) if found else None) or {}
+
+
+def _fragments(documentation: dict[str, t.Any]) -> t.Iterator[dict[str, t.Any]]:
+    names = documentation.get("extends_documentation_fragment") or []
+    for name in [names] if isinstance(names, str) else names:
+        if name.startswith("cachefleet.storage."):
+            plugin, _, part = name.removeprefix("cachefleet.storage.").partition(".")
+            source = (TOP / f"plugins/doc_fragments/{plugin}.py").read_text()
+            found = re.search(rf'^    {(part or "documentation").upper()} = r?"""(.*?)"""', source, flags=re.MULTILINE | re.DOTALL)
+            assert found, name
+            yield yaml.safe_load(found.group(1))
+
+
+def _names(prefix: str, entries: dict[str, t.Any] | None, below: str) -> t.Iterator[str]:
+    for name, entry in (entries or {}).items():
+        for one in (name, *(entry.get("aliases") or [])):
+            yield f"{prefix}.{one}"
+            yield from _names(f"{prefix}.{one}", entry.get(below), below)
+
+
+def interface() -> set[str]:
+    """Every name that a user may write or read, with where it stands."""
+    found: set[str] = set()
+    for path in (TOP / "plugins/modules").glob("*.py"):
+        text = path.read_text()
+        documentation = _block(text, "DOCUMENTATION")
+        found.add(f"module {path.stem}")
+        for part in (documentation, *_fragments(documentation)):
+            found.update(_names(f"option {path.stem}", part.get("options"), "suboptions"))
+        found.update(_names(f"return {path.stem}", _block(text, "RETURN"), "contains"))
+    for path in (TOP / "roles").iterdir():
+        found.add(f"role {path.name}")
+        for point, entry in yaml.safe_load((path / "meta/argument_specs.yml").read_text())["argument_specs"].items():
+            found.update(_names(f"variable {path.name}/{point}", entry.get("options"), "options"))
+    found.update(f"playbook {path.stem}" for path in (TOP / "playbooks").glob("*.yml"))
+    found.update(f"filter {path.stem}" for path in (TOP / "plugins/filter").glob("*.yml"))
+    found.update(f"callback {path.stem}" for path in (TOP / "plugins/callback").glob("*.py"))
+    return found
+
+
+def _redirected(name: str, now: set[str]) -> bool:
+    kind, _, rest = name.partition(" ")
+    module, dot, below = rest.partition(".")
+    leads = (RUNTIME.get("plugin_routing", {}).get("modules", {}).get(module) or {}).get("redirect")
+    return kind in ("module", "option", "return") and leads is not None and f"{kind} {leads.rpartition('.')[2]}{dot}{below}" in now
+
+
+def test_no_public_name_is_lost():
+    now = interface()
+    lost = [name for name in LIST.read_text().splitlines() if not name.startswith("#") and name not in now and not _redirected(name, now)]
+    assert not lost, "\n".join(lost)
+
+
+if __name__ == "__main__":
+    print("\n".join(sorted(interface())))

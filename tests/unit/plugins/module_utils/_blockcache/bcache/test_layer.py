@@ -1,0 +1,596 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import itertools
+import uuid
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import journal as bcache_journal
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import udev_rules as bcache_rules
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import read_caches
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.layer import BcacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import is_own, new_set_uuid
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step, converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotEffective, Refused, TimedOut, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_bcache import HDD, HDD2, MIB, SSD, SSD2, Content, FakeBcache, FakeSysfs, Killed
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+ITEM = {"name": "images", "origin": HDD, "cache_devices": [SSD]}
+OTHER = {"name": "archive", "origin": HDD2, "cache_devices": [SSD]}
+WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
+ABSENT = {"name": "images", "origin": HDD, "state": "absent"}
+
+
+@pytest.fixture
+def host(tmp_path, monkeypatch):
+    bcache = FakeBcache(tmp_path)
+    bcache.die_in_files(monkeypatch)
+    return bcache
+
+
+def run(bcache, *items, check_mode=False):
+    wanted = read_items(items)
+    layer = BcacheLayer(bcache, wanted, bcache.root, sysfs=FakeSysfs(bcache), clock=bcache.clock, sleep=bcache.sleep)
+    return converge(layer, wanted, check_mode=check_mode)
+
+
+def facts(bcache, *items):
+    wanted = read_items(items)
+    layer = BcacheLayer(bcache, wanted, bcache.root, sysfs=FakeSysfs(bcache), clock=bcache.clock, sleep=bcache.sleep)
+    return layer.facts(layer.read())
+
+
+def actions(outcome):
+    return [step.operation for step in outcome.steps]
+
+
+def settled(bcache, *items):
+    """What was asked for is there, and asking again changes nothing."""
+    outcome = run(bcache, *items)
+    assert not outcome.changed, outcome.as_result()["actions"]
+    return outcome
+
+
+@pytest.mark.parametrize("udev_registers", [True, False])
+def test_making_one_on_empty_devices(tmp_path, udev_registers):
+    bcache = FakeBcache(tmp_path, udev_registers=udev_registers)
+    bcache.stubborn = 0 if udev_registers else 3
+    outcome = run(bcache, ITEM)
+    assert actions(outcome) == ["make_backing", "make_set", "attach", "set_label"]
+    assert bcache.contents["sda"].mode == "writethrough"
+    assert bcache.contents["sda"].state == "clean"
+    assert bcache.contents["sda"].label == "images"
+    settled(bcache, ITEM)
+    (cache,) = facts(bcache, ITEM)["caches"]
+    assert cache["device"] == f"/dev/bcache/by-uuid/{bcache.contents['sda'].uuid}"
+    assert (cache["origin"], cache["cache_devices"], cache["mode"], cache["state"]) == (HDD, [SSD], "writethrough", "ok")
+    assert (cache["size"], cache["block_size"], cache["dirty"]) == (512 * MIB, 512, 0)
+
+
+def test_check_mode_says_it_and_does_nothing(host):
+    outcome = run(host, ITEM, check_mode=True)
+    assert actions(outcome) == ["make_backing", "make_set", "attach", "set_label"]
+    assert not host.contents
+    assert not host.loaded
+
+
+def test_every_setting_is_set_and_kept_over_a_reboot(host):
+    settings = {
+        "sequential_cutoff": 5000000,
+        "writeback_percent": 20,
+        "writeback_delay": "60",
+        "stop_when_cache_set_failed": "always",
+        "congested_read_threshold_us": 0,
+        "congested_write_threshold_us": 0,
+        "cache_replacement_policy": "fifo",
+        "discard": True,
+    }
+    run(host, {**ITEM, "settings": settings})
+    settled(host, {**ITEM, "settings": settings})
+    host.reboot()
+    settled(host, {**ITEM, "settings": settings})
+    assert host.backings["sda"].settings["sequential_cutoff"] == "5000000"
+    assert host.sets[host.contents["sdb"].set].settings["congested_read_threshold_us"] == "0"
+    outcome = run(host, {**ITEM, "settings": {"sequential_cutoff": "default", "congested_read_threshold_us": "default"}})
+    assert actions(outcome) == ["set_setting", "set_setting", "write_rules"]
+    host.reboot()
+    assert host.backings["sda"].settings["sequential_cutoff"] == str(4 * MIB)
+    assert host.backings["sda"].settings["writeback_percent"] == "20"
+
+
+def test_nothing_of_a_life_is_left_in_etc(host):
+    before = in_etc(host.root)
+    run(host, {**ITEM, **WRITEBACK, "settings": {"sequential_cutoff": 5000000, "congested_read_threshold_us": 0}})
+    assert len(in_etc(host.root)) > len(before)
+    run(host, {**ITEM, **WRITEBACK, "settings": {"sequential_cutoff": 5000000}, "state": "flushed"})
+    run(host, {**ITEM, "state": "absent", "release_devices": True})
+    # The backing device stays one, with its settings: what was never asked to be the default again is still asked for.
+    run(host, {**ITEM, "settings": {"sequential_cutoff": "default"}, "state": "absent"})
+    assert in_etc(host.root) == before
+
+
+def test_leaving_writeback_flushes_and_puts_the_settings_back(host):
+    run(host, {**ITEM, **WRITEBACK, "settings": {"writeback_percent": 30}})
+    host.make_dirty("sda", 300 * MIB)
+    host.load = 5 * MIB
+    outcome = run(host, ITEM)
+    assert actions(outcome) == ["flush"]
+    assert host.contents["sda"].state == "clean"
+    assert host.backings["sda"].settings["writeback_percent"] == "30"
+    assert host.backings["sda"].settings["writeback_delay"] == "30"
+    assert not bcache_journal.read_journal(host.root).flushing
+    settled(host, ITEM)
+
+
+def test_dirty_blocks_in_the_state_clean_are_written_back(host):
+    run(host, {**ITEM, **WRITEBACK})
+    host.cut_before_the_journal("sda", 30 * MIB)
+    host.pass_time(3600)
+    cset = host.backings["sda"].set
+    assert host.contents["sdb"].dirty[host.contents["sda"].uuid] == 30 * MIB
+    assert actions(run(host, ITEM)) == ["flush"]
+    assert not any(host.contents["sdb"].dirty.values())
+    assert host.backings["sda"].set == cset
+    settled(host, ITEM)
+
+
+def test_dirty_blocks_in_the_state_clean_are_written_back_for_flushed(host):
+    flushed = {"name": "images", "origin": HDD, "state": "flushed"}
+    run(host, {**ITEM, **WRITEBACK})
+    host.cut_before_the_journal("sda", 30 * MIB)
+    assert actions(run(host, flushed)) == ["flush"]
+    assert host.backings["sda"].set is not None
+    settled(host, flushed)
+
+
+def test_dirty_blocks_in_the_state_clean_are_written_back_before_the_cache_goes(host):
+    run(host, {**ITEM, **WRITEBACK})
+    host.cut_before_the_journal("sda", 30 * MIB)
+    run(host, ABSENT)
+    assert not any("/attach = " in call for call in host.calls[host.calls.index(next(call for call in host.calls if "/detach = " in call)) :])
+    assert "sdb" not in host.contents
+
+
+def test_dirty_blocks_in_the_state_clean_that_cannot_be_written_back(host):
+    run(host, {**ITEM, **WRITEBACK})
+    host.cut_before_the_journal("sda", 30 * MIB)
+    host.stuck = True
+    with pytest.raises(NotEffective, match="has not come below"):
+        run(host, ITEM)
+    assert any(host.contents["sdb"].dirty.values())
+    host.stuck = False
+    host.pass_time(60)
+    # What the kernel was asked for goes on: it detaches once the disk can write again.
+    assert actions(run(host, ITEM)) == ["attach"]
+
+
+def test_trap_a_new_set_never_has_the_uuid_of_an_earlier_one_on_the_device(host):
+    run(host, ITEM)
+    first = host.contents["sdb"].set
+    run(host, ABSENT)
+    run(host, ITEM)
+    assert host.contents["sdb"].set[:18] != first[:18]
+
+
+def test_sets_made_here_are_recognized_also_those_of_version_0_4():
+    namespace = uuid.UUID("0d2b0f0a-53e5-4a55-8f3c-3a1f6f6a7c11")
+    for found in (new_set_uuid("machine", "device", "0123456789abcdef"), str(uuid.uuid5(namespace, "machine\ndevice"))):
+        assert uuid.UUID(found).variant == uuid.RFC_4122
+        assert is_own(found, "machine", "device")
+        assert not is_own(found, "machine", "another device")
+        assert not is_own(found, "another machine", "device")
+    assert not is_own(None, "machine", "device")
+
+
+def test_trap_the_disk_writes_out_what_it_was_given_before_the_copy_goes(host, monkeypatch):
+    run(host, {**ITEM, **WRITEBACK})
+    written = []
+    monkeypatch.setattr(host, "_sync", lambda words: (written.append((words, (host.root / "sys/class/block/sda/bcache/cache").exists())), (0, "", ""))[1])
+    run(host, ABSENT)
+    assert ([HDD], True) in written
+
+
+def test_flushed_leaves_it_attached_with_nothing_dirty(host):
+    flushed = {"name": "images", "origin": HDD, "state": "flushed"}
+    assert not run(host, flushed).changed
+    run(host, {**ITEM, **WRITEBACK})
+    host.make_dirty("sda", 100 * MIB)
+    assert actions(run(host, flushed)) == ["flush"]
+    assert (host.contents["sda"].mode, host.contents["sda"].state) == ("writethrough", "clean")
+    assert host.backings["sda"].set is not None
+    settled(host, flushed)
+    assert actions(run(host, {**ITEM, **WRITEBACK})) == ["set_mode"]
+
+
+def test_taking_it_away_leaves_the_backing_device_and_an_empty_ssd(host):
+    run(host, {**ITEM, **WRITEBACK, "settings": {"sequential_cutoff": 0, "congested_read_threshold_us": 0}})
+    host.make_dirty("sda", 100 * MIB)
+    outcome = run(host, ABSENT)
+    assert actions(outcome) == ["flush", "detach", "unregister_set", "wipe", "write_rules"]
+    assert "sdb" not in host.contents
+    assert not host.sets
+    assert host.backings["sda"].running
+    assert host.contents["sda"].kind == "backing"
+    assert bcache_rules.read_rules(host.root) == {}
+    assert not bcache_journal.read_journal(host.root).between
+    settled(host, ABSENT)
+    assert facts(host, ABSENT) == {"problems": [], "caches": []}
+    assert actions(run(host, ITEM)) == ["make_set", "attach"]
+
+
+def test_another_cache_device_is_a_planned_flush_detach_and_attach(host):
+    run(host, {**ITEM, **WRITEBACK})
+    host.make_dirty("sda", 100 * MIB)
+    moved = {**ITEM, **WRITEBACK, "cache_devices": [SSD2]}
+    assert actions(run(host, moved)) == ["flush", "detach", "unregister_set", "wipe", "make_set", "attach", "set_mode"]
+    assert "sdb" not in host.contents
+    assert host.sets[host.backings["sda"].set].device == "sdc"
+    settled(host, moved)
+
+
+def test_another_bucket_size_is_too(host):
+    run(host, {**ITEM, **WRITEBACK})
+    host.make_dirty("sda", 100 * MIB)
+    changed = {**ITEM, **WRITEBACK, "bucket_size": "256K"}
+    assert actions(run(host, changed)) == ["flush", "detach", "unregister_set", "wipe", "make_set", "attach", "set_mode"]
+    assert host.contents["sdb"].bucket == 256 * 1024
+    settled(host, changed)
+
+
+def test_two_origins_share_a_set_that_goes_with_the_last(host):
+    run(host, ITEM, OTHER)
+    assert host.backings["sda"].set is not None
+    assert host.backings["sda"].set == host.backings["sdd"].set
+    settled(host, ITEM, OTHER)
+    assert actions(run(host, ABSENT)) == ["flush", "detach"]
+    assert "sdb" in host.contents
+    settled(host, ABSENT, OTHER)
+    assert actions(run(host, {**OTHER, "state": "absent"})) == ["flush", "detach", "unregister_set", "wipe"]
+    assert "sdb" not in host.contents
+
+
+def test_a_shared_set_is_made_anew_only_for_all(host):
+    run(host, ITEM, OTHER)
+    with pytest.raises(Refused, match="/dev/sdd is attached to it too"):
+        run(host, {**ITEM, "bucket_size": "256K"})
+    both = ({**ITEM, "bucket_size": "256K"}, {**OTHER, "bucket_size": "256K"})
+    assert actions(run(host, *both)).count("wipe") == 1
+    settled(host, *both)
+
+
+def test_dirty_data_of_a_backing_device_that_is_not_here_keeps_the_set(host):
+    run(host, {**ITEM, **WRITEBACK})
+    host.contents["sdb"].dirty["of a disk that was pulled"] = 4096
+    with pytest.raises(Refused, match="holds data of a backing device that is not attached now"):
+        run(host, ABSENT)
+    assert "sdb" in host.contents
+    host.contents["sdb"].dirty.clear()
+    host.debugfs = False
+    with pytest.raises(NotEffective, match="mount debugfs"):
+        run(host, ABSENT)
+    host.debugfs = True
+    run(host, ABSENT)
+    settled(host, ABSENT)
+
+
+# -- on a mirror
+
+MIRRORED = {**ITEM, "cache_devices": [SSD, SSD2], "mirror": True, "mode": "writeback"}
+
+
+def test_on_a_mirror_that_is_made_for_it(host):
+    outcome = run(host, MIRRORED)
+    assert actions(outcome) == ["make_backing", "create_mirror", "make_set", "attach", "set_label", "set_mode"]
+    assert {known.device for known in host.sets.values()} == {"md127"}
+    settled(host, MIRRORED)
+    (cache,) = facts(host, MIRRORED)["caches"]
+    assert (cache["redundancy"], cache["cache_device_names"]) == ("mirrored", ("md127",)) or cache["cache_device_names"] == ["md127"]
+    gone = {**MIRRORED, "state": "absent"}
+    assert actions(run(host, gone)) == ["flush", "detach", "unregister_set", "wipe"]
+    settled(host, gone)
+    assert actions(run(host, {**gone, "release_devices": True})) == ["release_mirror"]
+    settled(host, {**gone, "release_devices": True})
+    assert set(host.contents) == {"sda"}
+
+
+def test_from_one_ssd_to_a_mirror_with_it(host):
+    run(host, {**ITEM, **WRITEBACK})
+    host.make_dirty("sda", 100 * MIB)
+    assert actions(run(host, MIRRORED)) == ["flush", "detach", "unregister_set", "wipe", "create_mirror", "make_set", "attach", "set_mode"]
+    settled(host, MIRRORED)
+
+
+def test_a_degraded_mirror_is_reported_and_goes_on(host):
+    run(host, MIRRORED)
+    host.degraded = True
+    host.render()
+    settled(host, MIRRORED)
+    (problem,) = facts(host, MIRRORED)["problems"]
+    assert "mirror that is degraded" in problem
+    assert "Take the failed member out of the machine before the next boot" in problem
+    run(host, {**MIRRORED, "mode": "writethrough"})
+    with pytest.raises(Refused, match="that mirror is degraded"):
+        run(host, MIRRORED)
+
+
+# -- what is refused
+
+
+def test_trap_what_is_made_empty_is_what_was_looked_at(host):
+    run(host, ITEM, {**OTHER, "cache_devices": [SSD2]})
+    wanted = read_items([ABSENT])
+    layer = BcacheLayer(host, wanted, host.root, sysfs=FakeSysfs(host), clock=host.clock, sleep=host.sleep)
+    wipe = next(step for step in layer.plan(layer.read(), wanted) if step.operation == "wipe")
+    link = host.root / SSD.lstrip("/")
+    link.unlink()
+    link.symlink_to(host.root / "dev/sdc")
+    host.calls.clear()
+    with pytest.raises(Refused, match="does not carry the cache set"):
+        layer.apply(wipe)
+    assert not [call for call in host.calls if call.startswith("wipefs --all")]
+
+
+def test_an_origin_with_content_is_refused(host):
+    host.contents["sda"] = Content("ext4", "1234")
+    with pytest.raises(Refused, match=r"carries a signature \(ext4 \(1234\)\).*cannot be kept in place"):
+        run(host, ITEM)
+
+
+def test_a_cache_device_with_content_is_refused(host):
+    host.contents["sdb"] = Content("xfs", "1234")
+    with pytest.raises(Refused, match="xfs"):
+        run(host, ITEM)
+    assert "sda" not in host.contents
+
+
+def test_a_cache_of_somebody_else_is_refused(host):
+    host.contents["sdb"] = Content("cache", "b0000000-0000-0000-0000-0000000000ff", set="c0000000-0000-0000-0000-0000000000ff")
+    with pytest.raises(Refused, match="carries the cache of another bcache set"):
+        run(host, ITEM)
+
+
+def test_a_cache_device_that_is_too_small(host):
+    with pytest.raises(BadInput, match="room for 512 buckets of 1 MiB, and the kernel takes no cache with less than 513"):
+        run(host, {**ITEM, "bucket_size": "1M"})
+
+
+def test_writeback_needs_a_mirror_or_a_permission(host):
+    with pytest.raises(Refused, match="allow_unmirrored_writeback"):
+        run(host, {**ITEM, "mode": "writeback"})
+    run(host, ITEM)
+    with pytest.raises(Refused, match="allow_unmirrored_writeback"):
+        run(host, {**ITEM, "mode": "writeback"})
+
+
+def test_block_sizes(host):
+    run(host, {**ITEM, "block_size": "4K"})
+    assert host.contents["sda"].block == 4096
+    settled(host, {**ITEM, "block_size": "4K"})
+    with pytest.raises(Refused, match="was made with blocks of 4 KiB, and block_size asks for 1 KiB"):
+        run(host, {**ITEM, "block_size": "1K"})
+
+
+def test_a_missing_cache_device_while_dirty_is_reported_and_nothing_forced(host):
+    run(host, {**ITEM, **WRITEBACK})
+    host.make_dirty("sda", 10 * MIB)
+    pulled = host.contents.pop("sdb")
+    host.reboot()
+    for item in ({**ITEM, **WRITEBACK}, {**ITEM, "cache_devices": [SSD2]}, ABSENT, {"name": "images", "origin": HDD, "state": "flushed"}):
+        with pytest.raises(Refused, match=r"waits for its cache device, which holds data that is nowhere else.*a human's decision"):
+            run(host, item)
+    assert not any("running" in call for call in host.calls)
+    (cache,) = facts(host, ITEM)["caches"]
+    assert (cache["state"], cache["device"]) == ("cache_missing", None)
+    # It comes back, and nobody tells the kernel.
+    host.contents["sdb"] = pulled
+    assert actions(run(host, {**ITEM, **WRITEBACK}))[:2] == ["register_set", "attach"]
+    assert host.contents["sda"].state == "dirty"
+    settled(host, {**ITEM, **WRITEBACK})
+
+
+def test_a_missing_cache_device_in_writethrough_is_replaced(host):
+    run(host, ITEM)
+    host.contents.pop("sdb")
+    host.reboot()
+    assert not host.backings["sda"].running
+    with pytest.raises(Refused, match="It is clean"):
+        run(host, ABSENT)
+    replaced = {**ITEM, "cache_devices": [SSD2]}
+    assert actions(run(host, replaced)) == ["make_set", "attach"]
+    assert host.backings["sda"].running
+    settled(host, replaced)
+
+
+def test_a_cache_that_failed_is_not_attached_again_when_it_is_back(host):
+    run(host, ITEM)
+    # What Linux 6.1 leaves behind when a cache device is pulled in writethrough: running, clean, and its superblock names the lost set.
+    host.sets.clear()
+    host.backings["sda"].set = None
+    host.render()
+    with pytest.raises(Refused, match="what that cache holds is older: run wipefs -a"):
+        run(host, ITEM)
+    with pytest.raises(Refused, match="Attach another cache device before this host is restarted"):
+        run(host, ABSENT)
+    assert "serve what is old from it" in facts(host, ITEM)["problems"][0]
+    replaced = {**ITEM, "cache_devices": [SSD2]}
+    assert actions(run(host, replaced)) == ["make_set", "attach"]
+    settled(host, replaced)
+
+
+def test_a_cache_device_that_does_not_start_changes_nothing_else(host):
+    run(host, {**ITEM, "cache_devices": [SSD2]}, {**OTHER, "cache_devices": [SSD]})
+    cset = host.backings["sdd"].set
+    run(host, {**OTHER, "state": "absent", "cache_devices": []})
+    host.contents["sdb"] = Content("cache", "b0000000-0000-0000-0000-0000000000ff", set=cset)
+    host.stubborn = 1000
+    with pytest.raises(NotEffective, match="a cache device whose content is damaged never is"):
+        run(host, ITEM)
+    assert host.sets[host.backings["sda"].set].device == "sdc"
+
+
+def test_a_setting_that_the_kernel_does_not_have(host):
+    run(host, ITEM)
+    del host.backings["sda"].settings["writeback_delay"]
+    host.render()
+    with pytest.raises(Refused, match="has no bcache setting writeback_delay"):
+        run(host, {**ITEM, "settings": {"writeback_delay": 10}})
+
+
+def test_what_was_used_without_its_cache_is_reported(host):
+    run(host, ITEM)
+    host.contents["sda"].state, host.contents["sda"].set = "inconsistent", "c0000000-0000-0000-0000-0000000000ff"
+    host.contents.pop("sdb")
+    host.reboot()
+    (problem,) = facts(host, ITEM)["problems"]
+    assert "used without its cache" in problem
+    outcome = run(host, ITEM)
+    assert "which was used without its cache" in " ".join(outcome.as_result()["actions"])
+    settled(host, ITEM)
+
+
+def test_a_flush_that_stands_still_and_one_that_takes_too_long(host):
+    run(host, {**ITEM, **WRITEBACK})
+    host.make_dirty("sda", 100 * MIB)
+    host.stuck = True
+    with pytest.raises(TimedOut, match="flush_timeout"):
+        run(host, {**ABSENT, "flush_timeout": 100})
+    with pytest.raises(NotEffective, match="has not come below"):
+        run(host, ABSENT)
+    assert host.backings["sda"].set is not None
+    assert host.backings["sda"].settings["writeback_percent"] == "10"
+    assert not bcache_journal.read_journal(host.root).flushing
+
+
+def test_missing_devices_and_tools(tmp_path):
+    bcache = FakeBcache(tmp_path, missing=("make-bcache",))
+    with pytest.raises(DeviceMissing):
+        run(bcache, {**ITEM, "origin": "/dev/disk/by-id/ata-NONE"})
+    with pytest.raises(ToolMissing):
+        run(bcache, ITEM)
+    assert not run(bcache, {**ABSENT, "origin": "/dev/disk/by-id/ata-NONE"}).changed
+
+
+def test_facts_cost_no_command(host):
+    devices = read_devices(host, host.root)
+    host.calls.clear()
+    assert read_caches(devices, host, host.root) == ()
+    run(host, ITEM)
+    devices = read_devices(host, host.root)
+    host.calls.clear()
+    (cache,) = read_caches(devices, host, host.root)
+    assert (cache.type, cache.name, cache.cache_device_names, cache.counters["read_hits"]) == ("bcache", "bcache0", ("sdb",), 5)
+    assert host.calls == []
+
+
+def test_a_converged_host_costs_one_command(host):
+    run(host, ITEM, OTHER)
+    host.calls.clear()
+    settled(host, ITEM, OTHER)
+    assert [call.split(" /sys")[0] for call in host.calls] == ["udevadm info"]
+
+
+# -- being killed
+
+SETTINGS = {"settings": {"writeback_percent": 25, "congested_read_threshold_us": 0, "sequential_cutoff": 0}}
+#: Lives: what is there before, and what is then asked for.
+LIVES = {
+    "create": ([], [{**ITEM, **SETTINGS}]),
+    "create in writeback": ([], [{**ITEM, **WRITEBACK, **SETTINGS}]),
+    "create two": ([], [ITEM, OTHER]),
+    "to writeback": ([ITEM], [{**ITEM, **WRITEBACK}]),
+    "to writethrough": ([{**ITEM, **WRITEBACK, **SETTINGS}], [ITEM]),
+    "flush": ([{**ITEM, **WRITEBACK}], [{"name": "images", "origin": HDD, "state": "flushed"}]),
+    "absent": ([{**ITEM, **WRITEBACK, **SETTINGS}], [ABSENT]),
+    "both absent": ([{**ITEM, **WRITEBACK}, {**OTHER, **WRITEBACK}], [ABSENT, {"name": "archive", "origin": HDD2, "state": "absent"}]),
+    "other device": ([{**ITEM, **WRITEBACK, **SETTINGS}], [{**ITEM, **WRITEBACK, **SETTINGS, "cache_devices": [SSD2]}]),
+    "other bucket": ([{**ITEM, **WRITEBACK, **SETTINGS}], [{**ITEM, **WRITEBACK, **SETTINGS, "bucket_size": "256K"}]),
+    "settings": ([ITEM], [{**ITEM, **SETTINGS}]),
+    "mirror": ([], [MIRRORED]),
+    "onto a mirror": ([{**ITEM, **WRITEBACK}], [MIRRORED]),
+    "mirror absent": ([MIRRORED], [{**MIRRORED, "state": "absent", "release_devices": True}]),
+}
+
+
+def picture(bcache, items, *, power_cut=False):
+    """Everything that matters afterwards; a set by its device, as its UUID is new each time.
+
+    The kernel forgets settings that nobody asked for in a power cut.
+    """
+    place = {found.set: name for name, found in bcache.contents.items() if found.kind == "cache"}
+    asked = {key for item in items for key in item.get("settings", {})}
+    backings = {
+        name: (place.get(known.set), known.running, {key: value for key, value in known.settings.items() if not power_cut or key in asked})
+        for name, known in bcache.backings.items()
+    }
+    contents = {name: (found.kind, place.get(found.set), found.state, found.mode, found.label, found.bucket) for name, found in bcache.contents.items()}
+    sets = {
+        place[name]: (known.device, {key: known.settings[key] for key in known.settings if not power_cut or key in asked})
+        for name, known in bcache.sets.items()
+    }
+    journal = bcache_journal.read_journal(bcache.root)
+    # An entry says nothing of a set that is nowhere any more, or that is attached and not about to be detached.
+    attached = {(bcache.contents[name].uuid, known.set) for name, known in bcache.backings.items()}
+    between = {
+        uuid: (place[noted.set], noted.detaching)
+        for uuid, noted in journal.between.items()
+        if any(found.set == noted.set for found in bcache.contents.values()) and (noted.detaching or (uuid, noted.set) not in attached)
+    }
+    return backings, contents, sets, bcache_rules.read_rules(bcache.root), between, journal.flushing
+
+
+#: Whether udev or we are faster matters where something is made.
+CASES = [(life, True) for life in sorted(LIVES)] + [(life, False) for life in ("create", "create two", "other device", "mirror")]
+
+
+@pytest.mark.parametrize(("life", "udev_registers"), CASES)
+def test_killed_at_every_step_and_run_again(tmp_path, monkeypatch, life, udev_registers):
+    before, after = LIVES[life]
+    bcache = FakeBcache(tmp_path, udev_registers=udev_registers)
+    if before:
+        run(bcache, *before)
+    for name in bcache.backings:
+        if bcache.contents[name].mode == "writeback":
+            bcache.make_dirty(name, 100 * MIB)
+    beginning = bcache.snapshot()
+    bcache.die_in_files(monkeypatch)
+    bcache.revive()
+    run(bcache, *after)
+    expected, count = {cut: picture(bcache, after, power_cut=cut) for cut in (False, True)}, bcache.effects
+    assert count > 2
+    for number, (kill_after, power_cut) in itertools.product(range(1, count + 1), ((False, False), (True, False), (True, True))):
+        bcache.restore(beginning)
+        bcache.kill_at, bcache.kill_after = number, kill_after
+        with pytest.raises(Killed):
+            run(bcache, *after)
+        bcache.revive()
+        if power_cut:
+            bcache.reboot()
+        what = f"{'after' if kill_after else 'before'} effect {number} of {count}{', power cut' if power_cut else ''}: {bcache.calls}"
+        run(bcache, *after)
+        assert picture(bcache, after, power_cut=power_cut) == expected[power_cut], what
+        assert not run(bcache, *after).changed, what
+
+
+def test_a_disk_of_the_network_is_registered_by_its_node(tmp_path):
+    written = []
+
+    class Sysfs:
+        def exists(self, path):
+            return True
+
+        def write(self, path, value, item):
+            written.append((path, value))
+
+    runner = ScriptedRunner({("udevadm", "settle"): Reply()})
+    layer = BcacheLayer(runner, [], tmp_path, sysfs=Sysfs())
+    layer._register(Step("bcache", "images", "x", None, None, "x", "register"), "etherd!e7.1", lambda: bool(written))
+    assert written == [("sys/fs/bcache/register", "/dev/etherd/e7.1")]
+    (tmp_path / "dev/etherd").mkdir(parents=True)
+    assert layer._kernel_name("/dev/etherd/e7.1") == "etherd!e7.1"

@@ -1,0 +1,188 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import udev_rules as bcache_rules
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import (
+    SETTINGS,
+    as_plain,
+    chosen,
+    has_value,
+    parse_printed,
+    printed,
+    read_settings,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+
+MIB = 1024**2
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    # Written to sequential_cutoff and read back on Linux 6.1, and sizes seen in captures.
+    [(5000000, "4.7M"), (4294967295, "3.9G"), (4 * MIB, "4.0M"), (0, "0.0k"), (512, "0.5k"), (512 * 1024, "512.0k"), (1000 * 1024, "0.9M"), (1024**4, "1.0T")],
+)
+def test_sizes_as_the_kernel_prints_them(count, text):
+    assert printed(count) == text
+    assert parse_printed(text) <= count <= parse_printed(text) + 1024 ** ("kMGT".index(text[-1]) + 1) // 10
+    assert printed(parse_printed(text)) == text
+
+
+@pytest.mark.parametrize(("text", "count"), [("-2.0M", -2 * MIB), ("512", 512), ("", None), (None, None), ("4M", None), ("four", None)])
+def test_other_texts(text, count):
+    assert parse_printed(text) == count
+
+
+def test_choices():
+    assert chosen("writethrough [writeback] writearound none") == "writeback"
+    assert chosen("") is None
+    assert chosen(None) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "wanted", "same"),
+    [
+        ("sequential_cutoff", "4.7M", 5000000, True),
+        ("sequential_cutoff", "4.0M", 5000000, False),
+        ("writeback_percent", "20", 20, True),
+        ("writeback_percent", "20", 10, False),
+        ("cache_replacement_policy", "lru [fifo] random", "fifo", True),
+        ("cache_replacement_policy", "[lru] fifo random", "fifo", False),
+        ("discard", "1", 1, True),
+        ("discard", None, 1, False),
+    ],
+)
+def test_comparing_with_what_is_printed(key, text, wanted, same):
+    assert has_value(key, text, wanted) is same
+
+
+def test_every_default_is_what_default_means():
+    assert read_settings(dict.fromkeys(SETTINGS, "default"), "x") == {key: known.default for key, known in SETTINGS.items()}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "read"),
+    [
+        ("sequential_cutoff", "8M", 8 * MIB),
+        ("discard", True, 1),
+        ("discard", "no", 0),
+        ("writeback_delay", "0", 0),
+        ("readahead_cache_policy", "meta-only", "meta-only"),
+    ],
+)
+def test_values(key, value, read):
+    assert read_settings({key: value}, "x") == {key: read}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("sequential_cutoff", "4G"),
+        ("sequential_cutoff", "many"),
+        ("writeback_percent", 41),
+        ("writeback_percent", "10%"),
+        ("writeback_percent", True),
+        ("writeback_delay", 501),
+        ("writeback_rate_minimum", 0),
+        ("writeback_rate_update_seconds", 61),
+        ("cache_replacement_policy", "mru"),
+        ("discard", 2),
+        ("stop_when_cache_set_failed", "never"),
+        ("running", 1),
+    ],
+)
+def test_values_that_the_kernel_would_bend(key, value):
+    with pytest.raises(BadInput):
+        read_settings({key: value}, "x")
+
+
+def test_what_the_kernel_prints_as_a_user_writes_it():
+    assert as_plain("sequential_cutoff", "4.0M") == 4 * MIB
+    assert as_plain("stop_when_cache_set_failed", "auto [always]") == "always"
+    assert as_plain("writeback_delay", "30") == 30
+    assert as_plain("writeback_delay", None) is None
+
+
+# -- the udev rules
+
+ONE, TWO = "b608ddc5-a95d-4405-9906-04c5cb56b7ef", "113c21e5-487f-49cf-804d-289d6fa47d4b"
+
+
+def test_rules_there_and_back():
+    rules = {ONE: {"sequential_cutoff": "0", "readahead_cache_policy": "meta-only"}, TWO: {"congested_read_threshold_us": "0"}}
+    text = bcache_rules.render(rules)
+    assert bcache_rules.parse(text) == rules
+    assert (
+        f'ACTION!="remove", SUBSYSTEM=="block", ENV{{ID_FS_TYPE}}=="bcache", ENV{{ID_FS_UUID}}=="{TWO}",'
+        " RUN+=\"/bin/sh -c 'cd /sys%p/bcache/set && { echo 0 >congested_read_threshold_us; }'\""
+    ) in text.splitlines()
+    assert bcache_rules.render({ONE: {}}) == ""
+
+
+@pytest.mark.parametrize("rules", [{"$(reboot)": {"sequential_cutoff": "0"}}, {ONE: {"sequential_cutoff": "0; reboot"}}, {ONE: {"label": "0"}}])
+def test_nothing_but_harmless_words_goes_into_a_rule(rules):
+    with pytest.raises(BadInput, match="cannot be written into a udev rule"):
+        bcache_rules.render(rules)
+
+
+def test_what_a_line_shall_hold():
+    wanted = {"sequential_cutoff": 0, "writeback_percent": 10, "congested_read_threshold_us": 5, "discard": 1}
+    assert bcache_rules.kept(wanted, "backing", {"writeback_percent": "20", "writeback_delay": "5"}) == {"sequential_cutoff": "0", "writeback_delay": "5"}
+    assert bcache_rules.kept(wanted, "set", {}) == {"congested_read_threshold_us": "5"}
+
+
+# -- what users write
+
+ITEM = {"name": "images", "origin": "/dev/disk/by-id/ata-HDD0", "cache_devices": ["/dev/disk/by-id/ata-SSD0"]}
+
+
+def test_the_least_one_can_write():
+    (cache,) = read_items([ITEM])
+    assert (cache.mode, cache.kind, cache.label, cache.bucket_size, cache.block_size, cache.present) == ("writethrough", "bcache", "images", None, None, True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"size": "100G"}, "takes the whole cache device"),
+        ({"chunk_size": "64K"}, "write bucket_size"),
+        ({"origin": "vg/data"}, "not a path below /dev"),
+        ({"origin": "/dev/disk/by-id/ata-SSD0"}, "origin and a cache device at once"),
+        ({"mode": "passthrough"}, "write writethrough, writeback, writearound, none"),
+        ({"bucket_size": "100K"}, "power of two"),
+        ({"bucket_size": "16M"}, "power of two"),
+        ({"block_size": "8K"}, "power of two"),
+        ({"settings": {"readahead": 0}}, "has no setting readahead"),
+        ({"cache_devices": []}, "cache_devices is empty"),
+        ({"name": "a b"}, "letters, digits"),
+    ],
+)
+def test_what_cannot_be_meant(fields, words):
+    with pytest.raises(BadInput, match=words):
+        read_items([{**ITEM, **fields}])
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"settings": {"congested_read_threshold_us": 5}}, "congested_read_threshold_us is 5, and images"),
+        ({"bucket_size": "1M"}, "bucket_size is 1048576, and images"),
+        ({"cache_devices": ["/dev/disk/by-id/ata-SSD1", "/dev/disk/by-id/ata-SSD0"]}, "write mirror: true"),
+    ],
+)
+def test_who_shares_a_cache_device_has_to_agree(fields, words):
+    first = {**ITEM, "bucket_size": "512K", "settings": {"congested_read_threshold_us": 0, "sequential_cutoff": 0}}
+    other = {**ITEM, "name": "archive", "origin": "/dev/disk/by-id/ata-HDD1"}
+    read_items([first, {**other, "settings": {"sequential_cutoff": 5, "congested_read_threshold_us": 0}}])
+    with pytest.raises(BadInput, match=words):
+        read_items([first, {**other, **fields}])
+
+
+def test_labels_that_would_be_the_same():
+    with pytest.raises(BadInput, match="bcache keeps no more of a name"):
+        read_items([{**ITEM, "name": "x" * 33}, {**ITEM, "name": "x" * 34, "origin": "/dev/disk/by-id/ata-HDD1"}])

@@ -1,0 +1,696 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whole lives of raw caches on a host in memory, on which somebody writes and reads all the time."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import mirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import layer as layer_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.layer import DmCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, NotEffective, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_dm import HDD, SSD, SSD1, FakeDm, Killed
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
+
+ITEM = {"name": "images", "origin": HDD, "cache_devices": [SSD]}
+WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
+WRITECACHE = {"kind": "writecache", "allow_unmirrored_writeback": True}
+MIRRORED = {"cache_devices": [SSD, SSD1], "mirror": True}
+ABSENT = {"state": "absent"}
+
+
+@pytest.fixture(autouse=True)
+def _host(monkeypatch):
+    # Nobody cuts the power of this machine, and there are thousands of them here.
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    monkeypatch.setattr(mirror, "read_devices", lambda runner, root: runner.devices())
+
+
+def layer_of(host, items):
+    ticks = itertools.count(0, 30)
+    return DmCacheLayer(host, read_items(items), host.root, clock=lambda: next(ticks), sleep=lambda seconds: None)
+
+
+def run(host, *, check_mode=False, **fields):
+    layer = layer_of(host, [{**ITEM, **fields}])
+    return converge(layer, layer.wanted, check_mode=check_mode)
+
+
+def facts(host, **fields):
+    layer = layer_of(host, [{**ITEM, **fields}])
+    return layer.facts(layer.read())
+
+
+def made(tmp_path, *, mounted=True, **fields):
+    host = FakeDm(tmp_path)
+    run(host, **fields)
+    if mounted:
+        host.mounted.add("images")
+    return host
+
+
+def unit(host):
+    path = host.root / "etc/systemd/system/cachefleet-dm_cache-images.service"
+    return path.read_text() if path.exists() else ""
+
+
+def mode(host):
+    table = host.mapped["images"].live
+    return next((word for word in table if word in ("writethrough", "writeback", "passthrough")), table[0])
+
+
+def head(host, disk="sdb"):
+    return (host.root / "dev" / disk).read_bytes()
+
+
+# -- one step after the other
+
+
+def test_attaching_to_an_empty_device_and_again(tmp_path):
+    host = FakeDm(tmp_path)
+    outcome = run(host, **WRITEBACK, settings={"migration_threshold": 4096})
+    assert host.changes == [
+        "systemctl enable cachefleet-dm_cache-images.service",
+        f"dmsetup create cachefleet-images-meta --uuid CACHEFLEET-META-images --table 0 10240 linear {SSD} 0",
+        f"dmsetup create cachefleet-images-data --uuid CACHEFLEET-DATA-images --table 0 2086912 linear {SSD} 10240",
+        "dmsetup create images --uuid CACHEFLEET-TOP-images --table 0 8388608 cache /dev/mapper/cachefleet-images-meta"
+        f" /dev/mapper/cachefleet-images-data {HDD} 128 2 metadata2 writethrough smq 2 migration_threshold 4096",
+        "systemctl daemon-reload",
+        "dmsetup reload images --table 0 8388608 cache /dev/mapper/cachefleet-images-meta"
+        f" /dev/mapper/cachefleet-images-data {HDD} 128 2 metadata2 writeback smq 2 migration_threshold 4096",
+        "dmsetup resume --nolockfs images",
+    ]
+    assert outcome.changed
+    assert not run(host, **WRITEBACK, settings={"migration_threshold": 4096}).changed
+    assert not run(host, **WRITEBACK).changed
+
+
+def test_check_mode_says_what_the_run_then_does(tmp_path):
+    host = FakeDm(tmp_path)
+    predicted = run(host, check_mode=True, **WRITEBACK).as_result()
+    assert host.changes == []
+    assert run(host, **WRITEBACK).as_result() == predicted
+
+
+def test_a_converged_host_with_24_caches_costs_as_many_commands_as_with_one(tmp_path):
+    host = made(tmp_path, mounted=False)
+    host.calls.clear()
+    run(host)
+    assert [words[:2] for words in host.calls] == [("dmsetup", "info"), ("dmsetup", "table"), ("dmsetup", "status")]
+
+
+def test_the_result_holds_the_caches_as_they_were_read_back(tmp_path):
+    host = made(tmp_path, **WRITEBACK)
+    host.mounted.clear()
+    host.write("images", 1, 1)
+    (cache,) = facts(host, **WRITEBACK)["caches"]
+    assert (cache["device"], cache["mode"], cache["policy"], cache["state"], cache["dirty"]) == ("/dev/mapper/images", "writeback", "smq", "ok", 65536)
+    assert cache["cache_devices"] == [SSD]
+    assert cache["origin"] == HDD
+
+
+def test_a_mode_is_left_clean_and_the_unit_follows(tmp_path):
+    host = made(tmp_path, **WRITEBACK)
+    for _turn in range(6):
+        host.work()
+    outcome = run(host)
+    assert [step.operation for step in outcome.steps] == ["flush", "prove_clean", "load", "write_unit"]
+    assert mode(host) == "writethrough"
+    host.check_origin()
+    assert not run(host).changed
+
+
+def crashed(tmp_path, **fields):
+    host = made(tmp_path, **fields)
+    for _turn in range(6):
+        host.work()
+    host.cut_power()
+    host.boot()
+    return host
+
+
+def test_passthrough_is_entered_clean(tmp_path):
+    host = made(tmp_path)
+    host.work()
+    run(host, mode="passthrough")
+    assert mode(host) == "passthrough"
+    assert not run(host, mode="passthrough").changed
+    run(host, state="flushed")
+    assert mode(host) == "passthrough"
+
+
+@pytest.mark.parametrize("fields", [{}, WRITEBACK])
+def test_passthrough_in_use_after_a_crash_is_refused_and_nothing_is_left_suspended(tmp_path, fields):
+    host = crashed(tmp_path, **fields)
+    with pytest.raises(Refused, match=r"unmount it, run systemctl stop cachefleet-dm_cache-images\.service and systemctl start"):
+        run(host, mode="passthrough")
+    assert not host.stood_still
+    assert mode(host) == "writethrough"
+    host.work()
+    run(host)
+    host.stop_unit()
+    host.start_unit("cachefleet-dm_cache-images.service")
+    for _turn in range(20):
+        host.work()
+    run(host, state="flushed")
+    run(host, mode="passthrough")
+    assert mode(host) == "passthrough"
+
+
+@pytest.mark.parametrize(("fields", "state"), [({"mode": "passthrough"}, "present"), ({}, "present"), (WRITEBACK, "present"), ({}, "absent")])
+def test_passthrough_does_not_start_after_a_crash_and_the_cache_is_recreated(tmp_path, fields, state):
+    """The unit must not map the origin without the cache: writes would bypass cached blocks that a later start serves again."""
+    host = made(tmp_path)
+    host.work()
+    run(host, mode="passthrough")
+    host.work()
+    host.cut_power()
+    host.boot()
+    assert "images" not in host.mapped
+    host.origin[3] = host.expected[3] = 12345
+    assert run(host, state=state, **fields).changed
+    assert not run(host, state=state, **fields).changed
+    if state == "present":
+        host.mounted.add("images")
+        for _turn in range(20):
+            host.work()
+        run(host, state="flushed")
+    host.check_origin()
+
+
+@pytest.mark.parametrize("fields", [{}, WRITEBACK])
+@pytest.mark.parametrize("state", ["flushed", "absent"])
+def test_trap_after_a_crash_it_is_proven_clean_by_the_cleaner(tmp_path, fields, state):
+    host = crashed(tmp_path, **fields)
+    assert run(host, state=state).changed
+    assert not host.stood_still
+    host.check_origin()
+    assert not run(host, state=state).changed
+    if state == "flushed":
+        assert run(host, **fields).changed
+        assert not run(host, **fields).changed
+
+
+def test_what_was_written_back_before_anybody_looked_is_refused_by_the_kernel_and_mended_at_once(tmp_path, monkeypatch):
+    host = crashed(tmp_path)
+    dirty = DmCacheLayer._dirty
+    monkeypatch.setattr(DmCacheLayer, "_dirty", lambda self, name: dirty(self, name) if "cleaner" in host.mapped[name].live else 0)
+    host.mounted.clear()
+    with pytest.raises(Refused, match="to mode passthrough while it is in use"):
+        run(host, mode="passthrough")
+    assert host.stood_still == 1
+    assert not host.mapped["images"].suspended
+    assert mode(host) == "writethrough"
+
+
+def test_after_a_crash_what_counts_as_dirty_is_said_where_the_cache_writes_through(tmp_path):
+    host = crashed(tmp_path, **WRITEBACK)
+    (said,) = run(host).concerns
+    assert "blocks of the cache as dirty all the same" in said
+    assert "systemctl stop cachefleet-dm_cache-images.service" in said
+    assert not run(host).changed
+
+
+def test_nothing_of_a_life_is_left_in_etc(tmp_path):
+    host = FakeDm(tmp_path)
+    before = in_etc(host.root)
+    run(host, **WRITEBACK)
+    assert len(in_etc(host.root)) > len(before)
+    run(host, state="absent")
+    assert in_etc(host.root) == before
+
+
+def test_the_rule_stays_while_another_cache_needs_it(tmp_path):
+    host = made(tmp_path, mounted=False)
+    unit(host)
+    other = host.root / "etc/systemd/system/cachefleet-dm_cache-other.service"
+    other.write_text(unit(host).replace("images", "other"))
+    (host.root / "etc/systemd/system/sysinit.target.wants" / other.name).symlink_to(other)
+    run(host, state="absent")
+    assert (host.root / "etc/udev/rules.d/09-cachefleet-dm-cache.rules").exists()
+
+
+def test_settings_are_set_left_alone_and_taken_away(tmp_path):
+    host = made(tmp_path, **WRITECACHE, settings={"high_watermark": 60, "low_watermark": 30, "metadata_only": True})
+    assert host.mapped["images"].live[-6:] == ["5", "high_watermark", "60", "low_watermark", "30", "metadata_only"]
+    assert not run(host, **WRITECACHE).changed
+    assert run(host, **WRITECACHE, settings={"writeback_jobs": 8}).changed
+    assert run(host, **WRITECACHE, settings={"metadata_only": "default", "high_watermark": "default", "low_watermark": "default"}).changed
+    assert host.mapped["images"].live[-3:] == ["2", "writeback_jobs", "8"]
+
+
+def test_a_large_block_gets_a_threshold_that_lets_it_move(tmp_path):
+    host = made(tmp_path, chunk_size="1M")
+    assert host.mapped["images"].live[-3:] == ["2", "migration_threshold", "16384"]
+    assert not run(host, chunk_size="1M").changed
+    assert not run(host).changed
+
+
+@pytest.mark.parametrize("kind", [WRITEBACK, WRITECACHE])
+def test_flushed_keeps_service_and_nothing_can_become_dirty(tmp_path, kind):
+    host = made(tmp_path, **kind)
+    for _turn in range(6):
+        host.work()
+    assert run(host, state="flushed", kind=kind.get("kind")).changed
+    for _turn in range(6):
+        host.work()
+    host.check_origin()
+    assert not run(host, state="flushed", kind=kind.get("kind")).changed
+    host.cut_power()
+    host.boot()
+    host.work()
+    host.check_origin()
+    assert run(host, **kind).changed
+    assert not run(host, **kind).changed
+
+
+@pytest.mark.parametrize("kind", ["cache", "writecache"])
+def test_trap_the_disk_writes_out_what_it_was_given_before_the_copy_goes(tmp_path, monkeypatch, kind):
+    host = made(tmp_path, **WRITEBACK, kind=kind)
+    host.work()
+    written = []
+    monkeypatch.setattr(host, "_sync", lambda words: written.append((words, host.mapped["images"].live[0])))
+    run(host, state="absent")
+    assert (["/dev/mapper/images"], kind) in written
+
+
+@pytest.mark.parametrize("asked", [{"state": "absent"}, {"state": "absent", "release_devices": True}, {"state": "present"}])
+def test_trap_what_an_old_record_remembers_may_be_the_dirty_cache_of_another(tmp_path, asked):
+    host = made(tmp_path, mounted=False, **WRITEBACK)
+    known = dm_cache_record.parse_record(unit(host))
+    host.write("images", 1, 1)
+    host.cut_power()
+    # From a time in which the same drive was the cache of another name, and had gone when that was taken away.
+    remembered = dataclasses.replace(known, name="old", origin=SSD1, table=None)
+    tools = dm_cache_record.Tools("/usr/sbin/dmsetup", "/usr/sbin/cache_check")
+    dm_cache_record.write_record(host, remembered, "old", tools, host.root)
+    before = head(host)
+    assert any(before)
+    layer = layer_of(host, [{"name": "old", "origin": SSD1, "cache_devices": [SSD], **asked}])
+    if asked["state"] == "present":
+        with pytest.raises(Refused, match=f"cannot get its cache on {SSD}, on which the cache images of this host lies"):
+            converge(layer, layer.wanted, check_mode=False)
+    else:
+        converge(layer, layer.wanted, check_mode=False)
+    assert head(host) == before
+    run(host, **WRITEBACK)
+    assert host.read("images", 1) == 1
+
+
+def test_flushed_of_a_cache_that_is_not_there_is_no_change(tmp_path):
+    assert not run(FakeDm(tmp_path), state="flushed").changed
+
+
+def test_absence_while_in_use_keeps_a_way_to_the_origin_until_it_is_not(tmp_path):
+    host = made(tmp_path, **WRITEBACK)
+    for _turn in range(6):
+        host.work()
+    run(host, **ABSENT)
+    assert host.mapped["images"].live[0] == "linear"
+    assert set(host.mapped) == {"images"}
+    assert head(host) == bytes(4096)
+    assert "has no cache any more and stays" in facts(host, **ABSENT)["problems"][0]
+    assert not run(host, **ABSENT).changed
+    host.cut_power()
+    host.boot()
+    host.work()
+    host.check_origin()
+    host.mounted.clear()
+    run(host, **ABSENT)
+    assert host.mapped == {}
+    assert unit(host) == ""
+    assert not run(host, **ABSENT).changed
+    assert facts(host, **ABSENT)["problems"] == []
+
+
+def test_a_cache_comes_back_under_what_is_in_use(tmp_path):
+    host = made(tmp_path)
+    run(host, **ABSENT)
+    for _turn in range(6):
+        host.work()
+    run(host, **WRITEBACK)
+    for _turn in range(6):
+        host.work()
+    assert mode(host) == "writeback"
+
+
+@pytest.mark.parametrize("change", [{"size": "500M"}, {"chunk_size": "256k"}, {"cache_devices": [SSD1]}, WRITECACHE])
+def test_what_cannot_be_changed_in_place_is_made_anew_in_use(tmp_path, change):
+    host = made(tmp_path, **WRITEBACK)
+    for _turn in range(6):
+        host.work()
+    wanted = {**WRITEBACK, **change} if change is not WRITECACHE else change
+    run(host, **wanted)
+    for _turn in range(6):
+        host.work()
+    assert not run(host, **wanted).changed
+    if "cache_devices" in change:
+        assert head(host) == bytes(4096)
+
+
+def test_a_mirror_is_made_and_given_back(tmp_path):
+    host = made(tmp_path, **MIRRORED, mode="writeback")
+    assert mode(host) == "writeback"
+    assert not run(host, **MIRRORED, mode="writeback").changed
+    (cache,) = facts(host, **MIRRORED)["caches"]
+    assert cache["redundancy"] == "mirrored"
+    host.mounted.clear()
+    run(host, **MIRRORED, **ABSENT, release_devices=True)
+    assert host.arrays == {}
+    assert host.raid_members == {}
+    assert not run(host, **MIRRORED, **ABSENT, release_devices=True).changed
+
+
+# -- refusals
+
+
+def test_a_mirror_that_degraded_under_write_back_is_told_of_with_what_a_boot_would_do(tmp_path):
+    host = made(tmp_path, mode="writeback", **MIRRORED)
+    assert facts(host, mode="writeback", **MIRRORED)["problems"] == []
+    (host.root / "sys/class/block/md127/md/degraded").write_text("1\n")
+    (problem,) = facts(host, mode="writeback", **MIRRORED)["problems"]
+    assert "on a mirror that is degraded" in problem
+    assert "Take the failed member out of the machine before the next boot" in problem
+
+
+def test_trap_a_line_of_fstab_that_mounts_the_bare_origin_is_a_warning_and_no_more(tmp_path):
+    host = FakeDm(tmp_path)
+    (tmp_path / "etc/fstab").write_text(f"/dev/mapper/images /srv xfs\n{HDD} /srv2 xfs nofail 0 2\n")
+    warnings = [run(host, check_mode=True).concerns, run(host).concerns, run(host).concerns]
+    assert [len(said) for said in warnings] == [1, 1, 1]
+    assert warnings[0][0].startswith(f"Line 2 of /etc/fstab ({HDD} on /srv2) means {HDD}")
+    assert facts(host)["problems"] == list(warnings[2])
+    (tmp_path / "etc/fstab").write_text("/dev/mapper/images /srv xfs\n")
+    assert run(host).concerns == ()
+    assert facts(host)["problems"] == []
+    (tmp_path / "etc/fstab").write_text(f"{HDD} /srv2 xfs nofail 0 2\n")
+    assert run(host, **ABSENT).concerns == ()
+    assert facts(host, **ABSENT)["problems"] == []
+
+
+def refused(host, text, error=Refused, **fields):
+    with pytest.raises(error, match=text):
+        run(host, **fields)
+
+
+def test_write_back_without_a_mirror_is_refused_before_anything_is_touched(tmp_path):
+    host = FakeDm(tmp_path)
+    refused(host, "allow_unmirrored_writeback: true", mode="writeback")
+    refused(host, "allow_unmirrored_writeback: true", kind="writecache")
+    assert host.changes == []
+
+
+def test_a_device_that_is_not_empty_is_refused(tmp_path):
+    host = FakeDm(tmp_path)
+    host.signatures["sdb"] = "ext4"
+    refused(host, "carries a signature .ext4.")
+    host.signatures.clear()
+    (tmp_path / "dev/sdb").write_bytes(bytes(32) + (0o6142003).to_bytes(8, "little") + bytes(4056))
+    refused(host, "carries dm-cache metadata")
+    assert host.changes == []
+
+
+def test_trap_a_device_that_somebody_took_since_it_was_looked_at_is_refused(tmp_path):
+    host = FakeDm(tmp_path)
+    layer = layer_of(host, [ITEM])
+    prepare = next(step for step in layer.plan(layer.read(), layer.wanted) if step.operation == "prepare")
+    host.signatures["sdb"] = "ext4"
+    theirs = bytes(1024) + b"a file system" + bytes(4096 - 1024 - 13)
+    (host.root / "dev/sdb").write_bytes(theirs)
+    with pytest.raises(Refused, match=r"ata-SSD0 was empty when it was looked at and now carries a signature \(ext4\)"):
+        layer.apply(prepare)
+    assert head(host) == theirs
+    assert host.mapped == {}
+
+
+def test_a_device_on_which_this_cache_lies_is_prepared_again(tmp_path):
+    host = made(tmp_path)
+    layer = layer_of(host, [{**ITEM, "size": "512M"}])
+    steps = layer.plan(layer.read(), layer.wanted)
+    assert [step.arguments["new"] for step in steps if step.operation == "prepare"] == [False]
+
+
+def test_an_origin_that_is_used_is_refused_and_one_with_a_file_system_is_not(tmp_path, monkeypatch):
+    host = FakeDm(tmp_path)
+    host.signatures["sda"] = "ext4"
+    assert run(host, check_mode=True).changed
+    monkeypatch.setattr(
+        layer_module.cache_device, "_held", lambda node, sleep: ("cannot be opened exclusively (Device or resource busy)",) if node.name == "ata-HDD0" else ()
+    )
+    refused(host, "cannot be opened exclusively")
+    assert host.changes == []
+
+
+def test_a_mapping_of_somebody_else_is_refused(tmp_path):
+    host = FakeDm(tmp_path)
+    host.run(["dmsetup", "create", "images", "--uuid", "OTHER-TOP-images", "--table", f"0 8388608 linear {HDD} 0"])
+    refused(host, "somebody else has a mapping of that name")
+    refused(host, "somebody else has a mapping of that name", **ABSENT)
+
+
+def test_another_origin_under_the_same_name_is_refused(tmp_path):
+    host = made(tmp_path)
+    refused(host, "is not what /dev/mapper/images caches, which is /dev/disk/by-id/ata-HDD0", origin=SSD1)
+
+
+def test_without_cache_check_no_cache_is_attached(tmp_path):
+    refused(FakeDm(tmp_path, missing=("cache_check",)), "cache_check is missing", ToolMissing)
+    assert run(FakeDm(tmp_path / "x", missing=("cache_check",)), **WRITECACHE).changed
+
+
+def test_a_cache_that_needs_a_check_is_refused_and_let_go_if_it_wrote_through(tmp_path):
+    host = made(tmp_path)
+    host.needs_check = True
+    refused(host, "state needs_check.*run with state: absent")
+    run(host, **ABSENT)
+    assert host.mapped["images"].live[0] == "linear"
+    host = made(tmp_path / "back", **WRITEBACK)
+    host.needs_check = True
+    for fields in ({}, WRITEBACK, ABSENT, {"state": "flushed"}):
+        refused(host, "state needs_check.*a person must decide", **fields)
+
+
+def test_a_cache_device_that_is_pulled_costs_no_data_in_write_through(tmp_path):
+    host = made(tmp_path)
+    for _turn in range(6):
+        host.work()
+    host.mounted.clear()
+    host.pull("sdb")
+    refused(host, "The cache device of /dev/mapper/images is gone")
+    run(host, **ABSENT)
+    assert host.mapped == {}
+    host.check_origin()
+    host.put_back()
+    refused(host, "carries dm-cache metadata")
+    (host.root / "dev/sdb").write_bytes(bytes(4096))
+    run(host)
+    host.mounted.add("images")
+    for _turn in range(6):
+        host.work()
+    assert mode(host) == "writethrough"
+
+
+def test_a_cache_device_that_is_pulled_in_use_goes_by_way_of_the_origin(tmp_path):
+    host = made(tmp_path)
+    host.work()
+    host.mounted.clear()
+    host.pull("sdb")
+    # Held open by something that does not write.
+    host.run(["dmsetup", "create", "above", "--uuid", "OTHER-X", "--table", "0 8388608 linear /dev/mapper/images 0"])
+    run(host, **ABSENT)
+    assert host.mapped["images"].live[0] == "linear"
+    assert set(host.mapped) == {"images", "above"}
+
+
+def test_a_cache_device_that_is_pulled_in_write_back_is_for_a_person(tmp_path):
+    host = made(tmp_path, **WRITEBACK)
+    host.work()
+    host.mounted.clear()
+    host.pull("sdb")
+    for fields in (WRITEBACK, {}, ABSENT):
+        refused(host, "what it had not written back is only there", **fields)
+
+
+def test_a_cache_that_is_not_up_after_a_boot(tmp_path):
+    host = made(tmp_path, **WRITEBACK)
+    for _turn in range(6):
+        host.work()
+    host.cut_power()
+    host.pull("sdb")
+    host.boot()
+    assert host.mapped == {}
+    refused(host, "is not there, and the newest data may be only on that device", **ABSENT)
+    host.put_back()
+    assert facts(host)["caches"][0]["state"] == "inactive"
+    run(host, **WRITEBACK)
+    host.check("images")
+    assert not run(host, **WRITEBACK).changed
+
+
+def test_trap_what_wrote_through_and_was_not_up_is_made_anew_because_the_origin_may_have_been_used(tmp_path):
+    host = made(tmp_path)
+    for _turn in range(6):
+        host.work()
+    host.cut_power()
+    host.pull("sdb")
+    host.boot()
+    host.origin[1] = host.expected[1] = 999
+    host.put_back()
+    run(host)
+    host.check("images")
+
+
+def test_trap_a_flush_that_makes_no_progress_is_given_up_and_the_cache_stays(tmp_path):
+    host = made(tmp_path, **WRITEBACK)
+    host.work()
+    host.mounted.clear()
+    host.stuck = True
+    refused(host, "has not come below", NotEffective, **ABSENT)
+    assert host.mapped["images"].live[0] == "cache"
+
+
+def test_trap_a_mapping_that_stands_still_goes_on_with_the_table_it_has(tmp_path):
+    host = made(tmp_path, mounted=False)
+    mapping = host.mapped["images"]
+    mapping.suspended, mapping.waiting = True, ["linear", "8:0", "0"]
+    assert run(host).changed
+    assert (mapping.suspended, mapping.waiting, mapping.live[0]) == (False, None, "cache")
+    assert not run(host).changed
+
+
+def test_a_table_that_a_person_loaded_is_put_right(tmp_path):
+    host = made(tmp_path)
+    host.mapped["images"].live = [word.replace("smq", "cleaner") for word in host.mapped["images"].live]
+    assert run(host).changed
+    assert "smq" in host.mapped["images"].live
+
+
+def test_two_caches_do_not_share_a_device(tmp_path):
+    host = FakeDm(tmp_path)
+    layer = layer_of(host, [ITEM, {**ITEM, "name": "other", "origin": SSD1}])
+    with pytest.raises(BadInput, match="is taken by a cache before it"):
+        layer.plan(layer.read(), layer.wanted)
+
+
+def test_one_origin_by_two_paths_is_cached_once(tmp_path):
+    host = FakeDm(tmp_path)
+    (tmp_path / "dev/disk/by-id/wwn-1").symlink_to(tmp_path / "dev/sda")
+    layer = layer_of(host, [ITEM, {**ITEM, "name": "other", "origin": "/dev/disk/by-id/wwn-1", "cache_devices": [SSD1]}])
+    with pytest.raises(BadInput, match="is taken by the cache images of the list"):
+        layer.plan(layer.read(), layer.wanted)
+
+
+def test_a_device_that_is_not_there(tmp_path):
+    refused(FakeDm(tmp_path), "does not exist", DeviceMissing, cache_devices=["/dev/disk/by-id/ata-NONE"])
+    refused(FakeDm(tmp_path / "x"), "does not exist", DeviceMissing, origin="/dev/disk/by-id/ata-NONE")
+
+
+def test_a_command_that_fails_says_where_the_reason_is(tmp_path):
+    host = FakeDm(tmp_path)
+    host.lies["dmsetup create images"] = 1
+    refused(host, "images: .*; the kernel says why in dmesg", CommandFailed)
+    host.lies.clear()
+    run(host)
+    assert mode(host) == "writethrough"
+
+
+def test_blocks_of_a_writecache_do_not_break_what_is_on_the_origin(tmp_path):
+    host = FakeDm(tmp_path)
+    host.signatures["sda"], host.content_block = "xfs", "512"
+    run(host, **WRITECACHE)
+    assert host.mapped["images"].live[4] == "512"
+    host = FakeDm(tmp_path / "x")
+    host.signatures["sda"], host.content_block = "ext4", "4096"
+    run(host, **WRITECACHE)
+    assert host.mapped["images"].live[4] == "4096"
+    host = made(tmp_path / "y")
+    refused(host, "which chunk_size: 4096 would break", **WRITECACHE, chunk_size="4096")
+
+
+# -- whole lives, killed at every command
+
+LIVES = {
+    "write-through": [{}, {**ABSENT}],
+    "write-back": [WRITEBACK, {"state": "flushed"}, WRITEBACK, {}, {**ABSENT}],
+    "rebuilt": [WRITEBACK, {**WRITEBACK, "cache_devices": [SSD1], "size": "500M"}, {"cache_devices": [SSD1], **ABSENT}],
+    "writecache": [WRITECACHE, {"kind": "writecache", "state": "flushed"}, WRITEBACK, {"kind": "writecache", **ABSENT}],
+    "mirrored": [{**MIRRORED, "mode": "writeback"}, {**MIRRORED, **ABSENT, "release_devices": True}],
+}
+MOMENTS = ("before", "inside", "after")
+
+
+def live(host, stages, used=True):
+    """Every stage in turn; what there is is used as soon as it is there, and at the end by nobody."""
+    for fields in stages:
+        if used and "images" in host.mapped and host.mapped["images"].live:
+            host.mounted.add("images")
+        yield fields
+    host.mounted.clear()
+    yield stages[-1]
+
+
+def settle(host, fields):
+    run(host, **fields)
+    again = run(host, check_mode=True, **fields)
+    assert not again.changed, again.as_result()["actions"]
+
+
+def killed_everywhere(tmp_path, stages, then, *, used=True):
+    """Kill at every command of the life; ``then`` is what happens before the same is run again, and the life comes to its end."""
+    whole = FakeDm(tmp_path / "whole")
+    for fields in live(whole, stages, used):
+        run(whole, **fields)
+    assert len(whole.changes) > 4
+    for number, command in enumerate(whole.changes, start=1):
+        # Only what makes something can stop half way and leave something.
+        for moment in MOMENTS if command.startswith(("dmsetup create", "mdadm --create")) else ("before", "after"):
+            host = FakeDm(tmp_path / f"{moment}{number}")
+            host.kill = (number, moment)
+            killed = False
+            for place, fields in enumerate(live(host, stages, used)):
+                if killed and place < len(stages) - 1:
+                    continue
+                try:
+                    run(host, **fields)
+                except Killed:
+                    killed, host.kill = True, None
+                    then(host)
+                    settle(host, fields)
+                for _turn in range(8):
+                    host.work()
+            assert killed, command
+            host.check_origin()
+            assert host.mapped == {}, (moment, number)
+            assert {head(host, disk) for disk in ("sdb", "sdc")} == {bytes(4096)}, (moment, number)
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_a_kill_at_any_command_and_the_same_again(tmp_path, life):
+    killed_everywhere(tmp_path, LIVES[life], lambda host: None)
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_a_power_cut_at_any_command_and_the_same_again(tmp_path, life):
+    def power_cut(host):
+        host.cut_power()
+        host.boot()
+        for name in host.mounted:
+            host.check(name)
+        host.work()
+
+    killed_everywhere(tmp_path, LIVES[life], power_cut)
+
+
+@pytest.mark.parametrize("life", ["write-through", "mirrored"])
+def test_a_kill_while_nobody_uses_it(tmp_path, life):
+    killed_everywhere(tmp_path, LIVES[life], lambda host: None, used=False)

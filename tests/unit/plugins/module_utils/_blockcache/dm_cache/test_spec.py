@@ -1,0 +1,71 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What users write about raw caches."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.modules.dm_cache import CACHE_OPTIONS
+
+ITEM = {"name": "images", "origin": "/dev/disk/by-id/a", "cache_devices": ["/dev/disk/by-id/b"]}
+
+
+def test_an_item_and_its_defaults():
+    (cache,) = read_items([ITEM])
+    assert (cache.kind, cache.mode, cache.state, cache.path) == ("cache", "writethrough", "present", "/dev/mapper/images")
+    (cache,) = read_items([{**ITEM, "kind": "writecache", "mode": None}])
+    assert cache.mode == "writeback"
+
+
+def test_settings_are_numbers_and_default_takes_one_away():
+    (cache,) = read_items([{**ITEM, "settings": {"migration_threshold": "4096"}}])
+    assert cache.settings == {"migration_threshold": 4096}
+    (cache,) = read_items([{**ITEM, "kind": "writecache", "settings": {"metadata_only": False, "max_age": "default", "pause_writeback": 0}}])
+    assert cache.settings == {"metadata_only": None, "max_age": None, "pause_writeback": 0}
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"name": "control"}, "taken by device-mapper"),
+        ({"name": "cachefleet-x"}, "taken by device-mapper"),
+        ({"name": "a" * 101}, "may have 100 characters"),
+        ({"name": "a/b"}, "write letters, digits"),
+        ({"name": ""}, "^'' is no name for a cache"),
+        ({"size": "big"}, "^images: size 'big' is not a size"),
+        ({"chunk_size": "big"}, "^images: chunk_size 'big' is not a size"),
+        ({"flush_timeout": 0}, "^images: flush_timeout is 0: write seconds above zero"),
+        ({"flush_timeout": -5}, "flush_timeout is -5"),
+        ({"origin": "vg0/images"}, "path of a device below /dev"),
+        ({"origin": "/dev/disk/by-id/b"}, "origin and cache device at once"),
+        ({"kind": "writecache", "mode": "writethrough"}, "can only write back"),
+        ({"kind": "writecache", "chunk_size": "64k"}, "512 or 4096"),
+        ({"chunk_size": "48k"}, "multiples of 32 KiB"),
+        ({"chunk_size": "2g"}, "multiples of 32 KiB"),
+        ({"settings": {"high_watermark": 5}}, "no setting high_watermark"),
+        ({"settings": {"migration_threshold": 0}}, "a number from 1"),
+        ({"settings": {"migration_threshold": True}}, "a number from 1"),
+        ({"kind": "writecache", "settings": {"fua": True}}, "persistent memory only"),
+        ({"kind": "writecache", "settings": {"sequential": 1}}, "it has high_watermark"),
+        ({"kind": "writecache", "settings": {"high_watermark": 101}}, "from 0 to 100"),
+        ({"kind": "writecache", "settings": {"high_watermark": 40}}, "low_watermark is 45 and high_watermark is 40"),
+        ({"kind": "writecache", "settings": {"metadata_only": 1}}, "write true"),
+    ],
+)
+def test_what_cannot_be_meant(fields, text):
+    with pytest.raises(BadInput, match=text):
+        read_items([{**ITEM, **fields}])
+
+
+def test_every_name_and_origin_once():
+    with pytest.raises(BadInput, match="Two caches have the origin"):
+        read_items([ITEM, {**ITEM, "name": "mail"}])
+
+
+def test_the_module_takes_every_common_option():
+    assert {"name", "origin", "cache_devices", "mirror", "size", "chunk_size", "settings", "state", "release_devices", "flush_timeout"} < set(CACHE_OPTIONS)

@@ -1,0 +1,143 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import settings as enhanceio_settings
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import PAIRS, SETTINGS, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+
+ITEM = {"name": "images", "origin": "/dev/disk/by-id/ata-HDD_1", "cache_devices": ["/dev/disk/by-id/ata-SSD_1"]}
+
+
+def read(**fields):
+    return read_items([{**ITEM, **fields}])[0]
+
+
+def test_what_is_not_said():
+    wanted = read()
+    assert (wanted.mode, wanted.policy, wanted.chunk_size, wanted.state, wanted.settings) == ("writethrough", None, None, "present", {})
+    assert not wanted.allow_ignored_flushes
+    assert not wanted.allow_unmirrored_writeback
+
+
+def test_everything():
+    wanted = read(
+        mode="writeback",
+        policy="fifo",
+        chunk_size="8k",
+        settings={"dirty_high_threshold": "60", "mem_limit_pct": 0, "cache_wronly": "default"},
+        allow_ignored_flushes=True,
+        flush_timeout=60,
+        size="100%",
+    )
+    assert (wanted.mode, wanted.policy, wanted.chunk_size, wanted.flush_timeout) == ("writeback", "fifo", 8192, 60)
+    assert wanted.settings == {"dirty_high_threshold": 60, "mem_limit_pct": 0, "cache_wronly": None}
+    assert wanted.allow_ignored_flushes
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": "a-b"}, "at most 31 letters, digits and underscores"),
+        ({"name": "a" * 32}, "at most 31 letters"),
+        ({"origin": "/dev/sda"}, "may be another device after the next reboot"),
+        ({"origin": "vg0/images"}, "write a path below /dev"),
+        ({"origin": "/dev/disk/by-id/a b"}, "write a path below /dev"),
+        ({"origin": '/dev/disk/by-id/a"b'}, "write a path below /dev"),
+        ({"origin": "/dev/disk/by-id/a*"}, "write a path below /dev"),
+        ({"origin": "/dev/disk/by-id/" + "a" * 113}, "of at most 127"),
+        ({"cache_devices": ["/dev/nvme0n1"]}, "may be another device after the next reboot"),
+        ({"cache_devices": []}, "cache_devices is empty"),
+        ({"size": "10G"}, "takes the whole cache device"),
+        ({"size": "50%"}, "takes the whole cache device"),
+        ({"chunk_size": "64k"}, "blocks of 2048, 4096, 8192 bytes only"),
+        ({"settings": {"do_clean": 1}}, "has no setting do_clean: the settings are mem_limit_pct"),
+        ({"settings": {"dirty_high_threshold": 50}}, "exists in mode writeback only"),
+        ({"settings": {"mem_limit_pct": 101}}, "write a number from 0 to 100, or default"),
+        ({"settings": {"mem_limit_pct": True}}, "write a number from 0 to 100"),
+        ({"settings": {"mem_limit_pct": "-1"}}, "write a number from 0 to 100"),
+        ({"mode": "writeback", "settings": {"time_based_clean_interval": 721}}, "from 0 to 720"),
+        (
+            {"mode": "writeback", "settings": {"dirty_low_threshold": 60, "dirty_high_threshold": 50}},
+            r"dirty_low_threshold \(60\) is above dirty_high_threshold \(50\)",
+        ),
+    ],
+)
+def test_what_cannot_be_meant(fields, message):
+    with pytest.raises(BadInput, match=message):
+        read(**fields)
+
+
+def test_the_longest_path_and_name():
+    assert read(name="a" * 31, origin="/dev/disk/by-id/" + "a" * 111).name == "a" * 31
+
+
+def test_settings_of_writeback_are_no_mistake_where_the_cache_shall_go_or_be_flushed():
+    for state in ("absent", "flushed"):
+        assert read(state=state, settings={"dirty_high_threshold": 50}).settings == {"dirty_high_threshold": 50}
+
+
+def test_two_caches_of_one_name_or_origin():
+    with pytest.raises(BadInput, match="Two caches have the name images"):
+        read_items([ITEM, {**ITEM, "origin": "/dev/disk/by-id/x"}])
+    with pytest.raises(BadInput, match="Two caches have the origin"):
+        read_items([ITEM, {**ITEM, "name": "other"}])
+
+
+def test_values_in_numbers():
+    asked = {"time_based_clean_interval": None, "dirty_high_threshold": None, "mem_limit_pct": 5}
+    assert enhanceio_settings.values(asked, "writeback", 400 << 30) == {"time_based_clean_interval": 25, "dirty_high_threshold": 30, "mem_limit_pct": 5}
+    assert enhanceio_settings.values(asked, "writeback", 1 << 30)["time_based_clean_interval"] == 1
+    assert enhanceio_settings.values(asked, "writethrough", 1 << 30) == {"mem_limit_pct": 5}
+
+
+def test_what_still_holds_in_a_mode():
+    known = {"mem_limit_pct": 75, "dirty_high_threshold": 30}
+    assert enhanceio_settings.existing("writeback", known) == known
+    assert enhanceio_settings.existing("writearound", known) == {"mem_limit_pct": 75}
+
+
+PERCENT = st.integers(0, 100)
+THRESHOLDS = [key for pair in PAIRS for key in pair]
+
+
+@given(
+    st.fixed_dictionaries(dict.fromkeys(THRESHOLDS, PERCENT)).filter(lambda known: all(known[low] <= known[high] for low, high in PAIRS)),
+    st.permutations(THRESHOLDS).flatmap(lambda keys: st.tuples(*(st.tuples(st.just(key), st.none() | PERCENT) for key in keys))),
+)
+def test_every_order_of_changes_is_one_that_the_driver_takes(known, asked):
+    asked = {key: value for key, value in asked if value is not None}
+    final = {**known, **asked}
+    try:
+        changes = enhanceio_settings.changes(asked, known, "images")
+    except BadInput:
+        assert any(final[low] > final[high] for low, high in PAIRS)
+        return
+    now = dict(known)
+    for key, was, value in changes:
+        assert was == now[key] != value
+        now[key] = value
+        assert all(now[low] <= now[high] for low, high in PAIRS)
+    assert now == final
+
+
+def test_a_cache_that_was_just_made_has_the_usual_values():
+    """Nothing is known of it, and a low threshold above the usual high one goes after that."""
+    changes = enhanceio_settings.changes({"dirty_low_threshold": 50, "dirty_high_threshold": 60}, {}, "images")
+    assert changes == [("dirty_high_threshold", None, 60), ("dirty_low_threshold", None, 50)]
+    changes = enhanceio_settings.changes({"dirty_low_threshold": 1, "dirty_high_threshold": 5}, {}, "images")
+    assert changes == [("dirty_low_threshold", None, 1), ("dirty_high_threshold", None, 5)]
+    with pytest.raises(BadInput, match="dirty_low_threshold would be 31 and dirty_high_threshold 30"):
+        enhanceio_settings.changes({"dirty_low_threshold": 31}, {}, "images")
+
+
+def test_limits_are_those_of_the_driver():
+    assert all(limits.lowest <= (limits.default or 0) <= limits.highest for limits in SETTINGS.values())
+    assert all(SETTINGS[low].default <= SETTINGS[high].default for low, high in PAIRS)

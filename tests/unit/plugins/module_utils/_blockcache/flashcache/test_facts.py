@@ -1,0 +1,112 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import request_sizes
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import facts as flashcache_facts
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+from ansible_collections.cachefleet.storage.tests.simulators import flashcache
+from ansible_collections.cachefleet.storage.tests.unit.support.simulated_flashcache import BACK, DISK, SSD, FlashcacheHost
+
+
+@pytest.fixture
+def host(tmp_path):
+    return FlashcacheHost(tmp_path)
+
+
+def read(host):
+    host.kernel.settle()
+    devices = read_devices(host, host.root)
+    host.calls.clear()
+    return flashcache_facts.read_caches(devices, host, host.root)
+
+
+def test_a_host_without_a_cache_costs_no_command(host):
+    assert read(host) == ()
+    assert host.calls == []
+
+
+def test_a_cache_in_the_words_of_every_type(host):
+    host.run_layer(**BACK, settings={"dirty_thresh_pct": 40})
+    host.kernel.write("fc0", 100)
+    host.kernel.send("fc0", {512: 30, 4096: 10})
+    (state,) = read(host)
+    assert (state.type, state.name, state.kind, state.device) == ("flashcache", "fc0", "flashcache", "/dev/mapper/fc0")
+    assert (state.origin, state.origin_name, state.cache_devices, state.cache_device_names) == (DISK, "sda", (SSD,), ("sdb",))
+    assert (state.mode, state.policy, state.block_size, state.size) == ("writeback", "fifo", 4096, 32256 * 4096)
+    assert (state.dirty, state.used, state.sends_flushes, state.redundancy, state.state) == (100 * 4096, 110 * 4096, False, "none", "ok")
+    assert state.settings["dirty_thresh_pct"] == 40
+    assert "do_sync" not in state.settings
+    assert state.counters["bypassed_reads"] == 30
+    assert state.counters["read_misses"] == 10
+    assert state.counters["write_misses"] == 100
+    assert state.counters["cache_errors"] == 0
+    assert state.histogram == {512: 30, 4096: 110}
+    assert request_sizes.diagnose(state.histogram, state.block_size).uncacheable_requests == 30
+    assert len(host.calls) == 2
+    json.dumps(state.as_plain())
+
+
+def test_write_around_counts_no_hits_of_writes(host):
+    host.run_layer(mode="writearound")
+    host.kernel.write("fc0", 100)
+    (state,) = read(host)
+    assert "write_hits" not in state.counters
+    assert (state.counters["bypassed_writes"], state.dirty) == (100, 0)
+
+
+@pytest.mark.parametrize("mode", ["writethrough", "writearound"])
+def test_an_ssd_that_failed_is_bypassed_for_ever_and_that_is_no_cache(host, mode):
+    host.run_layer(mode=mode)
+    host.cache["errors"] = {"ssd_read_errors": 2}
+    (state,) = read(host)
+    assert state.state == "failed"
+    assert "serves everything from the disk since" in state.problem
+    assert state.counters["cache_errors"] == 2
+
+
+def test_an_ssd_that_has_gone(host):
+    host.run_layer(**BACK)
+    (host.root / SSD.lstrip("/")).unlink()
+    (state,) = read(host)
+    assert (state.state, state.cache_devices, state.cache_device_names) == ("cache_missing", (SSD,), ())
+
+
+def test_a_cache_that_waits_to_be_loaded_is_told_with_what_it_may_hold(host):
+    host.run_layer(**BACK)
+    host.kernel.write("fc0", 10)
+    host.crash()
+    (state,) = read(host)
+    assert (state.state, state.dirty, state.name) == ("inactive", None, "fc0")
+    assert f"do not use {DISK} before it is loaded" in state.problem
+    assert host.calls == []
+
+
+def test_a_clean_and_an_unstable_one(host):
+    host.run_layer(**BACK)
+    host.kernel.begin_removal("fc0")
+    (state,) = read(host)
+    assert (state.state, state.dirty) == ("inactive", 0)
+    flashcache.Blockdev(host.state).answer(["--flushbufs", SSD], "")
+    flashcache.FlashcacheLoad(host.state).answer([SSD], "")
+    host.state["faults"]["metadata_fails"] = True
+    host.kernel.begin_removal("fc0")
+    (state,) = read(host)
+    assert state.state == "read_only"
+
+
+def test_an_origin_that_lvm_sees_is_told(host):
+    host.run_layer()
+    host.fake.records = [record + ("\nE: ID_FS_TYPE=LVM2_member\nE: ID_FS_USAGE=raid" if "N: sda" in record else "") for record in host.fake.records]
+    layer = host.layer([{"name": "fc0", "origin": DISK, "cache_devices": [SSD]}])
+    problems = layer.facts(layer.read())["problems"]
+    assert problems == [
+        f"fc0: {DISK} is a physical volume of LVM, which finds it below the cache too: keep LVM from it with a filter in lvm.conf that rejects {DISK} and"
+        " accepts /dev/mapper/fc0."
+    ]

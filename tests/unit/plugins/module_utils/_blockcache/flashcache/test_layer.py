@@ -1,0 +1,924 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import dataclasses
+import errno
+import re
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import host as flashcache_host
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import remains as flashcache_remains
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
+    BadInput,
+    CommandFailed,
+    NotEffective,
+    Refused,
+    TimedOut,
+    ToolMissing,
+)
+from ansible_collections.cachefleet.storage.tests.simulators import __main__ as simulators
+from ansible_collections.cachefleet.storage.tests.simulators import flashcache, flashcache_kernel, simulator
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
+from ansible_collections.cachefleet.storage.tests.unit.support.simulated_flashcache import (
+    BACK,
+    DISK,
+    ITEM,
+    MIB,
+    SSD,
+    SSD2,
+    FlashcacheHost,
+    Killed,
+    ProcessRunner,
+    changes,
+)
+
+UNIT = "cachefleet-flashcache-fc0.service"
+
+
+@pytest.fixture
+def host(tmp_path):
+    return FlashcacheHost(tmp_path)
+
+
+# -- the whole life
+
+
+def test_made_and_again(host):
+    outcome = host.run_layer()
+    assert host.changes == [
+        f"systemctl enable {UNIT}",
+        f"flashcache_create -p thru -b 8 -a 512 fc0 {SSD} {DISK}",
+        f"systemctl start {UNIT}",
+    ]
+    assert outcome.as_result()["diff"]["after"]["fc0"]["cache"] == {"mode": "writethrough", "cache_device": SSD}
+    assert not host.run_layer().changed
+
+
+def test_write_back_with_everything_that_can_be_said(host):
+    fields = {**BACK, "write_only": True, "chunk_size": "8k", "metadata_block_size": "8k", "associativity": 1024, "disk_associativity": "128k", "size": "50%"}
+    host.run_layer(**fields, settings={"dirty_thresh_pct": 60, "reclaim_policy": True, "fallow_delay": "default"})
+    assert f"flashcache_create -p back -w -b 16 -m 16 -s 131072 -a 1024 -d 256 fc0 {SSD} {DISK}" in host.changes
+    assert (host.sysctl("dirty_thresh_pct"), host.sysctl("reclaim_policy"), host.sysctl("fallow_delay")) == (60, 1, 0)
+    assert f"/sbin/flashcache_load {SSD} fc0" in host.unit
+    assert "write 60 /proc/sys/dev/flashcache/ata-SSD_S1+ata-HDD_H1/dirty_thresh_pct" in host.unit
+    assert not host.run_layer(**fields, settings={"dirty_thresh_pct": 60, "reclaim_policy": 1, "fallow_delay": 0}).changed
+
+
+def test_check_mode_says_what_the_run_then_does(host):
+    host.run_layer()
+    host.calls.clear()
+    predicted = host.run_layer(check_mode=True, **BACK, settings={"dirty_thresh_pct": 30}).as_result()
+    assert host.changes == []
+    assert host.run_layer(**BACK, settings={"dirty_thresh_pct": 30}).as_result() == predicted
+
+
+def test_sysctls_change_while_it_is_in_use_and_come_back_after_a_reboot(host):
+    host.run_layer(**BACK)
+    host.mount()
+    host.run_layer(**BACK, settings={"dirty_thresh_pct": 30, "skip_seq_thresh_kb": 64})
+    assert host.sysctl("dirty_thresh_pct") == 30
+    host.crash()
+    assert host.start(UNIT).rc == 0
+    assert (host.sysctl("dirty_thresh_pct"), host.sysctl("skip_seq_thresh_kb")) == (30, 64)
+    host.calls.clear()
+    assert not host.run_layer(**BACK, settings={"dirty_thresh_pct": 30, "skip_seq_thresh_kb": 64}).changed
+    host.run_layer(**BACK, settings={"dirty_thresh_pct": "default"})
+    assert host.sysctl("dirty_thresh_pct") == 20
+    assert "dirty_thresh_pct" not in host.unit
+
+
+@pytest.mark.parametrize("mode", ["writethrough", "writearound"])
+def test_what_keeps_nothing_over_a_reboot_is_made_again_by_its_unit(host, mode):
+    host.run_layer(mode=mode, size="64M", settings={"reclaim_policy": 1})
+    host.crash()
+    assert host.start(UNIT).rc == 0
+    assert host.sysctl("reclaim_policy") == 1
+    assert not host.run_layer(mode=mode, size="64M", settings={"reclaim_policy": 1}).changed
+
+
+def test_a_write_back_cache_that_no_unit_has_loaded_is_loaded(host):
+    host.run_layer(**BACK)
+    host.kernel.write("fc0", 700)
+    host.crash()
+    host.calls.clear()
+    host.run_layer(**BACK)
+    assert f"flashcache_load {SSD} fc0" in host.changes
+    assert host.cache["dirty"] == 700
+
+
+def test_flushed_while_it_is_in_use_and_nothing_becomes_dirty_after(host):
+    host.run_layer(**BACK)
+    host.mount()
+    host.kernel.write("fc0", 5000)
+    host.cache["busy"] = 9
+    outcome = host.run_layer(state="flushed")
+    assert [step.attribute for step in outcome.steps] == ["dirty_blocks"]
+    assert (host.cache["dirty"], host.sysctl("cache_all"), host.sysctl("do_sync")) == (0, 0, 0)
+    host.kernel.write("fc0", 50)
+    assert host.cache["dirty"] == 0
+    assert not host.run_layer(state="flushed").changed
+    host.run_layer(**BACK)
+    assert host.sysctl("cache_all") == 1
+
+
+def test_flushed_does_not_outlive_a_reboot(host):
+    host.run_layer(**BACK)
+    host.run_layer(state="flushed")
+    host.crash()
+    assert host.start(UNIT).rc == 0
+    assert host.sysctl("cache_all") == 1
+    assert host.run_layer(state="flushed").changed
+    assert host.sysctl("cache_all") == 0
+
+
+def test_a_cache_that_keeps_nothing_is_always_flushed(host):
+    host.run_layer()
+    host.kernel.write("fc0", 50)
+    assert not host.run_layer(state="flushed").changed
+    assert not FlashcacheHost.run_layer(host, name="other", origin=DISK, state="flushed").changed
+
+
+def test_removed_with_proof_and_the_ssd_is_empty(host):
+    host.run_layer(**BACK)
+    host.kernel.write("fc0", 5000)
+    host.calls.clear()
+    host.run_layer(state="absent")
+    assert host.changes == [
+        "dmsetup remove --retry fc0",
+        f"flashcache_destroy {SSD}",
+        f"wipefs --all {SSD}",
+        f"systemctl disable {UNIT}",
+    ]
+    assert host.machine["lost"] == 0
+    assert host.machine["caches"] == {}
+    assert host.unit == ""
+    assert not host.run_layer(state="absent").changed
+    host.run_layer(mode="writearound")
+
+
+def test_nothing_of_a_life_is_left_in_etc(host):
+    before = in_etc(host.root)
+    host.run_layer(**BACK)
+    assert len(in_etc(host.root)) > len(before)
+    host.run_layer(**BACK, state="flushed")
+    host.run_layer(state="absent")
+    assert in_etc(host.root) == before
+
+
+def test_removed_without_naming_the_ssd(host):
+    host.run_layer(**BACK)
+    host.run_layer(state="absent", cache_devices=[])
+    assert host.kernel.superblock(SSD) is None
+
+
+def test_the_copy_of_the_first_block_of_the_disk_does_not_stay_on_the_ssd(host):
+    host.state["faults"]["first_block"] = "XFSB"
+    host.run_layer()
+    host.run_layer(state="absent")
+    assert not host.kernel.head(SSD).startswith(b"XFSB")
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "said"),
+    [
+        ({}, BACK, "mode"),
+        (BACK, {}, "mode"),
+        (BACK, {**BACK, "write_only": True}, "write_only"),
+        (BACK, {**BACK, "chunk_size": "8k"}, "chunk_size"),
+        (BACK, {**BACK, "metadata_block_size": "8k"}, "metadata_block_size"),
+        ({}, {"associativity": 1024}, "associativity"),
+        ({}, {"disk_associativity": "128k"}, "disk_associativity"),
+        ({}, {"size": "64M"}, "size"),
+        ({}, {"cache_devices": [SSD2]}, "cache device"),
+        (BACK, {**BACK, "cache_devices": [SSD2]}, "cache device"),
+    ],
+)
+def test_what_does_not_change_while_it_runs_is_made_again_unless_it_is_in_use(host, first, then, said):
+    host.run_layer(**first)
+    host.kernel.write("fc0", 3000)
+    host.mount()
+    before = dict(host.machine["caches"])
+    with pytest.raises(Refused, match=f"has to be taken down to make it again with another {said}, and /dev/mapper/fc0 is mounted on /srv: unmount it first"):
+        host.run_layer(**then)
+    assert host.machine["caches"] == before
+    host.unmount()
+    host.run_layer(**then)
+    assert host.machine["lost"] == 0
+    assert not host.run_layer(**then).changed
+    if "cache_devices" in then:
+        assert host.kernel.superblock(SSD) is None
+        assert host.cache["ssd"] == SSD2
+
+
+def test_an_open_device_is_not_taken_down(host):
+    host.run_layer()
+    host.cache["opened"] = 2
+    with pytest.raises(Refused, match=r"/dev/mapper/fc0 is open \(2 times\)"):
+        host.run_layer(state="absent")
+
+
+# -- traps
+
+
+def test_trap_the_page_cache_has_no_superblock_of_a_cache_that_runs(host):
+    flashcache.FlashcacheCreate(host.state).answer(["-p", "back", "fc0", SSD, DISK], "")
+    stale = flashcache.FlashcacheDestroy(host.state).answer([SSD], "")
+    assert (stale.rc, stale.stderr) == (1, f"flashcache_destroy: No valid Flashcache found on {SSD}\n")
+    host.run_layer(state="absent")
+    assert host.kernel.superblock(SSD) is None
+
+
+def test_trap_the_tool_would_destroy_a_clean_cache_that_runs(host):
+    host.run_layer(**BACK)
+    layer = host.layer([{**ITEM, "state": "absent"}])
+    clear = next(step for step in layer.plan(layer.read(), layer.wanted) if step.operation == "clear")
+    with pytest.raises(Refused, match=r"still runs"):
+        layer.apply(clear)
+    assert host.kernel.superblock(SSD) is not None
+
+
+def test_trap_do_sync_reads_1_for_ever_and_one_pass_leaves_busy_blocks(host):
+    host.run_layer(**BACK)
+    host.kernel.write("fc0", 1500)
+    host.cache["busy"] = 40
+    flashcache_host.write_sysctl(host.root, "ata-SSD_S1+ata-HDD_H1", "do_sync", 1)
+    for _look in range(5):
+        host.kernel.tick()
+    assert (host.cache["dirty"], host.sysctl("do_sync")) == (40, 1)
+    host.run_layer(state="flushed")
+    assert (host.cache["dirty"], host.sysctl("do_sync")) == (0, 0)
+
+
+def test_trap_fast_remove_that_somebody_set_is_taken_back_before_the_removal(host):
+    host.run_layer(**BACK)
+    host.kernel.write("fc0", 100)
+    flashcache_host.write_sysctl(host.root, "ata-SSD_S1+ata-HDD_H1", "fast_remove", 1)
+    at_removal = []
+    host.before = lambda words: at_removal.append(host.sysctl("fast_remove")) if words[:2] == ("dmsetup", "remove") else None
+    host.run_layer(state="absent")
+    assert at_removal == [0]
+    assert host.machine["lost"] == 0
+
+
+def test_trap_metadata_that_could_not_be_written_is_no_proof(host):
+    host.run_layer(**BACK)
+    host.state["faults"]["metadata_fails"] = True
+    with pytest.raises(NotEffective, match=r"its superblock on /dev/disk/by-id/ata-SSD_S1 says 'unstable'") as caught:
+        host.run_layer(state="absent")
+    assert caught.value.as_result()["broke_off"] == f"Prove that nothing is dirty on {SSD} and make it empty"
+    assert host.kernel.superblock(SSD) is not None
+    for state in ({"state": "absent"}, BACK):
+        with pytest.raises(Refused, match=r"cannot be loaded from .*: its metadata could not be written when it was shut down"):
+            host.run_layer(**state)
+
+
+def test_trap_a_removal_that_goes_on_after_its_process_was_killed_is_waited_for(host):
+    host.run_layer(**BACK)
+    host.run_layer(state="flushed")
+    host.kernel.begin_removal("fc0", ticks=30)
+    assert host.run_layer(state="absent").changed
+    assert host.kernel.superblock(SSD) is None
+    assert host.machine["lost"] == 0
+
+
+def test_trap_a_removal_that_does_not_end_is_not_crossed(host):
+    host.run_layer(**BACK)
+    host.kernel.begin_removal("fc0", ticks=10**6)
+    for state in ({"state": "absent"}, BACK):
+        with pytest.raises(Refused, match="is still being removed by another process"):
+            host.run_layer(**state)
+
+
+def test_trap_a_tool_that_says_nothing_and_did_nothing_is_a_failure(host):
+    host.state["faults"]["deaf"] = "flashcache_create"
+    with pytest.raises(CommandFailed, match="ended with exit status 0 and without an effect"):
+        host.run_layer()
+
+
+def test_trap_a_tool_that_fails_and_has_done_its_work_is_a_success(host):
+    host.state["faults"]["silent"] = "flashcache_create"
+    assert host.run_layer().changed
+
+
+def test_trap_a_sysctl_that_the_kernel_clamps_is_a_failure_by_itself(host, monkeypatch):
+    host.run_layer(**BACK)
+    folder = "ata-SSD_S1+ata-HDD_H1"
+    flashcache_host.write_sysctl(host.root, folder, "dirty_thresh_pct", 99)
+    assert host.sysctl("dirty_thresh_pct") == 95
+    write = flashcache_host.write_sysctl
+    monkeypatch.setattr(flashcache_host, "write_sysctl", lambda root, folder, key, value: write(root, folder, key, 99))
+    with pytest.raises(NotEffective, match=r"settings.dirty_thresh_pct should be 60 and is 95"):
+        host.run_layer(**BACK, settings={"dirty_thresh_pct": 60})
+
+
+def test_a_flush_against_writers_ends_because_nothing_is_cached_any_more(host):
+    host.run_layer(**BACK)
+    host.kernel.write("fc0", 3000)
+    host.state["faults"]["writers"] = {"fc0": 500}
+    host.run_layer(state="flushed")
+    assert host.cache["dirty"] == 0
+
+
+def test_a_process_on_the_whitelist_is_taken_off_before_anything_counts_as_flushed(host):
+    host.run_layer(**BACK)
+    host.cache["whitelist"] = [4711]
+    host.kernel.write("fc0", 10)
+    host.run_layer(state="flushed")
+    assert "flashcache_setioctl -c -w 0 /dev/mapper/fc0" in host.changes
+    host.missing.add("flashcache_setioctl")
+    host.cache["whitelist"] = [4711]
+    with pytest.raises(ToolMissing, match="the command flashcache_setioctl is missing on this host: install the tools of flashcache"):
+        host.run_layer(state="absent")
+    assert "fc0" in host.machine["caches"]
+
+
+def test_a_release_without_sysctls_for_each_cache_is_told_from_one_with_another_setting(host):
+    host.run_layer(**BACK)
+    folder = host.root / "proc/sys/dev/flashcache/ata-SSD_S1+ata-HDD_H1"
+    (folder / "new_style_write_merge").unlink()
+    with pytest.raises(BadInput, match="the flashcache of this host has no setting new_style_write_merge: leave it out"):
+        host.run_layer(**BACK, settings={"new_style_write_merge": 1})
+    layer = host.layer([{**ITEM, **BACK}])
+    present = layer.read()
+    old = dataclasses.replace(present.running["fc0"], sysctls={})
+    with pytest.raises(Refused, match="releases without sysctls for each cache are not managed"):
+        layer.plan(dataclasses.replace(present, running={"fc0": old}), layer.wanted)
+
+
+def test_a_disk_that_takes_nothing_ends_the_flush_and_the_cache_stays(host):
+    host.run_layer(**BACK)
+    host.kernel.write("fc0", 3000)
+    host.state["faults"]["disk_fails"] = True
+    with pytest.raises(NotEffective, match=r"has not come below 3000 dirty blocks for 10 minutes; the cache stays attached"):
+        host.run_layer(state="absent")
+    with pytest.raises(TimedOut, match=r"within flush_timeout \(30 seconds\)"):
+        host.run_layer(state="absent", flush_timeout=30)
+    assert host.cache["dirty"] == 3000
+
+
+def test_errors_that_a_cache_has_counted_are_told(host):
+    host.run_layer(**BACK)
+    host.cache["errors"] = {"ssd_read_errors": 3}
+    layer = host.layer([{**ITEM, **BACK}])
+    assert any("3 read errors of the SSD" in sentence for sentence in layer.facts(layer.read())["problems"])
+    layer = host.layer([{**ITEM, "state": "absent"}])
+    outcome = converge(layer, layer.wanted, check_mode=False)
+    assert any("ssd_read_errors 3" in sentence for sentence in layer.facts(outcome.present)["problems"])
+
+
+# -- refusals
+
+
+def test_drives_with_a_volatile_cache_are_refused_in_every_mode_unless_allowed(host):
+    host.volatile = {DISK: ["/dev/sda has its volatile write cache on"]}
+    for fields in ({}, BACK, {"mode": "writearound"}):
+        with pytest.raises(
+            Refused, match=r"passes no flush down and /dev/sda has its volatile write cache on: turn that cache off .*allow_ignored_flushes: true"
+        ):
+            host.run_layer(**fields)
+    host.run_layer(allow_ignored_flushes=True)
+
+
+def test_a_cache_whose_drive_was_turned_volatile_is_told_and_can_still_be_flushed(host):
+    host.run_layer(**BACK)
+    host.volatile = {SSD: ["/dev/sdb has its volatile write cache on"]}
+    outcome = host.run_layer(**BACK)
+    assert not outcome.changed
+    assert "a power cut would lose acknowledged writes" in outcome.concerns[0]
+    host.run_layer(state="absent")
+
+
+def test_write_back_on_one_ssd_needs_a_permission(host):
+    with pytest.raises(Refused, match="allow_unmirrored_writeback: true"):
+        host.run_layer(mode="writeback")
+
+
+def test_a_kernel_without_flashcache_is_one_sentence(tmp_path):
+    host = FlashcacheHost(tmp_path, module="missing")
+    host.volatile = {DISK: ["is not what has to be said first"]}
+    with pytest.raises(Refused) as caught:
+        host.run_layer()
+    assert str(caught.value) == (
+        "fc0: the kernel module flashcache is not available on kernel 3.16.0-sim: flashcache exists for kernels up to 4.4, and as a port of its users for 4.18"
+        " of Enterprise Linux 8; bring it to this host, or use the type lvm_cache, dm_cache or bcache."
+    )
+    assert not host.run_layer(state="absent").changed
+    assert not host.run_layer(state="flushed").changed
+
+
+def test_a_module_that_is_not_loaded_is_loaded(tmp_path):
+    host = FlashcacheHost(tmp_path, module="installed")
+    host.run_layer()
+    assert "modprobe flashcache" in host.changes
+
+
+def test_tools_that_are_missing_are_named_before_anything_is_changed(host):
+    host.missing.add("flashcache_create")
+    with pytest.raises(
+        ToolMissing, match="the command flashcache_create is missing on this host: install the tools of flashcache, or name their folder in tool_dirs"
+    ):
+        host.run_layer()
+    assert host.changes == []
+
+
+def test_a_cache_larger_than_its_disk_is_refused_so_that_no_tool_asks(tmp_path):
+    host = FlashcacheHost(tmp_path, ssd=1024 * MIB, disk=256 * MIB)
+    with pytest.raises(Refused, match=r"would have 1 GiB, more than its origin .* with 256 MiB: write a smaller size"):
+        host.run_layer()
+    host.run_layer(size="128M")
+    # What older releases ask about the size of the SSD has been answered by the size of the cache.
+    assert f"flashcache_create -p thru -f -b 8 -s 262144 -a 512 fc0 {SSD} {DISK}" in host.changes
+
+
+def test_a_cache_that_takes_a_quarter_of_the_memory_is_refused(tmp_path):
+    host = FlashcacheHost(tmp_path, memory=2 * MIB)
+    with pytest.raises(Refused, match=r"would take 704 KiB of the 2 MiB of main memory .*: write a smaller size or a larger chunk_size"):
+        host.run_layer()
+    host.run_layer(chunk_size="8k")
+
+
+def test_a_question_of_the_tool_that_was_not_foreseen_gets_no_answer(host):
+    host.machine["memory"] = MIB
+    with pytest.raises(CommandFailed, match="Exiting FlashCache creation"):
+        host.run_layer()
+    assert host.machine["caches"] == {}
+
+
+def test_a_device_that_changed_its_size_makes_the_cache_unloadable(host):
+    host.run_layer(**BACK)
+    host.kernel.write("fc0", 10)
+    host.crash()
+    place = host.root / "sys/class/block/sda/size"
+    place.write_text(f"{int(place.read_text()) * 2}\n")
+    for state in (BACK, {"state": "absent"}, {"state": "flushed"}):
+        with pytest.raises(Refused, match=f"cannot be loaded: {DISK} had 1073741824 bytes when the cache was made and has 2147483648 now"):
+            host.run_layer(**state)
+
+
+def test_a_disk_that_is_used_without_its_dirty_cache_is_an_alarm(host):
+    host.run_layer(**BACK)
+    host.kernel.write("fc0", 10)
+    host.crash()
+    host.fake.mount("sda", "/srv")
+    with pytest.raises(Refused, match=r"is mounted on /srv, without the blocks that are only on .*: stop that before more is lost"):
+        host.run_layer(**BACK)
+
+
+def test_the_cache_of_somebody_else_on_the_ssd_is_not_touched(host):
+    host.run_layer(**BACK)
+    host.kernel.write("fc0", 10)
+    host.crash()
+    items = [{**ITEM, "name": "other"}]
+    with pytest.raises(Refused, match="carries flashcache metadata, and may hold blocks that its origin does not have"):
+        converge(host.layer(items), host.layer(items).wanted, check_mode=False)
+    assert not converge(host.layer([{**items[0], "state": "absent"}]), host.layer([{**items[0], "state": "absent"}]).wanted, check_mode=False).changed
+    assert host.machine["lost"] == 0
+
+
+def test_an_ssd_with_a_file_system_is_refused(host):
+    host.signatures["sdb"] = [{"type": "ext4", "uuid": "u"}]
+    with pytest.raises(Refused, match=r"carries a signature \(ext4"):
+        host.run_layer()
+
+
+def test_an_ssd_that_was_taken_between_looking_and_doing_is_refused(host):
+    def take(words):
+        if words[:2] == ("systemctl", "enable"):
+            host.signatures["sdb"] = [{"type": "ext4", "uuid": "u"}]
+
+    host.after = take
+    with pytest.raises(Refused, match=r"was to be empty and now carries a signature \(ext4"):
+        host.run_layer()
+
+
+def test_an_origin_that_is_in_use_is_refused(host):
+    host.fake.mount("sda", "/srv")
+    with pytest.raises(Refused, match=f"cannot cache {DISK}, which is mounted on /srv: unmount or deactivate it first, and use /dev/mapper/fc0 instead"):
+        host.run_layer()
+
+
+def test_one_origin_has_one_cache_and_a_cache_keeps_its_origin(host):
+    host.run_layer()
+    items = [{**ITEM, "name": "other", "cache_devices": [SSD2]}]
+    with pytest.raises(Refused, match=r"would be a second cache of .*, which the flashcache device fc0 caches"):
+        converge(host.layer(items), host.layer(items).wanted, check_mode=False)
+    with pytest.raises(Refused, match=f"caches {DISK}, and origin is {SSD2}"):
+        host.run_layer(origin=SSD2)
+
+
+def test_a_cache_device_that_is_too_small_for_a_set_is_refused(host):
+    with pytest.raises(BadInput, match="is not enough for one set of 512 blocks"):
+        host.run_layer(size="1M")
+    with pytest.raises(BadInput, match=r"size is 1 GiB, and .* has 128 MiB"):
+        host.run_layer(size="1G")
+
+
+def test_a_cache_made_by_hand_with_a_path_that_may_change_is_told(host):
+    flashcache.FlashcacheCreate(host.state).answer(["-p", "thru", "fc0", "/dev/sdb", "/dev/sda"], "")
+    host.run_layer()
+    layer = host.layer([ITEM])
+    assert any("was made with the path /dev/sdb, which may be another device after the next reboot" in text for text in layer.facts(layer.read())["problems"])
+
+
+def test_twenty_four_caches_cost_as_many_commands_as_one(host):
+    items = []
+    for number in range(24):
+        ssd, disk = f"/dev/disk/by-id/ata-SSD_X{number}", f"/dev/disk/by-id/ata-HDD_X{number}"
+        for name, link, size in ((f"sd{chr(97 + number)}x", ssd, 64), (f"sd{chr(97 + number)}y", disk, 512)):
+            host.fake.disk(name, size=size * MIB, serial=link[-6:], write_cache="write through", DEVLINKS=link)
+            (host.root / "dev" / name).write_bytes(bytes(8192))
+        items.append({"name": f"c{number}", "origin": disk, "cache_devices": [ssd], **BACK})
+    converge(host.layer(items), host.layer(items).wanted, check_mode=False)
+    host.calls.clear()
+    assert not converge(host.layer(items), host.layer(items).wanted, check_mode=False).changed
+    assert [words[:2] for words in host.calls] == [("udevadm", "info"), ("dmsetup", "table"), ("dmsetup", "table"), ("dmsetup", "info"), ("systemctl", "show")]
+
+
+def test_trap_a_line_of_fstab_that_mounts_the_bare_disk_is_a_warning_and_no_more(host):
+    host.fake.write("etc/fstab", f"{DISK} /srv xfs nofail 0 2\n")
+    warnings = [host.run_layer(check_mode=True).concerns, host.run_layer().concerns, host.run_layer().concerns]
+    assert [len(said) for said in warnings] == [1, 1, 1]
+    assert "write /dev/mapper/fc0 instead" in warnings[0][0]
+    layer = host.layer([ITEM])
+    assert list(warnings[2]) == layer.facts(layer.read())["problems"]
+    host.fake.write("etc/fstab", "/dev/mapper/fc0 /srv xfs\n")
+    assert host.run_layer().concerns == ()
+
+
+def test_a_mirror_is_made_for_write_back_and_given_back(host):
+    fields = {"mode": "writeback", "cache_devices": [SSD, SSD2], "mirror": True}
+    host.run_layer(**fields)
+    assert host.changes[0].startswith("mdadm --create /dev/md/cachefleet-")
+    assert " --level=1 --raid-devices=2 " in host.changes[0]
+    assert host.cache["ssd"].startswith("/dev/disk/by-id/md-uuid-")
+    assert not host.run_layer(**fields).changed
+    (host.root / "sys/class/block/md127/md/degraded").write_text("1\n")
+    layer = host.layer([{**ITEM, **fields}])
+    outcome = converge(layer, layer.wanted, check_mode=False)
+    assert not outcome.changed
+    (problem,) = [text for text in layer.facts(outcome.present)["problems"] if "the mirror under the write-back cache" in text]
+    assert "is degraded" in problem
+    assert "Take the failed member out of the machine before the next boot" in problem
+    assert layer.facts(outcome.present)["caches"][0]["redundancy"] == "degraded"
+    host.kernel.write("fc0", 50)
+    host.calls.clear()
+    host.run_layer(**fields, state="absent", release_devices=True)
+    assert [line.split(" /dev")[0] for line in host.changes][-2:] == ["mdadm --zero-superblock", "mdadm --zero-superblock"]
+    assert host.machine["lost"] == 0
+    assert not (host.root / "dev/md127").exists()
+
+
+def test_a_second_ssd_makes_a_mirror_of_the_first(host):
+    host.run_layer(**BACK)
+    host.kernel.write("fc0", 50)
+    fields = {"mode": "writeback", "cache_devices": [SSD, SSD2], "mirror": True}
+    host.run_layer(**fields)
+    assert host.cache["ssd"].startswith("/dev/disk/by-id/md-uuid-")
+    assert host.machine["lost"] == 0
+    assert not host.run_layer(**fields).changed
+
+
+def test_an_ssd_that_has_gone_with_dirty_blocks_is_refused_and_without_them_it_is_not_waited_for(host):
+    host.run_layer(**BACK)
+    host.kernel.write("fc0", 7)
+    (host.root / SSD.lstrip("/")).unlink()
+    with pytest.raises(Refused, match=f"has 7 dirty blocks on {SSD}, which has gone: bring that SSD back"):
+        host.run_layer(state="absent")
+    host.cache["dirty"] = 0
+    steps = host.layer([{**ITEM, "state": "absent"}])
+    assert [step.operation for step in steps.plan(steps.read(), steps.wanted)] == ["flush", "remove", "write_unit"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"state": "flushed"},
+        {"state": "absent", "release_devices": True},
+        {"cache_devices": [SSD2]},
+        {"cache_devices": [SSD2], "mode": "writethrough"},
+    ],
+)
+def test_an_ssd_that_did_not_come_back_after_a_boot_is_no_clean_one(host, asked):
+    host.run_layer(**BACK)
+    host.kernel.write("fc0", 700)
+    host.crash()
+    host.pull("sdb")
+    host.calls.clear()
+    with pytest.raises(Refused, match=f"its device {SSD} cannot be found, which may hold newer blocks than its origin: bring it back"):
+        host.run_layer(**{**BACK, **asked})
+    assert host.changes == []
+    assert "flashcache_load" in host.unit
+
+
+@pytest.mark.parametrize("asked", [{"state": "flushed"}, {"state": "absent"}])
+def test_an_ssd_that_wrote_through_is_not_waited_for(host, asked):
+    host.run_layer()
+    host.crash()
+    host.pull("sdb")
+    host.run_layer(**asked)
+    assert bool(host.unit) == (asked["state"] == "flushed")
+
+
+@pytest.mark.parametrize("mirror", [False, True])
+def test_a_disk_is_cached_once_whatever_it_is_called(host, mirror):
+    host.fake.link("/dev/disk/by-id/wwn-0x52", "sda")
+    first = {**ITEM, "mirror": True, "cache_devices": [SSD, SSD2]} if mirror else ITEM
+    layer = host.layer([first, {**ITEM, "name": "fc1", "origin": "/dev/disk/by-id/wwn-0x52", "cache_devices": [SSD2]}])
+    with pytest.raises(BadInput, match="fc1: /dev/disk/by-id/wwn-0x52 is taken by a cache before it in the list"):
+        converge(layer, layer.wanted, check_mode=False)
+    assert host.changes == []
+
+
+def test_a_mirror_that_was_not_assembled_after_a_boot_is_not_made_empty(host):
+    fields = {"mode": "writeback", "cache_devices": [SSD, SSD2], "mirror": True}
+    host.run_layer(**fields)
+    host.kernel.write("fc0", 700)
+    host.crash()
+    host.run(["mdadm", "--stop", "/dev/md127"])
+    host.calls.clear()
+    with pytest.raises(Refused, match="has a write-back cache that does not run"):
+        host.run_layer(**{**fields, "state": "absent", "release_devices": True})
+    assert host.changes == []
+
+
+def test_a_cache_that_was_made_by_hand_with_another_link_keeps_it_in_its_unit(host):
+    for link, name in (("/dev/disk/by-id/wwn-0x51", "sdb"), ("/dev/disk/by-id/wwn-0x52", "sda")):
+        host.fake.link(link, name)
+    flashcache.FlashcacheCreate(host.state).answer(["-p", "thru", "fc0", "/dev/disk/by-id/wwn-0x51", "/dev/disk/by-id/wwn-0x52"], "")
+    host.run_layer(settings={"reclaim_policy": 1})
+    assert "flashcache_create -p thru -b 8 -a 512 fc0 /dev/disk/by-id/wwn-0x51 /dev/disk/by-id/wwn-0x52" in host.unit
+    host.crash()
+    assert host.start(UNIT).rc == 0
+    assert host.sysctl("reclaim_policy") == 1
+    assert not host.run_layer(settings={"reclaim_policy": 1}).changed
+
+
+# -- interruptions
+
+LIVES = {
+    "made": ([], {}),
+    "made in write-back": ([], {**BACK, "settings": {"dirty_thresh_pct": 40}}),
+    "flushed": ([BACK], {"state": "flushed"}),
+    "removed": ([{}], {"state": "absent"}),
+    "removed from write-back": ([BACK], {"state": "absent"}),
+    "from write-through to write-back": ([{}], BACK),
+    "from write-back to write-around": ([BACK], {"mode": "writearound"}),
+    "onto another SSD": ([BACK], {**BACK, "cache_devices": [SSD2]}),
+    "onto a mirror of its SSD and another": ([BACK], {"mode": "writeback", "cache_devices": [SSD, SSD2], "mirror": True}),
+    "onto another SSD in write-through": ([{}], {"cache_devices": [SSD2]}),
+    "another block size": ([BACK], {**BACK, "chunk_size": "8k"}),
+    "loaded after a crash": ([BACK, "crash"], BACK),
+    "removed after a crash": ([BACK, "crash"], {"state": "absent"}),
+    "taken back from flushed": ([BACK, {"state": "flushed"}], BACK),
+}
+
+
+def prepared(tmp_path, life):
+    host = FlashcacheHost(tmp_path)
+    host.state["faults"]["first_block"] = "XFSB"
+    for step in life:
+        if step == "crash":
+            host.crash()
+            continue
+        host.run_layer(**step)
+        if "state" not in step:
+            host.kernel.write("fc0", 2500)
+    host.calls.clear()
+    return host
+
+
+class Interruptions:
+    """The points at which a run can be killed, and what kills it at one of them.
+
+    After every change, which is before the next one; and in the middle of a removal, which the kernel then carries on.
+    """
+
+    def __init__(self, host, monkeypatch, at):
+        self.count, self.at, self.host = 0, at, host
+        host.before, host.after = self.before, self.after
+        for module, name in ((flashcache_host, "write_sysctl"), (flashcache_remains, "replace_file"), (boot_unit, "replace_file")):
+            monkeypatch.setattr(module, name, self.around(getattr(module, name)))
+
+    def around(self, function):
+        def killable(*args, **kwargs):
+            result = function(*args, **kwargs)
+            self.point()
+            return result
+
+        return killable
+
+    def before(self, words):
+        if words[:2] == ("dmsetup", "remove"):
+            self.point(words[-1])
+
+    def after(self, words):
+        if changes(words):
+            self.point()
+
+    def point(self, removed=None):
+        self.count += 1
+        if self.count == self.at:
+            if removed:
+                self.host.kernel.begin_removal(removed, ticks=3)
+            raise Killed
+
+
+@pytest.mark.parametrize("life", LIVES)
+@pytest.mark.parametrize("reboot", [False, True], ids=["killed", "killed and rebooted"])
+def test_a_run_that_is_killed_at_any_point_ends_in_the_wanted_state_the_next_time(tmp_path_factory, life, reboot):
+    before, fields = LIVES[life]
+    at, total = 0, 1
+    while at <= total:
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            host = prepared(tmp_path_factory.mktemp("host"), before)
+            points = Interruptions(host, monkeypatch, at)
+            if at == 0:
+                host.run_layer(**fields)
+                total = points.count
+            else:
+                with pytest.raises(Killed):
+                    host.run_layer(**fields)
+        host.before = host.after = lambda words: None
+        if reboot and at:
+            host.crash()
+            if host.unit and (host.root / "etc/systemd/system/sysinit.target.wants" / UNIT).is_symlink():
+                host.start(UNIT)
+        host.run_layer(**fields)
+        assert not host.run_layer(**fields).changed, at
+        assert host.machine["lost"] == 0, at
+        if fields.get("state") == "absent":
+            assert host.kernel.superblock(SSD) is None
+            assert not host.kernel.head(SSD).startswith(b"XFSB"), at
+            assert host.unit == ""
+        at += 1
+    assert at > 1
+
+
+def killed(host, point, **fields):
+    """A run that is killed after a command that begins so."""
+
+    def kill(words):
+        if " ".join(words).startswith(point):
+            raise Killed
+
+    host.after = kill
+    with pytest.raises(Killed):
+        host.run_layer(**fields)
+    host.after = lambda words: None
+
+
+def taken_by_a_person(host):
+    """mkfs on the SSD, past everything that looks for caches."""
+    host.kernel.write_head(SSD, b"\0" * 512)
+    with (host.root / "dev/sdb").open("r+b") as device:
+        device.seek(1080)
+        device.write(b"\x53\xef")
+    host.signatures["sdb"] = [{"type": "ext4", "uuid": "person"}]
+
+
+@pytest.mark.parametrize("reboot", [False, True])
+@pytest.mark.parametrize(
+    ("before", "point"),
+    [({}, "dmsetup remove"), ({}, "systemctl disable"), (BACK, "dmsetup remove"), (BACK, "flashcache_destroy")],
+    ids=["thru removed", "thru without its unit", "back removed", "back destroyed"],
+)
+def test_an_ssd_that_a_person_took_after_a_kill_is_left_alone(host, before, point, reboot):
+    host.run_layer(**before)
+    killed(host, point, state="absent")
+    taken_by_a_person(host)
+    if reboot:
+        host.crash()
+    host.calls.clear()
+    taken = (host.root / "dev/sdb").read_bytes()
+    for check_mode in (True, False):
+        for fields in ({"state": "absent"}, before):
+            with pytest.raises(Refused, match=r"carries a signature \(ext4.*and is not as the cache left it.*if somebody uses it now, delete .*fc0.emptying"):
+                host.run_layer(check_mode=check_mode, **fields)
+    assert (host.root / "dev/sdb").read_bytes() == taken
+    assert host.signatures["sdb"]
+    assert not any("wipefs" in line or "flashcache_" in line for line in host.changes)
+    (host.root / "var/lib/cachefleet.storage/flashcache-fc0.emptying").unlink()
+    host.run_layer(state="absent")
+    assert not host.run_layer(state="absent").changed
+    assert host.signatures["sdb"]
+
+
+def test_an_ssd_with_another_flashcache_of_a_person_is_left_alone(host):
+    host.run_layer()
+    killed(host, "systemctl disable", state="absent")
+    flashcache.FlashcacheCreate(host.state).answer(["-p", "back", "theirs", SSD, SSD2], "")
+    host.kernel.begin_removal("theirs")
+    with pytest.raises(Refused, match=r"carries flashcache metadata.*and is not as the cache left it"):
+        host.run_layer(state="absent")
+    assert host.kernel.superblock(SSD) is not None
+
+
+def test_the_signature_of_a_file_system_beside_our_superblock_is_not_wiped(host):
+    host.run_layer(**BACK)
+    host.kernel.begin_removal("fc0")
+    host.signatures["sdb"] = [{"type": "ext4", "uuid": "person"}]
+    with pytest.raises(Refused, match=r"carries a signature \(ext4.*and is not as the cache left it"):
+        host.run_layer(state="absent")
+    assert host.kernel.superblock(SSD) is not None
+    assert host.signatures["sdb"]
+
+
+def test_the_unit_that_would_make_a_cache_anew_goes_before_its_ssd_is_free(host):
+    host.run_layer()
+    host.calls.clear()
+    host.run_layer(state="absent")
+    assert host.changes == ["dmsetup remove --retry fc0", f"systemctl disable {UNIT}", f"wipefs --all {SSD}"]
+
+
+def test_the_unit_of_a_cache_that_moves_does_not_make_it_on_its_old_ssd_at_boot(host):
+    host.run_layer()
+    host.after = lambda words: changes(words) and points.append((" ".join(words[:2]), host.unit))
+    points, before = [], host.unit
+    diff = host.run_layer(cache_devices=[SSD2]).as_result()["diff"]
+    assert (diff["before"]["fc0"]["unit"], diff["after"]["fc0"]["unit"]) == (before, host.unit)
+    freed = next(unit for command, unit in points if command == "wipefs --all")
+    assert SSD not in freed
+    assert f"{SSD2} {DISK}" in host.unit
+    assert not host.run_layer(cache_devices=[SSD2]).changed
+
+
+def test_a_cache_made_by_hand_is_noted_by_a_path_that_stays(host):
+    flashcache.FlashcacheCreate(host.state).answer(["-p", "thru", "fc0", "/dev/sdb", "/dev/sda"], "")
+    killed(host, "dmsetup remove", state="absent")
+    assert flashcache_remains.read_remains("fc0", host.root).device == SSD
+    host.run_layer(state="absent")
+    assert flashcache_remains.read_remains("fc0", host.root) == flashcache_remains.Remains()
+
+
+def test_an_emptying_that_was_broken_off_is_forgotten_when_the_cache_is_wanted_again(host):
+    host.run_layer(**BACK)
+    killed(host, "dmsetup remove", state="absent")
+    host.run_layer(**BACK)
+    assert flashcache_remains.read_remains("fc0", host.root) == flashcache_remains.Remains()
+    assert not host.run_layer(**BACK).changed
+
+
+def test_an_ssd_that_went_before_it_was_emptied_is_not_waited_for(host):
+    host.run_layer()
+    killed(host, "systemctl disable", state="absent")
+    host.pull("sdb")
+    host.run_layer(state="absent")
+    assert not host.run_layer(state="absent").changed
+    host.run_layer(cache_devices=[SSD2])
+    assert flashcache_remains.read_remains("fc0", host.root) == flashcache_remains.Remains()
+
+
+def test_a_note_that_is_damaged_is_none(tmp_path):
+    place = flashcache_remains.place_of("fc0", tmp_path)
+    place.parent.mkdir(parents=True)
+    for text in ("{", "[]", ""):
+        place.write_text(text)
+        assert flashcache_remains.read_remains("fc0", tmp_path) == flashcache_remains.Remains()
+
+
+def test_the_digest_sees_both_ends_of_a_device_and_not_the_state_of_a_superblock(tmp_path):
+    device = tmp_path / "sdx"
+    content = bytearray(3 * MIB)
+    device.write_bytes(content)
+    empty = flashcache_remains.digest_of("sdx", tmp_path)
+    for place, differs in ((17, False), (15, True), (20, True), (MIB - 1, True), (3 * MIB - 1, True)):
+        changed = bytearray(content)
+        changed[place] = 1
+        device.write_bytes(changed)
+        assert (flashcache_remains.digest_of("sdx", tmp_path) != empty) is differs, place
+    assert flashcache_remains.digest_of("missing", tmp_path) == ""
+
+
+# -- processes
+
+
+def test_the_installed_simulators_as_processes(tmp_path, monkeypatch):
+    monkeypatch.setenv(simulator.FOLDER_VARIABLE, str(tmp_path / "states"))
+    simulators.install(tmp_path / "machine")
+    simulators.add("flashcache_create", "machine", {"root": str(tmp_path / "root")})
+    host = FlashcacheHost(tmp_path / "root")
+    runner = ProcessRunner(host, tmp_path / "machine" / flashcache.FOLDER.lstrip("/"))
+    for fields in (BACK, {"state": "absent"}):
+        layer = host.layer([{**ITEM, **fields}], runner)
+        assert converge(layer, layer.wanted, check_mode=False).changed
+    assert {"flashcache_create", "flashcache_destroy", "dmsetup", "blockdev"} <= set(runner.started)
+    with simulator.opened("flashcache") as state:
+        assert state["controllers"][0]["lost"] == 0
+        assert flashcache_kernel.Kernel(state["controllers"][0], {}).superblock(SSD) is None
+
+
+def test_a_sysctl_that_cannot_be_written_is_one_sentence(host, monkeypatch):
+    host.run_layer(**BACK)
+
+    def fail(root, folder, key, value):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(flashcache_host, "write_sysctl", fail)
+    with pytest.raises(CommandFailed, match=re.escape("dirty_thresh_pct of ata-SSD_S1+ata-HDD_H1 cannot be set to 30: Input/output error")):
+        host.run_layer(**BACK, settings={"dirty_thresh_pct": 30})

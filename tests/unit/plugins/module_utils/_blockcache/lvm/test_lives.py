@@ -1,0 +1,445 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whole lives of caches, cut off at every command and continued."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import layer as layer_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotEffective, Refused, StorageError
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import (
+    HDD,
+    MIB,
+    SSD,
+    SSD1,
+    SSD1_PATH,
+    SSD_PATH,
+    FakeLvm,
+    Killed,
+    NamedDevices,
+    make_dev,
+)
+
+ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
+BOTH = {"mirror": True, "cache_devices": [SSD_PATH, SSD1_PATH]}
+WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
+WRITECACHE = {"kind": "writecache", "allow_unmirrored_writeback": True}
+RELEASED = {"state": "absent", "release_devices": True}
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    make_dev(tmp_path)
+
+    def converged(lvm, *, check_mode=False, **fields):
+        there = [device for device in (HDD, SSD, SSD1) if device.path not in lvm.gone]
+        monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: NamedDevices(there))
+        wanted = read_items([{**ITEM, **fields}])
+        ticks = itertools.count(0, 30)
+        layer = LvmCacheLayer(lvm, wanted, tmp_path, clock=lambda: next(ticks), sleep=lambda seconds: None)
+        outcome = converge(layer, wanted, check_mode=check_mode)
+        return outcome, layer.facts(outcome.present)
+
+    return converged
+
+
+def attached(lvm):
+    cache = lvm.cache
+    return None if cache is None else (cache["kind"], cache["mode"], cache["size"] // MIB, cache.get("legs"), tuple(cache["paths"]))
+
+
+#: Name: the machine before, what is wanted, what is there afterwards.
+LIVES = {
+    "cachepool": (FakeLvm, {"size": "200M"}, ("cachepool", "writethrough", 200, "linear", ("/dev/sdb",))),
+    "cachevol": (FakeLvm, {"kind": "cachevol", "size": "200M", **WRITEBACK}, ("cachevol", "writeback", 200, "linear", ("/dev/sdb",))),
+    "writecache": (FakeLvm, {"size": "200M", **WRITECACHE}, ("writecache", "writeback", 200, "linear", ("/dev/sdb",))),
+    "mirrored cachepool": (FakeLvm, {"size": "200M", **BOTH, "mode": "writeback"}, ("cachepool", "writeback", 200, "raid1", ("/dev/sdb", "/dev/sdc"))),
+    "mirrored cachepool over all": (FakeLvm, {**BOTH}, ("cachepool", "writethrough", 488, "raid1", ("/dev/sdb", "/dev/sdc"))),
+    "mirrored cachevol": (FakeLvm, {"kind": "cachevol", **BOTH}, ("cachevol", "writethrough", 508, "raid1", ("/dev/sdb", "/dev/sdc"))),
+    "writecache with settings": (
+        FakeLvm,
+        {**WRITECACHE, "settings": {"high_watermark": 60, "pause_writeback": 100}},
+        ("writecache", "writeback", 512, "linear", ("/dev/sdb",)),
+    ),
+    "to writeback": (lambda: FakeLvm(fast="cachepool"), WRITEBACK, ("cachepool", "writeback", 200, "linear", ("/dev/sdb",))),
+    "to writethrough": (
+        lambda: FakeLvm(fast="cachepool", mode="writeback", dirty=839),
+        {"settings": {"migration_threshold": 16384}},
+        ("cachepool", "writethrough", 200, "linear", ("/dev/sdb",)),
+    ),
+    "flushed": (
+        lambda: FakeLvm(fast="cachevol", mode="writeback", dirty=839),
+        {"state": "flushed"},
+        ("cachevol", "writethrough", 200, "linear", ("/dev/sdb",)),
+    ),
+    "flushed writecache": (lambda: FakeLvm(fast="writecache", dirty=839), {"state": "flushed"}, ("writecache", "writeback", 200, "linear", ("/dev/sdb",))),
+    "flushed writecache in use again": (
+        lambda: FakeLvm(fast="writecache", settings="cleaner=1"),
+        WRITECACHE,
+        ("writecache", "writeback", 200, "linear", ("/dev/sdb",)),
+    ),
+    "settings of a writecache": (
+        lambda: FakeLvm(fast="writecache", dirty=5, settings="high_watermark=80,low_watermark=70,writeback_jobs=9"),
+        {**WRITECACHE, "settings": {"high_watermark": 30, "low_watermark": 20, "writeback_jobs": "default"}},
+        ("writecache", "writeback", 200, "linear", ("/dev/sdb",)),
+    ),
+    "larger": (
+        lambda: FakeLvm(fast="cachepool", mode="writeback", dirty=839),
+        {"size": "400M", **WRITEBACK},
+        ("cachepool", "writeback", 400, "linear", ("/dev/sdb",)),
+    ),
+    "another kind": (
+        lambda: FakeLvm(fast="cachepool", mode="writeback", dirty=839),
+        {**WRITECACHE, "size": "300M", "settings": {"block_size": 512}},
+        ("writecache", "writeback", 300, "linear", ("/dev/sdb",)),
+    ),
+    "from writecache to cachevol": (
+        lambda: FakeLvm(fast="writecache", dirty=839),
+        {"kind": "cachevol", "size": "100M"},
+        ("cachevol", "writethrough", 100, "linear", ("/dev/sdb",)),
+    ),
+    "another chunk size": (
+        lambda: FakeLvm(fast="cachepool"),
+        {"chunk_size": "128k", "size": "200M"},
+        ("cachepool", "writethrough", 200, "linear", ("/dev/sdb",)),
+    ),
+    "another block size": (
+        lambda: FakeLvm(fast="writecache", dirty=3),
+        {**WRITECACHE, "size": "200M", "settings": {"block_size": 512}},
+        ("writecache", "writeback", 200, "linear", ("/dev/sdb",)),
+    ),
+    "another device": (
+        lambda: FakeLvm(fast="cachepool", mode="writeback", dirty=839),
+        {"cache_devices": [SSD1_PATH], **WRITEBACK},
+        ("cachepool", "writeback", 496, "linear", ("/dev/sdc",)),
+    ),
+    "mirrored": (
+        lambda: FakeLvm(fast="cachepool", mode="writeback", dirty=839),
+        {"size": "300M", "mode": "writeback", **BOTH},
+        ("cachepool", "writeback", 300, "raid1", ("/dev/sdb", "/dev/sdc")),
+    ),
+    "no longer mirrored": (
+        lambda: FakeLvm(fast="cachepool", mirror=True, mode="writeback", dirty=839),
+        {"cache_devices": [SSD_PATH], "size": "300M"},
+        ("cachepool", "writethrough", 300, "linear", ("/dev/sdb",)),
+    ),
+    "absent": (lambda: FakeLvm(fast="cachepool", mode="writeback", dirty=839), {"state": "absent"}, None),
+    "absent writecache": (lambda: FakeLvm(fast="writecache", dirty=839), {"state": "absent"}, None),
+    "absent and released": (lambda: FakeLvm(fast="cachevol", dirty=7), RELEASED, None),
+    "absent mirror and released": (lambda: FakeLvm(fast="cachepool", mirror=True, mode="writeback", dirty=839), {**RELEASED, **BOTH}, None),
+    "absent writecache and released": (lambda: FakeLvm(fast="writecache", dirty=839), RELEASED, None),
+}
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_a_life_is_foretold_lived_and_not_lived_again(run, life):
+    make, fields, expected = LIVES[life]
+    lvm = make()
+    predicted, _facts = run(lvm, check_mode=True, **fields)
+    assert predicted.changed
+    assert lvm.changes == []
+    done, facts = run(lvm, **fields)
+    assert done.as_result() == predicted.as_result()
+    assert attached(lvm) == expected
+    assert len(facts["caches"]) == (expected is not None)
+    again, _facts = run(lvm, **fields)
+    assert not again.changed
+    if fields.get("release_devices"):
+        assert list(lvm.pvs) == ["/dev/sda"]
+
+
+@pytest.mark.parametrize("moment", ["before", "inside", "after"])
+@pytest.mark.parametrize("life", LIVES)
+def test_a_life_that_is_cut_off_at_any_command_is_continued(run, life, moment):
+    """The fake refuses whatever would lose a block, and everything that LVM refuses."""
+    make, fields, expected = LIVES[life]
+    whole = make()
+    run(whole, **fields)
+    for number in range(1, len(whole.changes) + 1):
+        lvm = make()
+        lvm.kill = (number, moment)
+        try:
+            run(lvm, **fields)
+        except Killed:
+            lvm.kill = None
+            run(lvm, **fields)
+        assert attached(lvm) == expected, (number, whole.changes[number - 1])
+        assert (lvm.unattached, lvm.pvs) == (whole.unattached, whole.pvs)
+        if lvm.cache is not None:
+            assert (lvm.cache["settings"], lvm.kernel_mode) == (whole.cache["settings"], whole.kernel_mode)
+            assert lvm.cache["table"] == whole.cache["table"] or lvm.cache["kind"] != "writecache"
+        assert not run(lvm, **fields)[0].changed
+
+
+@pytest.mark.parametrize("life", ["mirrored cachepool", "mirrored", "larger", "absent mirror and released"])
+def test_a_life_that_is_cut_off_twice_is_continued(run, life):
+    make, fields, expected = LIVES[life]
+    whole = make()
+    run(whole, **fields)
+    count = len(whole.changes)
+    for first, second in itertools.product(range(1, count + 1), repeat=2):
+        lvm = make()
+        for number in (first, second):
+            lvm.kill = (len(lvm.changes) + number, "inside")
+            try:
+                run(lvm, **fields)
+            except Killed:
+                continue
+            finally:
+                lvm.kill = None
+        run(lvm, **fields)
+        assert attached(lvm) == expected
+
+
+@pytest.mark.parametrize(("kind", "devices"), [("cachepool", BOTH), ("cachevol", BOTH), ("writecache", {})])
+def test_a_cache_that_is_not_wanted_any_more_after_a_cut_is_taken_away(run, kind, devices):
+    fields = {"kind": kind, "allow_unmirrored_writeback": True, **devices}
+    whole = FakeLvm()
+    run(whole, **fields)
+    for number, moment in itertools.product(range(1, len(whole.changes) + 1), ("before", "inside", "after")):
+        lvm = FakeLvm()
+        lvm.kill = (number, moment)
+        with pytest.raises(Killed):
+            run(lvm, **fields)
+        lvm.kill = None
+        run(lvm, **fields, **RELEASED)
+        assert (lvm.cache, lvm.unattached, list(lvm.pvs)) == (None, {}, ["/dev/sda"])
+
+
+class TestWhatDoesNotFitIsRefusedBeforeAnythingIsTakenAway:
+    @pytest.mark.parametrize(
+        ("fields", "error", "said"),
+        [
+            ({"size": "600M"}, StorageError, "write a smaller size"),
+            ({"kind": "writecache"}, Refused, "allow_unmirrored_writeback"),
+            ({"cache_devices": ["/dev/disk/by-id/ata-HDD0"]}, StorageError, "makes nothing faster"),
+            ({"cache_devices": ["/dev/disk/by-id/ata-GONE"]}, DeviceMissing, "does not exist"),
+            ({"size": "300M", "chunk_size": "32k", "kind": "writecache"}, StorageError, "has no chunks"),
+            ({"kind": "writecache", "settings": {"high_watermark": 20}, "allow_unmirrored_writeback": True}, StorageError, "low_watermark"),
+        ],
+    )
+    def test_refused(self, run, fields, error, said):
+        lvm = FakeLvm(fast="cachepool", dirty=0)
+        before = copy.deepcopy(lvm.cache)
+        with pytest.raises(error, match=said):
+            run(lvm, **fields)
+        assert (lvm.cache, lvm.changes) == (before, [])
+
+    def test_a_device_that_is_not_empty(self, run):
+        lvm = FakeLvm(fast="cachepool")
+        lvm.signatures[SSD1_PATH] = "xfs"
+        with pytest.raises(Refused, match=r"carries a signature \(xfs\)"):
+            run(lvm, cache_devices=[SSD1_PATH])
+        assert lvm.changes == []
+
+    def test_without_cache_check(self, run):
+        lvm = FakeLvm(fast="writecache", missing=["cache_check"])
+        with pytest.raises(StorageError, match="cache_check is missing"):
+            run(lvm)
+        assert lvm.changes == []
+
+    def test_a_block_size_that_the_file_system_does_not_bear(self, run):
+        lvm = FakeLvm(fast="cachepool")
+        lvm.sector = "512"
+        with pytest.raises(Refused, match="writes in units of 512 bytes, which a writecache with block_size 4096 does not take"):
+            run(lvm, **WRITECACHE, settings={"block_size": 4096})
+        assert lvm.changes == []
+        run(lvm, **WRITECACHE, settings={"block_size": 512})
+        assert lvm.cache["chunk"] == 512
+
+
+class TestAPulledDevice:
+    @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
+    def test_a_cache_that_wrote_through_is_taken_away_without_force(self, run, kind):
+        lvm = FakeLvm(fast=kind)
+        lvm.gone.add("/dev/sdb")
+        outcome, _facts = run(lvm, kind=kind, state="absent")
+        assert lvm.changes == ["lvconvert --yes --uncache vg/data"]
+        assert "wrote through, so that nothing is lost" in outcome.steps[0].action
+        assert not run(lvm, kind=kind, state="absent")[0].changed
+
+    @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
+    def test_a_new_one_takes_its_place(self, run, kind):
+        lvm = FakeLvm(fast=kind)
+        lvm.gone.add("/dev/sdb")
+        run(lvm, kind=kind, size="200M", cache_devices=[SSD1_PATH])
+        assert lvm.changes[:2] == ["lvconvert --yes --uncache vg/data", "vgreduce --removemissing vg"]
+        assert lvm.cache["paths"] == ["/dev/sdc"]
+
+    def test_while_the_wanted_device_is_not_there_nothing_is_done(self, run):
+        lvm = FakeLvm(fast="cachepool")
+        lvm.gone.add("/dev/sdb")
+        with pytest.raises(Refused, match="it wrote through, so that nothing is lost with it: state: absent takes it away without --force"):
+            run(lvm)
+        assert lvm.changes == []
+
+    def test_one_that_came_back_and_has_failed_is_made_anew(self, run):
+        lvm = FakeLvm(fast="cachepool", dirty=None)
+        run(lvm, size="200M")
+        assert [change.split()[0] for change in lvm.changes] == ["lvconvert", "lvcreate", "lvconvert"]
+        assert lvm.cache["dirty"] == 0
+
+    @pytest.mark.parametrize("state", ["present", "flushed", "absent"])
+    def test_trap_a_kernel_that_wrote_back_while_lvm_has_written_through_down(self, run, state):
+        lvm = FakeLvm(fast="cachepool")
+        lvm.cache["kernel_mode"] = "writeback"
+        lvm.gone.add("/dev/sdb")
+        with pytest.raises(Refused, match="a person must decide"):
+            run(lvm, state=state, cache_devices=[SSD1_PATH])
+        assert lvm.changes == []
+
+    def test_a_cache_that_turns_to_writing_back_before_it_is_dropped_stays(self, run, monkeypatch):
+        lvm = FakeLvm(fast="cachepool")
+        lvm.gone.add("/dev/sdb")
+        wanted = read_items([{**ITEM, "state": "absent"}])
+        run(lvm, check_mode=True, state="absent")
+        layer = LvmCacheLayer(lvm, wanted)
+        (step,) = layer.plan(layer.read(), wanted)
+        lvm.cache["kernel_mode"] = "writeback"
+        with pytest.raises(NotEffective, match="is not known to have written through"):
+            layer.apply(step)
+        assert lvm.changes == []
+
+    def test_flushing_what_cannot_be_read_and_holds_nothing_alone_is_no_change(self, run):
+        lvm = FakeLvm(fast="cachepool")
+        lvm.gone.add("/dev/sdb")
+        outcome, facts = run(lvm, state="flushed")
+        assert not outcome.changed
+        assert "state: absent takes it away without --force" in facts["problems"][0]
+        assert facts["caches"][0]["state"] == "cache_missing"
+
+
+class TestAMirrorThatLostADevice:
+    @pytest.fixture
+    def lvm(self):
+        lvm = FakeLvm(fast="cachepool", mirror=True, mode="writeback", dirty=5)
+        lvm.gone.add("/dev/sdc")
+        return lvm
+
+    def test_it_goes_on_and_a_person_is_told_how_to_mend_it(self, run, lvm):
+        outcome, facts = run(lvm, mode="writeback", **BOTH)
+        assert not outcome.changed
+        (problem,) = facts["problems"]
+        assert "lvconvert --repair vg/data_cache_cpool_cdata and lvconvert --repair vg/data_cache_cpool_cmeta" in problem
+        assert (facts["caches"][0]["redundancy"], facts["caches"][0]["state"]) == ("degraded", "ok")
+        assert facts["caches"][0]["cache_devices"] == [SSD_PATH]
+
+    @pytest.mark.parametrize("fields", [{"state": "absent"}, {"state": "flushed"}, {"settings": {"migration_threshold": 4096}}, {"mode": "writethrough"}])
+    def test_lvm_changes_nothing_of_it_before_that(self, run, lvm, fields):
+        with pytest.raises(Refused, match=r"misses a device of its mirrored cache.*lvconvert --repair"):
+            run(lvm, **{"mode": "writeback", **BOTH, **fields})
+        assert lvm.changes == []
+
+    def test_what_wrote_through_can_be_taken_away(self, run):
+        lvm = FakeLvm(fast="cachevol", mirror=True)
+        lvm.gone.add("/dev/sdc")
+        run(lvm, state="absent")
+        assert lvm.cache is None
+
+    def test_one_that_came_back_needs_a_refresh(self, run):
+        lvm = FakeLvm(fast="cachevol", mirror=True, mode="writeback")
+        lvm.cache["leg_health"] = "refresh needed"
+        (problem,) = run(lvm, kind="cachevol", mode="writeback", **BOTH)[1]["problems"]
+        assert "run lvchange --refresh" in problem
+
+    def test_one_that_is_being_made_equal_is_not_whole_yet(self, run):
+        lvm = FakeLvm(fast="cachevol", mirror=True)
+        lvm.cache["synced"] = "83.56"
+        with pytest.raises(Refused, match="degraded"):
+            run(lvm, kind="cachevol", mode="writeback", **BOTH)
+
+
+class TestSettingsOfAWritecache:
+    def test_one_command_for_all_of_them(self, run):
+        lvm = FakeLvm(fast="writecache", settings="high_watermark=80,low_watermark=70")
+        run(lvm, **WRITECACHE, settings={"high_watermark": 30, "low_watermark": 20})
+        assert lvm.changes == ["lvchange --yes --cachesettings high_watermark=30 low_watermark=20 vg/data"]
+
+    def test_what_is_not_named_counts_for_what_contradicts(self, run):
+        lvm = FakeLvm(fast="writecache", settings="high_watermark=80,low_watermark=70")
+        with pytest.raises(StorageError, match="low_watermark would be 70 and high_watermark 60"):
+            run(lvm, **WRITECACHE, settings={"high_watermark": 60})
+
+    def test_trap_lvm_takes_none_away_alone(self, run):
+        lvm = FakeLvm(fast="writecache", settings="max_age=5000,writeback_jobs=9")
+        run(lvm, **WRITECACHE, settings={"max_age": "default"})
+        assert lvm.changes == ["lvchange --yes --cachesettings  vg/data", "lvchange --yes --cachesettings writeback_jobs=9 vg/data"]
+
+    def test_a_setting_that_this_lvm_does_not_know_fails_after_everything_else(self, run):
+        lvm = FakeLvm(missing=["pause_writeback"])
+        with pytest.raises(NotEffective, match="does not know the writecache setting pause_writeback"):
+            run(lvm, **WRITECACHE, settings={"pause_writeback": 100, "max_age": 5000})
+        assert lvm.cache["settings"] == "max_age=5000"
+
+    def test_settings_that_were_stored_and_not_loaded_are_loaded(self, run):
+        lvm = FakeLvm(fast="writecache", settings="max_age=5000")
+        lvm.cache["table"] = ""
+        run(lvm, **WRITECACHE)
+        assert lvm.changes == ["lvchange --refresh vg/data"]
+
+    def test_an_error_of_the_kernel_is_reported(self, run):
+        lvm = FakeLvm(fast="writecache", dirty=7)
+        lvm.cache["error"] = 5
+        for state in ("present", "flushed", "absent"):
+            with pytest.raises(Refused, match="failed with error 5"):
+                run(lvm, **WRITECACHE, state=state)
+
+    def test_a_flush_of_which_the_kernel_knows_nothing_is_no_proof(self, run):
+        lvm = FakeLvm(fast="writecache", dirty=0, settings="cleaner=1")
+        lvm.cache["table"] = ""
+        outcome, _facts = run(lvm, state="flushed")
+        assert outcome.changed
+        assert lvm.cache["table"] == "cleaner=1"
+
+
+class TestGivingDevicesBack:
+    def test_a_device_that_holds_something_else_stays_and_a_person_is_told(self, run):
+        lvm = FakeLvm(fast="cachepool")
+        lvm.unattached["other"] = {"name": "other", "kind": "cachevol", "size": 8 * MIB, "chunk": 65536, "tags": "", "paths": ["/dev/sdb"]}
+        outcome, _facts = run(lvm, **RELEASED)
+        assert outcome.concerns == (f"images: {SSD_PATH} stays in volume group vg, because vg/other lies on it.",)
+        assert "/dev/sdb" in lvm.pvs
+
+    def test_a_device_of_another_group_is_left_alone(self, run):
+        lvm = FakeLvm()
+        lvm.pvs["/dev/sdb"] = "vg2"
+        assert not run(lvm, **RELEASED)[0].changed
+
+    def test_only_what_is_named(self, run):
+        lvm = FakeLvm(fast="cachepool", mirror=True)
+        run(lvm, **RELEASED)
+        assert lvm.pvs == {"/dev/sda": "vg", "/dev/sdc": "vg"}
+
+
+class TestMemory:
+    @pytest.fixture
+    def small(self, tmp_path):
+        (tmp_path / "proc").mkdir()
+        (tmp_path / "proc/meminfo").write_text("MemTotal:           8192 kB\nMemFree:            1 kB\n")
+
+    @pytest.mark.usefixtures("small")
+    @pytest.mark.parametrize("check_mode", [True, False])
+    def test_a_writecache_that_takes_much_of_it_is_a_warning(self, run, check_mode):
+        outcome, _facts = run(FakeLvm(), check_mode=check_mode, **WRITECACHE, size="400M")
+        assert outcome.concerns == (
+            "images: the writecache of vg/data takes about 8.008 MiB of this host's 8 MiB of memory for its bookkeeping: make it smaller.",
+        )
+
+    @pytest.mark.usefixtures("small")
+    def test_small_blocks_take_more(self, run):
+        outcome, _facts = run(FakeLvm(), **WRITECACHE, size="40M", settings={"block_size": 512})
+        assert "or use a block_size of 4096" in outcome.concerns[0]
+
+    @pytest.mark.usefixtures("small")
+    def test_a_small_one_and_a_dm_cache_are_none(self, run):
+        assert run(FakeLvm(), **WRITECACHE, size="40M")[0].concerns == ()
+        assert run(FakeLvm(), size="400M")[0].concerns == ()

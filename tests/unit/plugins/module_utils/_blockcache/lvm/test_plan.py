@@ -1,0 +1,487 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.plan import plan, problems
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Signature
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import MIB, SSD, SSD1_PATH, SSD_PATH, FakeLvm, present
+
+ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
+WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
+MIRROR = {"mirror": True, "cache_devices": [SSD_PATH, SSD1_PATH]}
+
+
+def steps(lvm, *, host=None, **fields):
+    return plan(present(lvm, **(host or {})), read_items([{**ITEM, **fields}]))
+
+
+def operations(*arguments, **fields):
+    return [step.operation for step in steps(*arguments, **fields)]
+
+
+def refusal(error, lvm, *, host=None, **fields):
+    with pytest.raises(error) as caught:
+        steps(lvm, host=host, **fields)
+    assert caught.value.item == "images"
+    return caught.value.message
+
+
+class TestAttach:
+    def test_an_empty_device_becomes_part_of_the_group_first(self):
+        planned = steps(FakeLvm())
+        assert [step.operation for step in planned] == ["create_physical_volume", "extend_volume_group", "create_volume", "attach"]
+        assert [step.attribute for step in planned] == ["physical_volume", "volume_group", "cache_volume", "cache"]
+        assert all(step.before is None and step.item == "images" and step.layer == "lvm_cache" for step in planned)
+        assert planned[2].action == f"Create cachepool vg/data_cache of 496 MiB on {SSD_PATH}"
+        assert planned[3].after == {
+            "kind": "cachepool",
+            "volume": "data_cache",
+            "size": 496 * MIB,
+            "chunk_size": 65536,
+            "devices": [SSD_PATH],
+            "mirror": False,
+            "mode": "writethrough",
+            "settings": {},
+        }
+
+    def test_a_device_of_the_group_is_used_as_it_is(self):
+        assert operations(FakeLvm(extended=True)) == ["create_volume", "attach"]
+
+    def test_a_physical_volume_of_no_group_is_what_an_interrupted_run_leaves(self):
+        lvm = FakeLvm()
+        lvm.pvs["/dev/sdb"] = ""
+        assert operations(lvm) == ["extend_volume_group", "create_volume", "attach"]
+
+    def test_a_cache_volume_of_ours_is_what_an_interrupted_run_leaves(self):
+        lvm = FakeLvm(extended=True)
+        lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 496 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}
+        assert operations(lvm) == ["attach"]
+
+    def test_a_volume_of_that_name_which_is_not_ours_is_left_alone(self):
+        lvm = FakeLvm(extended=True)
+        lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachevol", "size": 496 * MIB, "chunk": 65536, "tags": ""}
+        assert "that is not ours is already there: if nothing on it is needed, remove it with lvremove vg/data_cache" in refusal(Refused, lvm, kind="cachevol")
+
+    @pytest.mark.parametrize("fields", [{"kind": "cachevol"}, {"size": "200M"}, {"chunk_size": "128k"}])
+    def test_a_volume_of_ours_that_does_not_fit_makes_room_for_the_one_that_does(self, fields):
+        lvm = FakeLvm(extended=True)
+        lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 496 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}
+        assert operations(lvm, **fields) == ["remove_volume", "create_volume", "attach"]
+
+    def test_two_caches_share_a_device(self):
+        lvm = FakeLvm(extended=True)
+        host = present(lvm)
+        other = dataclasses.replace(host.volume("vg", "data"), name="other")
+        host = dataclasses.replace(host, volumes=(*host.volumes, other))
+        two = [{**ITEM, "size": "200M"}, {**ITEM, "name": "rest", "origin": "vg/other"}]
+        created = [step.after["size"] for step in plan(host, read_items(two)) if step.operation == "create_volume"]
+        # 512 MiB less 200, two metadata volumes and one spare of 8 MiB each.
+        assert created == [200 * MIB, 288 * MIB]
+
+    def test_the_second_of_two_caches_finds_what_the_first_left(self):
+        host = present(FakeLvm(extended=True))
+        host = dataclasses.replace(host, volumes=(*host.volumes, dataclasses.replace(host.volume("vg", "data"), name="other")))
+        with pytest.raises(BadInput, match=r"rest: a cachepool needs .* has 0 B free"):
+            plan(host, read_items([ITEM, {**ITEM, "name": "rest", "origin": "vg/other"}]))
+
+    def test_trap_without_cache_check_nothing_is_attached(self):
+        message = refusal(ToolMissing, FakeLvm(missing=["cache_check"]))
+        assert "thin-provisioning-tools" in message
+
+    def test_no_step_needs_cache_check_when_the_cache_is_there(self):
+        assert steps(FakeLvm(fast="cachepool", missing=["cache_check"])) == []
+
+    def test_settings_that_are_default_are_not_given_at_attach(self):
+        planned = steps(FakeLvm(extended=True), settings={"migration_threshold": "default"})
+        assert planned[-1].arguments["settings"] == {}
+
+
+class TestTwoOnOneNewDevice:
+    def plan(self, *others, host=None):
+        host = host or present(FakeLvm())
+        host = dataclasses.replace(host, volumes=(*host.volumes, dataclasses.replace(host.volume("vg", "data"), name="other")))
+        return plan(host, read_items([{**ITEM, "size": "200M"}, *others]))
+
+    def test_the_device_is_prepared_once(self):
+        planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other"})
+        assert [(step.item, step.operation) for step in planned] == [
+            ("images", "create_physical_volume"),
+            ("images", "extend_volume_group"),
+            ("images", "create_volume"),
+            ("images", "attach"),
+            ("rest", "create_volume"),
+            ("rest", "attach"),
+        ]
+
+    def test_by_another_link_too(self):
+        host = present(FakeLvm(), ssd=dataclasses.replace(SSD, by_id=(SSD_PATH, "/dev/disk/by-id/wwn-0x5")))
+        planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other", "cache_devices": ["/dev/disk/by-id/wwn-0x5"]}, host=host)
+        assert [step.operation for step in planned].count("create_physical_volume") == 1
+
+    def test_a_physical_volume_of_no_group_is_added_once(self):
+        lvm = FakeLvm()
+        lvm.pvs["/dev/sdb"] = ""
+        planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other"}, host=present(lvm))
+        assert [step.operation for step in planned].count("extend_volume_group") == 1
+
+    def test_not_in_two_volume_groups(self):
+        host = present(FakeLvm())
+        slow = dataclasses.replace(host.physical[0], path="/dev/sdc", vg="vg2")
+        host = dataclasses.replace(
+            host,
+            volumes=(*host.volumes, dataclasses.replace(host.volume("vg", "data"), vg="vg2", devices=("/dev/sdc",))),
+            physical=(*host.physical, slow),
+        )
+        with pytest.raises(BadInput, match=r"rest: .* cannot be added to volume group vg2, because a cache before it in the list adds it to vg") as caught:
+            self.plan({**ITEM, "name": "rest", "origin": "vg2/data"}, host=host)
+        assert caught.value.item == "rest"
+
+
+class TestOrigin:
+    def test_missing_group(self):
+        assert "there is no volume group vg9 on this host (there is vg)" in refusal(DeviceMissing, FakeLvm(), origin="vg9/data")
+
+    def test_missing_volume(self):
+        assert "volume group vg has no logical volume dta (it has data)" in refusal(DeviceMissing, FakeLvm(), origin="vg/dta")
+
+    @pytest.mark.parametrize(
+        ("origin", "said"),
+        [
+            ({"attr": "swi-a-s---", "segtype": "linear", "role": "public,snapshot"}, "is a snapshot"),
+            ({"attr": "Vwi-a-tz--", "segtype": "thin", "role": "public"}, "is of type thin"),
+            ({"attr": "twi-a-tz--", "segtype": "thin-pool", "role": "private"}, "is of type thin-pool"),
+            ({"attr": "mwi-a-m---", "segtype": "mirror", "role": "public"}, "is of type mirror"),
+            ({"attr": "Vwi-a-tz--", "segtype": "thin", "role": "public,snapshot,thinsnapshot"}, "is a snapshot"),
+        ],
+    )
+    def test_what_cannot_be_cached(self, origin, said):
+        lvm = FakeLvm()
+        lvm.origin = origin
+        assert said in refusal(BadInput, lvm)
+
+    @pytest.mark.parametrize("segtype", ["linear", "striped", "raid5", "raid5_ls", "raid6_zr", "raid10"])
+    def test_what_can_be_cached(self, segtype):
+        lvm = FakeLvm(extended=True)
+        lvm.origin = {"attr": "-wi-a-----", "segtype": segtype, "role": "public"}
+        assert operations(lvm) == ["create_volume", "attach"]
+
+    def test_an_inactive_origin(self):
+        lvm = FakeLvm()
+        lvm.origin["attr"] = "-wi-------"
+        assert "activate it with lvchange -ay vg/data first" in refusal(Refused, lvm)
+
+    def test_an_inner_volume(self):
+        assert "is an inner part of another volume" in refusal(BadInput, FakeLvm(fast="cachepool"), origin="vg/data_corig")
+
+
+class TestCacheDevice:
+    @pytest.mark.parametrize(
+        ("changes", "said"),
+        [
+            ({"signature": Signature(usage="filesystem", type="ext4")}, "carries a signature (ext4)"),
+            ({"signature": Signature(partition_table="gpt")}, "carries a signature (gpt)"),
+            ({"signature": Signature(usage="raid", type="LVM2_member")}, "carries a signature (LVM2_member)"),
+            ({"mountpoints": ("/srv",)}, "is mounted on /srv"),
+            ({"swap": True}, "is swap space"),
+            ({"holders": ("dm-4",)}, "is used by dm-4"),
+            ({"partitions": ("sdb1",)}, "has the partitions sdb1"),
+            ({"read_only": True}, "is read-only"),
+        ],
+    )
+    def test_a_device_that_is_not_empty_is_refused_and_never_wiped(self, changes, said):
+        message = refusal(Refused, FakeLvm(), host={"ssd": dataclasses.replace(SSD, **changes)})
+        assert said in message
+        assert f"wipefs -a {SSD_PATH} yourself" in message
+
+    @pytest.mark.parametrize(
+        ("finding", "said"),
+        [
+            (DeviceUse(signatures=("ext4 (home)",)), "carries a signature (ext4 (home))"),
+            (DeviceUse(users=("lies under /dev/loop0",)), "lies under /dev/loop0"),
+            (DeviceUse(users=("cannot be opened exclusively (Device or resource busy)",)), "cannot be opened exclusively"),
+        ],
+    )
+    def test_what_was_found_on_the_device_itself(self, finding, said):
+        message = refusal(Refused, FakeLvm(), host={"finding": finding})
+        assert said in message
+        assert f"wipefs -a {SSD_PATH} yourself" in message
+
+    def test_a_signature_that_udev_saw_too_is_named_once(self):
+        ssd = dataclasses.replace(SSD, signature=Signature(usage="filesystem", type="ext4"))
+        message = refusal(Refused, FakeLvm(), host={"ssd": ssd, "finding": DeviceUse(signatures=("ext4 (home)",))})
+        assert message.count("ext4") == 1
+
+    def test_trap_an_unloaded_cache_may_hold_the_newest_data_and_wipefs_does_not_know_it(self):
+        message = refusal(Refused, FakeLvm(), host={"finding": DeviceUse(cache_metadata=("EnhanceIO metadata",))})
+        assert "carries EnhanceIO metadata, and may hold blocks that its origin does not have" in message
+        assert "flush that cache with its own tools" in message
+        assert "wipefs -a" not in message
+
+    @pytest.mark.parametrize("lvm", [FakeLvm(), FakeLvm(extended=True), FakeLvm(fast="cachepool")])
+    def test_trap_two_drives_with_one_serial_claim_one_link(self, lvm):
+        twin = dataclasses.replace(SSD, name="sdc", path="/dev/sdc", number="8:32")
+        message = refusal(BadInput, lvm, host={"more": [twin]})
+        assert f"{SSD_PATH} is claimed by /dev/sdb and by /dev/sdc" in message
+        assert "/dev/disk/by-id/wwn-" in message
+        assert "/dev/disk/by-path/" in message
+
+    def test_a_multipath_device_shares_its_links_with_its_paths(self):
+        paths = [
+            dataclasses.replace(SSD, name=name, path=f"/dev/{name}", number=number, holders=("dm-0",)) for name, number in (("sdc", "8:32"), ("sdd", "8:48"))
+        ]
+        mapped = dataclasses.replace(SSD, name="dm-0", path="/dev/dm-0", kind="multipath", dm_name="mpatha", slaves=("sdc", "sdd"))
+        assert steps(FakeLvm(), host={"ssd": mapped, "more": paths})[-1].operation == "attach"
+
+    def test_a_bare_name_is_refused_with_the_path_to_write(self):
+        assert f"write {SSD_PATH}, which is the same device" in refusal(BadInput, FakeLvm(), cache_devices=["/dev/sdb"])
+
+    def test_a_device_that_is_not_there(self):
+        assert "does not exist" in refusal(DeviceMissing, FakeLvm(), cache_devices=["/dev/disk/by-id/ata-OTHER"])
+
+    def test_another_volume_group(self):
+        lvm = FakeLvm()
+        lvm.pvs["/dev/sdb"] = "vg2"
+        assert f"{SSD_PATH} belongs to volume group vg2, and a cache must be in vg" in refusal(BadInput, lvm)
+
+    def test_the_device_of_the_origin(self):
+        assert "already lies on /dev/disk/by-id/ata-HDD0" in refusal(BadInput, FakeLvm(), cache_devices=["/dev/disk/by-id/ata-HDD0"])
+
+    def test_a_physical_volume_that_is_closed(self):
+        host = present(FakeLvm(extended=True))
+        host = dataclasses.replace(host, physical=tuple(dataclasses.replace(pv, attr="u--") for pv in host.physical))
+        with pytest.raises(Refused, match="closed for allocation"):
+            plan(host, read_items([ITEM]))
+
+
+class TestWriteBack:
+    def test_an_unmirrored_device_names_the_option_that_allows_it(self):
+        for lvm in (FakeLvm(), FakeLvm(fast="cachepool"), FakeLvm(fast="cachepool", mode="writeback")):
+            assert "set allow_unmirrored_writeback: true for this cache" in refusal(Refused, lvm, mode="writeback")
+
+    def test_allowed_for_this_cache(self):
+        assert steps(FakeLvm(), **WRITEBACK)[-1].after["mode"] == "writeback"
+
+    def test_a_mirrored_md_array_needs_no_permission(self):
+        md = BlockDevice(name="md0", path="/dev/md0", number="9:0", kind="md", size=513 * MIB, links=("/dev/md/fast",))
+        found = steps(FakeLvm(), mode="writeback", cache_devices=["/dev/md/fast"], host={"more": [md], "redundant": frozenset({"md0"})})
+        assert found[-1].operation == "attach"
+
+    MD = BlockDevice(name="md0", path="/dev/md0", number="9:0", kind="md", size=513 * MIB, links=("/dev/md/fast",))
+    ON_DEGRADED = {"mode": "writeback", "cache_devices": ["/dev/md/fast"], "host": {"ssd": MD, "degraded": frozenset({"md0"})}}
+
+    @pytest.mark.parametrize(
+        "lvm",
+        [
+            FakeLvm(),
+            FakeLvm(extended=True),
+            FakeLvm(fast="cachepool"),
+            FakeLvm(fast="cachepool", mode="passthrough"),
+            # The kernel writes through: going back to write-back is a change.
+            FakeLvm(fast="cachepool", mode="writeback", kernel_policy="cleaner"),
+        ],
+    )
+    def test_trap_a_mirror_that_is_degraded_is_none(self, lvm):
+        message = refusal(Refused, lvm, **self.ON_DEGRADED)
+        assert "that mirror is degraded" in message
+        assert "set allow_unmirrored_writeback: true for this cache" in message
+        assert steps(lvm, allow_unmirrored_writeback=True, **self.ON_DEGRADED)[-1].operation in ("attach", "set_mode", "leave_cleaner")
+
+    def test_a_write_back_that_lvm_has_stored_is_not_loaded_on_a_degraded_mirror(self):
+        lvm = FakeLvm(fast="cachepool", mode="writeback")
+        lvm.cache["kernel_mode"] = "writethrough"
+        assert "that mirror is degraded" in refusal(Refused, lvm, **self.ON_DEGRADED)
+        assert operations(lvm, allow_unmirrored_writeback=True, **self.ON_DEGRADED) == ["refresh"]
+
+    def test_a_write_back_cache_whose_mirror_degraded_later_is_left_and_told_of(self):
+        lvm = FakeLvm(fast="cachepool", mode="writeback")
+        assert steps(lvm, **self.ON_DEGRADED) == []
+        (problem,) = problems(present(lvm, **self.ON_DEGRADED["host"]))
+        assert "vg/data has a write-back cache on a mirror that is degraded" in problem
+        assert "Take the failed member out of the machine before the next boot" in problem
+
+    def test_its_settings_may_change_and_it_may_leave_write_back(self):
+        lvm = FakeLvm(fast="cachepool", mode="writeback")
+        assert operations(lvm, settings={"migration_threshold": 16384}, **self.ON_DEGRADED) == ["set_setting"]
+        assert operations(lvm, **{**self.ON_DEGRADED, "mode": "writethrough"}) == ["set_mode"]
+
+    @pytest.mark.parametrize("host", [{"redundant": frozenset({"md0"})}, {}])
+    def test_no_problem_with_a_whole_mirror_or_where_there_never_was_one(self, host):
+        assert problems(present(FakeLvm(fast="cachepool", mode="writeback"), ssd=self.MD, **host)) == []
+
+    def test_no_problem_with_a_cache_that_holds_nothing_alone(self):
+        assert problems(present(FakeLvm(fast="cachepool"), ssd=self.MD, degraded=frozenset({"md0"}))) == []
+
+    @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
+    def test_trap_a_raid1_of_lvm_that_needs_a_refresh_is_degraded(self, kind):
+        lvm = FakeLvm(fast=kind, mirror=True)
+        lvm.cache.update(leg_health="refresh needed")
+        assert "that mirror is degraded" in refusal(Refused, lvm, mode="writeback", kind=kind, **MIRROR)
+        lvm.cache["mode"] = "writeback"
+        assert steps(lvm, mode="writeback", kind=kind, **MIRROR) == []
+        assert len(problems(present(lvm))) == 1
+
+    @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
+    def test_a_cache_that_lvm_mirrors_needs_no_permission(self, kind):
+        assert operations(FakeLvm(fast=kind, mirror=True), mode="writeback", kind=kind, **MIRROR) == ["set_mode"]
+
+    def test_a_striped_cache_is_not_mirrored(self):
+        lvm = FakeLvm(fast="cachepool")
+        lvm.cache["legs"] = "raid0"
+        assert "allow_unmirrored_writeback" in refusal(Refused, lvm, mode="writeback")
+
+
+class TestConverged:
+    @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
+    @pytest.mark.parametrize("mode", ["writethrough", "writeback", "passthrough"])
+    def test_nothing_to_do(self, kind, mode):
+        lvm = FakeLvm(fast=kind, mode=mode)
+        assert steps(lvm, kind=kind, mode=mode, allow_unmirrored_writeback=True, size="200M", chunk_size="64k") == []
+
+    @pytest.mark.parametrize("present_mode", ["writethrough", "writeback", "passthrough"])
+    @pytest.mark.parametrize("wanted_mode", ["writethrough", "writeback", "passthrough"])
+    def test_modes(self, present_mode, wanted_mode):
+        planned = steps(FakeLvm(fast="cachepool", mode=present_mode), mode=wanted_mode, allow_unmirrored_writeback=True)
+        assert [(step.attribute, step.before, step.after) for step in planned] == ([] if present_mode == wanted_mode else [("mode", present_mode, wanted_mode)])
+
+    def test_leaving_writeback_says_that_it_flushes(self):
+        (step,) = steps(FakeLvm(fast="cachepool", mode="writeback"))
+        assert step.action == "Switch the cache of vg/data from writeback to writethrough and flush it"
+
+    def test_trap_a_cachevol_shows_another_policy_than_it_was_given(self):
+        assert steps(FakeLvm(fast="cachevol", kernel_policy="mq"), kind="cachevol") == []
+
+    def test_trap_dirty_is_a_moving_number(self):
+        for dirty in (0, 390, 1059):
+            assert steps(FakeLvm(fast="cachepool", mode="writeback", dirty=dirty), **WRITEBACK) == []
+
+    @pytest.mark.parametrize(
+        ("stored", "wanted", "expected"),
+        [
+            ("writeback", "writeback", ["leave_cleaner"]),
+            ("writeback", "writethrough", ["writethrough"]),
+            ("writeback", "passthrough", ["passthrough"]),
+            ("writethrough", "writethrough", ["leave_cleaner"]),
+            ("writethrough", "writeback", ["leave_cleaner", "writeback"]),
+            ("passthrough", "passthrough", ["leave_cleaner"]),
+            ("passthrough", "writethrough", ["writethrough"]),
+        ],
+    )
+    def test_trap_a_flush_that_was_killed_leaves_a_cleaner_that_only_another_mode_takes_away(self, stored, wanted, expected):
+        lvm = FakeLvm(fast="cachepool", mode=stored, kernel_policy="cleaner")
+        planned = steps(lvm, mode=wanted, allow_unmirrored_writeback=True)
+        assert [step.arguments.get("mode", step.operation) for step in planned] == expected
+
+    def test_trap_the_mode_that_lvm_has_stored_may_not_be_the_one_the_kernel_uses(self):
+        lvm = FakeLvm(fast="cachepool", mode="writethrough")
+        lvm.cache["kernel_mode"] = "writeback"
+        (step,) = steps(lvm)
+        assert (step.operation, step.before, step.after) == ("refresh", "writeback", "writethrough")
+        assert operations(lvm, state="absent") == ["refresh", "prove_clean", "detach"]
+
+    @pytest.mark.parametrize("state", ["present", "absent"])
+    def test_trap_lvm_skips_the_flush_of_a_cache_that_has_failed(self, state):
+        lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=None)
+        assert "the kernel reports as failed" in refusal(Refused, lvm, state=state, **WRITEBACK)
+
+    @pytest.mark.parametrize(
+        ("stored", "wanted", "expected"),
+        [
+            ("", 16384, [(None, 16384)]),
+            ("migration_threshold=16384", 16384, []),
+            ("migration_threshold=16384", 8192, [(16384, 8192)]),
+            ("migration_threshold=16384", "default", [(16384, None)]),
+            ("", "default", []),
+            # The kernel raises 100 sectors to eight chunks of 64 KiB, whichever of the two LVM wrote down.
+            ("migration_threshold=100", 100, []),
+            ("migration_threshold=1024", 100, []),
+        ],
+    )
+    def test_trap_settings_are_compared_with_what_the_kernel_makes_of_them(self, stored, wanted, expected):
+        planned = steps(FakeLvm(fast="cachepool", settings=stored), settings={"migration_threshold": wanted})
+        assert [(step.before, step.after) for step in planned] == expected
+        assert all(step.attribute == "settings.migration_threshold" for step in planned)
+
+    def test_a_setting_that_is_not_named_is_left(self):
+        assert steps(FakeLvm(fast="cachepool", settings="migration_threshold=16384")) == []
+
+    def test_an_inactive_volume_is_fine_until_it_must_change(self):
+        lvm = FakeLvm(fast="cachepool")
+        lvm.origin["attr"] = "-wi-------"
+        assert steps(lvm) == []
+        assert "is not active" in refusal(Refused, lvm, mode="passthrough")
+        assert "is not active" in refusal(Refused, lvm, state="absent")
+
+    @pytest.mark.parametrize("fields", [{"mode": "passthrough"}, {"state": "flushed"}, {"state": "absent"}])
+    def test_a_suspended_volume_goes_on_first_and_what_lies_below_before_it(self, fields):
+        lvm = FakeLvm(fast="cachepool")
+        lvm.suspended = True
+        first = steps(lvm, **fields)[0]
+        assert first.operation == "go_on"
+        assert first.arguments["names"][-1] == "vg-data"
+        assert "vg-data_cache_cpool_cmeta" in first.arguments["names"]
+
+    @pytest.mark.parametrize("state", ["present", "flushed", "absent"])
+    @pytest.mark.parametrize("kind", ["cachepool", "cachevol", "writecache"])
+    def test_trap_a_missing_cache_device_is_a_persons_decision(self, kind, state):
+        lvm = FakeLvm(fast=kind, mode="writeback")
+        lvm.gone.add("/dev/sdb")
+        message = refusal(Refused, lvm, kind=kind, state=state, **WRITEBACK)
+        assert "whose device is missing" in message
+        assert "a person must decide" in message
+
+    def test_an_origin_that_has_lost_a_side_is_mended_before_its_cache_changes(self):
+        host = present(FakeLvm(fast="cachepool"))
+        degraded = [dataclasses.replace(volume, attr="Cwi-a-C-p-") if volume.name == "data" else volume for volume in host.volumes]
+        host = dataclasses.replace(host, volumes=tuple(degraded))
+        assert plan(host, read_items([ITEM])) == []
+        with pytest.raises(Refused, match=r"misses a device under its cache.*lvconvert --repair vg/data_corig"):
+            plan(host, read_items([{**ITEM, "mode": "passthrough"}]))
+
+    @pytest.mark.parametrize(("kind", "said"), [("cachepool", "lvconvert --repair vg/data_cache_cpool"), ("cachevol", "cannot be repaired")])
+    @pytest.mark.parametrize("sign", [{"check": "check needed"}, {"kernel_check": "needs_check"}, {"metadata": "ro"}])
+    def test_trap_damaged_metadata(self, kind, said, sign):
+        lvm = FakeLvm(fast=kind)
+        lvm.cache.update(sign)
+        assert said in refusal(Refused, lvm, kind=kind)
+
+
+class TestDetach:
+    def test_writeback_is_flushed_and_proven_first(self):
+        planned = steps(FakeLvm(fast="cachepool", mode="writeback", dirty=839), state="absent")
+        assert [(step.operation, step.attribute) for step in planned] == [("set_mode", "mode"), ("prove_clean", "dirty"), ("detach", "cache")]
+        assert planned[-1].before == {"kind": "cachepool", "volume": "data_cache", "size": 200 * MIB, "chunk_size": 65536}
+        assert planned[-1].after is None
+
+    def test_the_plan_does_not_depend_on_how_much_is_dirty(self):
+        plans = [steps(FakeLvm(fast="cachepool", mode="writeback", dirty=dirty), state="absent") for dirty in (0, 839)]
+        assert plans[0] == plans[1]
+
+    @pytest.mark.parametrize("mode", ["writethrough", "passthrough"])
+    def test_trap_after_a_crash_writethrough_can_be_dirty_too(self, mode):
+        assert operations(FakeLvm(fast="cachevol", mode=mode, dirty=7), state="absent") == ["prove_clean", "detach"]
+
+    def test_the_cache_may_lie_on_any_device(self):
+        assert operations(FakeLvm(fast="cachepool"), state="absent", cache_devices=["/dev/disk/by-id/ata-GONE"]) == ["prove_clean", "detach"]
+
+    @pytest.mark.parametrize("origin", ["vg/data", "vg/none", "vg9/data"])
+    def test_nothing_to_detach(self, origin):
+        assert steps(FakeLvm(), state="absent", origin=origin) == []
+
+    def test_what_an_interrupted_detach_leaves_is_removed(self):
+        lvm = FakeLvm(extended=True)
+        lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 8 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}
+        assert operations(lvm, state="absent") == ["remove_volume"]
+
+    def test_what_is_not_ours_is_not_removed(self):
+        lvm = FakeLvm(extended=True)
+        lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachevol", "size": 8 * MIB, "chunk": 65536, "tags": ""}
+        assert steps(lvm, state="absent") == []

@@ -1,0 +1,200 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import parse_status
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import parse_logical_volumes, parse_physical_volumes, parse_report
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import lv_row, pv_row, report
+
+
+def one(**fields):
+    row = {**lv_row("vg/data", "-wi-a-----", "linear", 8, "/dev/sda(0)"), **fields}
+    return parse_logical_volumes(report("lv", [row]))[0]
+
+
+def test_empty_values_do_not_apply():
+    volume = one()
+    assert (volume.pool, volume.cache_mode, volume.dirty, volume.chunk_size, volume.health) == (None, None, None, None, None)
+    assert (volume.settings, volume.tags) == ({}, ())
+
+
+def test_unknown_stays_unknown():
+    assert one(lv_check_needed="unknown").check_needed == "unknown"
+
+
+def test_zero_dirty_is_not_none():
+    assert one(cache_dirty_blocks="0").dirty == 0
+
+
+def test_names_in_brackets_are_hidden_volumes():
+    volume = one(lv_name="[data_corig]", lv_full_name="vg/data_corig", pool_lv="[fast_cvol]")
+    assert (volume.name, volume.hidden, volume.pool) == ("data_corig", True, "fast_cvol")
+
+
+def test_a_volume_of_two_segments_has_two_rows_and_lies_on_both_devices():
+    rows = [lv_row("vg/data", "-wi-a-----", "linear", 8, devices) for devices in ("/dev/sda(0)", "/dev/sdc(0),/dev/sda(9)")]
+    (volume,) = parse_logical_volumes(report("lv", rows))
+    assert volume.devices == ("/dev/sda", "/dev/sdc")
+
+
+def test_settings_are_pairs():
+    assert one(kernel_cache_settings="migration_threshold=2048,random_threshold=0").kernel_settings == {"migration_threshold": "2048", "random_threshold": "0"}
+
+
+def test_a_missing_device_has_no_name():
+    volume = one(devices="[unknown](0)", lv_attr="Cwi---C-p-", lv_health_status="partial")
+    assert (volume.devices, volume.partial, volume.active) == (("[unknown]",), True, False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "quoted"),
+    [
+        ({"lv_size": "400.00m"}, "400.00m"),
+        ({"lv_size": ""}, "no lv_size"),
+        ({"cache_dirty_blocks": "many"}, "many"),
+        ({"cache_settings": "nonsense"}, "nonsense"),
+        ({"devices": "/dev/sda"}, "/dev/sda"),
+        ({"lv_full_name": "data"}, "data"),
+    ],
+)
+def test_strange_values_are_quoted(fields, quoted):
+    with pytest.raises(NotUnderstood, match=quoted):
+        one(**fields)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  WARNING: locking is broken\n", '{"report": 5}', '{"report": [5]}', "[]", '{"report": [{"lv": [5]}]}', '{"report": [{"lv": 7}]}']
+)
+def test_garbage_is_not_understood(text):
+    with pytest.raises(NotUnderstood):
+        parse_logical_volumes(text)
+
+
+def test_garbage_is_quoted():
+    with pytest.raises(NotUnderstood, match="locking is broken"):
+        parse_logical_volumes("  locking is broken\n")
+
+
+_JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+
+
+@given(_JSON)
+def test_no_document_raises_anything_else(document):
+    for parse in (parse_logical_volumes, parse_physical_volumes, parse_report):
+        for text in (json.dumps(document), json.dumps({"report": [{"lv": document, "pv": document}]})):
+            with contextlib.suppress(NotUnderstood):
+                parse(text)
+
+
+def test_physical_volumes():
+    rows = [pv_row("/dev/sda", "vg", 100, 40), pv_row("/dev/sdb", "", 50, 50, "---"), pv_row("[unknown]", "vg", 9, 9, "a-m")]
+    used, orphan, missing = parse_physical_volumes(report("pv", rows))
+    assert (used.vg, used.size, used.free, used.extent_size, used.missing, used.allocatable) == ("vg", 100, 40, 4194304, False, True)
+    assert (orphan.vg, orphan.extent_size) == (None, 0)
+    assert missing.missing
+
+
+def test_a_log_report_beside_the_report_is_passed_over():
+    text = json.dumps({"report": [{"lv": []}], "log": [{"log_seq_num": "1"}]})
+    assert parse_logical_volumes(text) == ()
+
+
+class TestCapturedOutputs:
+    """The reference's own captures; their rows carry other fields too."""
+
+    @pytest.fixture
+    def volumes(self, shared_samples):
+        def read(name):
+            return {volume.name: volume for volume in parse_logical_volumes((shared_samples / "cache" / f"lvs-json.{name}.txt").read_text())}
+
+        return read
+
+    def test_a_dirty_cachevol(self, volumes):
+        found = volumes("cachevol-writeback-dirty")
+        data = found["data"]
+        assert (data.cached, data.pool, data.cache_mode, data.dirty, data.used_blocks, data.total_blocks) == (True, "fast_cvol", "writeback", 390, 725, 1920)
+        assert (data.policy, data.kernel_policy, data.chunk_size) == ("smq", "mq", 65536)
+        assert found["fast_cvol"].devices == ("/dev/sdb",)
+
+    def test_a_mirrored_pool(self, volumes):
+        found = volumes("cachepool-raid1-writeback-dirty")
+        assert [name for name, volume in found.items() if volume.cached] == ["data"]
+        assert found["cp_cpool"].segtype == "cache-pool"
+        assert found["cp_cpool_cdata"].segtype == found["cp_cpool_cmeta"].segtype == "raid1"
+
+    def test_a_cache_whose_device_is_missing(self, volumes):
+        found = volumes("missing-cache-device")
+        assert (found["data"].partial, found["data"].dirty, found["data"].check_needed) == (True, None, "unknown")
+
+    def test_a_writecache_holds_only_what_is_dirty(self, volumes):
+        data = volumes("writecache-dirty")["data"]
+        assert (data.cached, data.writecache, data.mode, data.chunk_size) == (True, True, "writeback", 4096)
+        assert data.dirty == data.used_blocks > 0
+        assert data.total_blocks == 32640
+
+    def test_sizes_in_megabytes_are_not_taken_for_bytes(self, shared_samples):
+        with pytest.raises(NotUnderstood, match=r"1020\.00m"):
+            parse_physical_volumes((shared_samples / "cache/pvs-missing.txt").read_text())
+
+
+class TestOurOwnRack:
+    """Printed by the rack's machines, see tests/unit/data/lvm/README.md."""
+
+    @pytest.fixture
+    def outputs(self, request):
+        folder = request.config.rootpath / "tests/unit/data/lvm"
+
+        def read(state):
+            volumes = {volume.name: volume for volume in parse_logical_volumes((folder / f"lvs.{state}.json").read_text())}
+            status = folder / f"dmsetup-status.{state}.txt"
+            return volumes, parse_status(status.read_text()) if status.exists() else {}
+
+        return read
+
+    def test_a_pool_of_ours_carries_its_tag(self, outputs):
+        volumes, status = outputs("cachepool-writethrough")
+        pool = volumes["data_cache_cpool"]
+        assert (pool.tags, pool.segtype, pool.devices) == (("cachefleet.storage",), "cache-pool", ("data_cache_cpool_cdata",))
+        assert (volumes["data"].cache_mode, volumes["data"].dirty, volumes["data"].chunk_size) == ("writethrough", 0, 65536)
+        assert volumes["lvol1_pmspare"].hidden
+        assert status["lvmtest-data"].mode == "writethrough"
+
+    def test_a_cleaner_that_was_left_shows_only_in_the_kernel(self, outputs):
+        volumes, status = outputs("cachepool-cleaner-left")
+        assert (volumes["data"].policy, volumes["data"].kernel_policy) == ("smq", "cleaner")
+        assert status["lvmtest-data"].policy == "cleaner"
+
+    def test_a_dirty_cachevol_whose_threshold_the_kernel_raised(self, outputs):
+        volumes, status = outputs("cachevol-writeback-dirty")
+        data = volumes["data"]
+        assert (data.cache_mode, data.dirty, data.pool) == ("writeback", 500, "data_cache_cvol")
+        assert data.settings == {"migration_threshold": "100"}
+        assert data.kernel_settings["migration_threshold"] == "1024"
+        assert volumes["data_cache_cvol"].size == 400 << 20
+        assert status["lvmtest-data"].mode == "writeback"
+
+    def test_the_cache_device_stays_in_the_group(self, outputs, request):
+        assert list(outputs("detached")[0]) == ["data"]
+        physical = parse_physical_volumes((request.config.rootpath / "tests/unit/data/lvm/pvs.detached.json").read_text())
+        assert [(pv.vg, pv.free == pv.size, pv.extent_size) for pv in physical] == [("lvmtest", False, 4 << 20), ("lvmtest", True, 4 << 20)]
+
+    def test_one_report_for_everything(self, request):
+        report = parse_report((request.config.rootpath / "tests/unit/data/lvm/report.cachepool-replaced.json").read_text())
+        volumes = {volume.name: volume for volume in report.volumes}
+        assert [name for name, volume in volumes.items() if volume.cached] == ["data"]
+        assert (volumes["data"].pool, volumes["data"].mode, volumes["data"].chunk_size) == ("data_cache_cpool", "writethrough", 65536)
+        assert volumes["data_cache_cpool_cdata"].devices == volumes["lvol0_pmspare"].devices == ("/dev/sdd",)
+        assert [(pv.path, pv.vg, pv.missing, pv.extent_size) for pv in report.physical] == [
+            ("/dev/sdb", "vg0", False, 4 << 20),
+            ("/dev/sdd", "vg0", False, 4 << 20),
+        ]

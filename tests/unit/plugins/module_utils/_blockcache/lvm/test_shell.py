@@ -1,0 +1,168 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import report as lvm_report
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.shell import PROFILE, LvmRunner, line_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, TimedOut
+
+#: Answers as lvm does: by itself when it is given a command, else line by line. What it was asked is in the file "asked".
+LVM = """\
+#!{python}
+import json, os, sys, time
+here = os.path.dirname(os.path.abspath(__file__))
+def note(what):
+    with open(os.path.join(here, "asked"), "a") as file:
+        file.write(what + "\\n")
+name = os.path.basename(sys.argv[0])
+if name == "lvchange" or sys.argv[1:]:
+    note("started: " + " ".join([name, *sys.argv[1:]]))
+    print(json.dumps({{"report": []}}) if name == "lvm" else "  Logical volume changed.")
+    sys.exit(0)
+note("shell " + os.environ["LVM_COMMAND_PROFILE"] + " " + os.environ["HOME"])
+out = os.fdopen(int(os.environ["LVM_REPORT_FD"]), "w")
+def status(code):
+    return {{"log_seq_num": "1", "log_type": "status", "log_context": "shell", "log_ret_code": str(code)}}
+for line in sys.stdin:
+    note("line: " + line.rstrip())
+    if "mc/dies" in line:
+        print("  Internal error", file=sys.stderr, flush=True)
+        os._exit(3)
+    if "mc/slow" in line:
+        time.sleep(60)
+    if "mc/odd" in line:
+        out.write(json.dumps({{"strange": 1}}) + "\\n"); out.flush()
+        continue
+    if "mc/fails" in line:
+        print("  Failed to find logical volume mc/fails", file=sys.stderr, flush=True)
+        out.write(json.dumps({{"log": [status(5)]}}, indent=4) + "\\n"); out.flush()
+        continue
+    report = {{"report": [{{"vg": [{{"vg_name": "x" * 200000}}], "lv": []}}]}} if line.startswith("fullreport") else {{}}
+    if not report:
+        print("  Logical volume changed.", flush=True)
+    text = json.dumps({{**report, "log": [{{"log_type": "print", "log_ret_code": "0"}}, status(1)]}}, indent=4)
+    # In two pieces: a pipe holds only so much.
+    out.write(text[: len(text) // 2]); out.flush()
+    time.sleep(0.05)
+    out.write(text[len(text) // 2 :] + "\\n"); out.flush()
+"""
+
+
+@pytest.fixture
+def host(tmp_path, monkeypatch):
+    """A folder with the commands, put first on PATH; LVM's profile is there."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "lvm").write_text(textwrap.dedent(LVM).format(python=sys.executable))
+    (tools / "lvm").chmod(0o755)
+    (tools / "lvchange").symlink_to("lvm")
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    (tmp_path / PROFILE).parent.mkdir(parents=True)
+    (tmp_path / PROFILE).write_text("")
+    return tmp_path
+
+
+@pytest.fixture
+def runner(host):
+    made = LvmRunner(host)
+    yield made
+    made.forget_devices()
+
+
+def asked(host):
+    return (host / "tools/asked").read_text().splitlines()
+
+
+def test_looking_and_changing_take_one_process_and_leave_no_history(host, runner):
+    first = runner.run(list(lvm_report.REPORT))
+    change = runner.run(["lvchange", "--yes", "--cachesettings", "a=1 b=2", "mc/o"])
+    runner.run(list(lvm_report.REPORT))
+    assert lvm_report.parse_report(first.stdout).volumes == ()
+    assert (change.rc, change.stdout) == (0, "  Logical volume changed.\n")
+    said = asked(host)
+    assert said[0] == "shell lvmdbusd /nonexistent"
+    assert [line.split()[:2] for line in said[1:]] == [["line:", "fullreport"], ["line:", "lvchange"], ["line:", "fullreport"]]
+    assert said[2] == "line: lvchange --yes --cachesettings 'a=1 b=2' mc/o"
+    assert [completed.rc for completed in runner.history] == [0, 0, 0]
+
+
+def test_a_command_that_fails_fails_with_what_lvm_said(host, runner):
+    with pytest.raises(CommandFailed, match="exit status 5: Failed to find logical volume mc/fails"):
+        runner.run(["lvchange", "--yes", "mc/fails"])
+    assert runner.run(["lvchange", "--yes", "mc/o"]).rc == 0
+    assert len([line for line in asked(host) if line.startswith("shell")]) == 1
+
+
+def test_without_the_profile_every_command_is_started(host, runner):
+    (host / PROFILE).unlink()
+    runner.run(["lvm", "fullreport"])
+    runner.run(["lvchange", "--yes", "mc/o"])
+    assert asked(host) == ["started: lvm fullreport", "started: lvchange --yes mc/o"]
+
+
+def test_once_devices_change_every_command_is_started(host, runner):
+    runner.run(["lvm", "fullreport"])
+    runner.forget_devices()
+    runner.run(["lvm", "fullreport"])
+    assert asked(host)[1:] == ["line: fullreport", "started: lvm fullreport"]
+
+
+@pytest.mark.parametrize("name", ["dies", "odd"])
+def test_a_change_without_an_answer_counts_as_failed_and_is_not_made_twice(host, runner, name):
+    runner.run(["lvm", "fullreport"])
+    completed = runner.run(["lvchange", "--yes", f"mc/{name}"], ok=None)
+    assert completed.rc == -1
+    assert completed.stderr == ("  Internal error\n" if name == "dies" else "")
+    runner.run(["lvm", "fullreport"])
+    assert asked(host)[1:] == ["line: fullreport", f"line: lvchange --yes mc/{name}", "started: lvm fullreport"]
+
+
+@pytest.mark.parametrize("name", ["dies", "odd"])
+def test_a_look_without_an_answer_is_taken_again(host, runner, name):
+    assert runner.run(["lvm", "fullreport", f"mc/{name}"]).rc == 0
+    assert asked(host)[1:] == [f"line: fullreport mc/{name}", f"started: lvm fullreport mc/{name}"]
+
+
+def test_what_takes_too_long_is_stopped(host, runner):
+    with pytest.raises(TimedOut, match=r"lvchange --yes mc/slow did not end within 0\.5 seconds and was stopped"):
+        runner.run(["lvchange", "--yes", "mc/slow"], timeout=0.5)
+    assert runner.run(["lvm", "fullreport"]).stdout == '{"report": []}\n'
+
+
+def test_who_watches_is_called_meanwhile_and_can_stop_it(host, runner):
+    calls = []
+
+    def watch():
+        calls.append(1)
+        if len(calls) == 3:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        runner.run(["lvchange", "--yes", "mc/slow"], timeout=30, watch=watch, interval=0.02)
+    assert len(calls) == 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["lvcreate", "--yes", "mc"],
+        ["lvm", "lvs"],
+        ["lvm"],
+        ["lvchange", "--addtag", 'a"b', "mc/o"],
+        ["lvchange", "it's", "mc/o"],
+        ["lvchange", "a\nlvremove", "mc/o"],
+        ["lvchange", "", "mc/o"],
+        ["lvchange", "a;b", "mc/o"],
+    ],
+)
+def test_what_does_not_go_there(words):
+    assert line_of(words) is None

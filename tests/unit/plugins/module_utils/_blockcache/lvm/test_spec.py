@@ -1,0 +1,175 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import require_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+
+ITEM = {"name": "images", "origin": "vg/data", "cache_devices": ["/dev/disk/by-id/ata-SSD0"]}
+
+
+def read(**fields):
+    return read_items([{**ITEM, **fields}])[0]
+
+
+def test_the_least_one_can_write():
+    cache = read()
+    assert (cache.kind, cache.mode, cache.size, cache.share, cache.chunk_size, cache.present) == ("cachepool", "writethrough", None, 1.0, None, True)
+    assert (cache.origin, cache.volume, cache.allow_unmirrored_writeback) == ("vg/data", "data_cache", False)
+
+
+def test_an_origin_may_be_written_as_a_device():
+    assert read(origin="/dev/vg/data").origin == "vg/data"
+
+
+@pytest.mark.parametrize("origin", ["data", "vg/", "/dev/mapper/vg-data", "vg/data/more", "vg/-data", "vg/da ta", "", "vg/data;reboot"])
+def test_origins_that_are_none(origin):
+    with pytest.raises(BadInput, match="write it as volume group and logical volume"):
+        read(origin=origin)
+
+
+@pytest.mark.parametrize(("size", "expected"), [("200M", (200 << 20, 1.0)), ("50%", (None, 0.5)), ("100%", (None, 1.0)), ("12.5 %", (None, 0.125))])
+def test_sizes_and_shares(size, expected):
+    cache = read(size=size)
+    assert (cache.size, cache.share) == expected
+
+
+@pytest.mark.parametrize("size", ["0", "0%", "101%", "much", "-5M", "200 apples"])
+def test_sizes_that_are_none(size):
+    with pytest.raises(BadInput):
+        read(size=size)
+
+
+@pytest.mark.parametrize("chunk", ["48k", "16k", "2G", "0", "a lot"])
+def test_chunk_sizes_that_lvm_does_not_take(chunk):
+    with pytest.raises(BadInput):
+        read(chunk_size=chunk)
+
+
+def test_settings_and_taking_one_away():
+    assert read(settings={"migration_threshold": 16384}).settings == {"migration_threshold": 16384}
+    assert read(settings={"migration_threshold": "16384"}).settings == {"migration_threshold": 16384}
+    assert read(settings={"migration_threshold": "default"}).settings == {"migration_threshold": None}
+
+
+@pytest.mark.parametrize("value", ["", "many", "-1", 0, True, 1.5, None])
+def test_thresholds_that_are_none(value):
+    with pytest.raises(BadInput, match="write a number of sectors"):
+        read(settings={"migration_threshold": value})
+
+
+def test_a_setting_that_does_nothing_is_refused():
+    with pytest.raises(BadInput, match="no setting random_threshold that does anything"):
+        read(settings={"random_threshold": 4})
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"cache_devices": ["/dev/disk/by-id/a", "/dev/disk/by-id/b"]}, "write mirror: true"),
+        ({"mirror": True}, "a mirror takes two cache devices"),
+        ({"mirror": True, "cache_devices": ["/dev/disk/by-id/a", "/dev/disk/by-id/a"]}, "twice"),
+    ],
+)
+def test_a_mirror_takes_two_devices(fields, said):
+    with pytest.raises(BadInput, match=said):
+        read(**fields)
+
+
+def test_a_cache_needs_a_device_and_its_removal_does_not():
+    with pytest.raises(BadInput, match="cache_devices is empty"):
+        read(cache_devices=[])
+    assert read(cache_devices=[], state="absent").present is False
+
+
+def test_a_device_is_a_path():
+    with pytest.raises(BadInput, match="not a path below /dev"):
+        read(cache_devices=["sdb"])
+
+
+@pytest.mark.parametrize(("second", "attribute"), [({"name": "images", "origin": "vg/other"}, "name"), ({"name": "other", "origin": "/dev/vg/data"}, "origin")])
+def test_nothing_stands_in_the_list_twice(second, attribute):
+    with pytest.raises(BadInput, match=f"Two caches have the {attribute}"):
+        read_items([ITEM, {**ITEM, **second}])
+
+
+@pytest.mark.parametrize("path", ["/dev/sdb", "/dev/nvme0n1", "/dev/vdb1", "/dev/dm-3"])
+def test_a_path_that_changes_at_the_next_reboot_is_refused_with_the_one_that_does_not(path):
+    with pytest.raises(BadInput, match="write /dev/disk/by-id/ata-SSD0, which is the same device"):
+        require_stable(path, "/dev/disk/by-id/ata-SSD0", "images")
+    with pytest.raises(BadInput, match="it has no stable path"):
+        require_stable(path, None, "images")
+
+
+def test_a_stable_path_is_fine():
+    require_stable("/dev/disk/by-id/ata-SSD0", None, "images")
+
+
+def writecache(**fields):
+    return read(kind="writecache", **fields)
+
+
+def test_a_writecache_is_writeback_by_its_nature():
+    assert writecache().mode == writecache(mode="writeback").mode == "writeback"
+    for mode in ("writethrough", "passthrough"):
+        with pytest.raises(BadInput, match="a writecache is write-back by its nature"):
+            writecache(mode=mode)
+
+
+def test_trap_lvm_mirrors_no_writecache():
+    devices = {"mirror": True, "cache_devices": ["/dev/disk/by-id/a", "/dev/disk/by-id/b"]}
+    with pytest.raises(BadInput, match="name one MD RAID1 device"):
+        writecache(**devices)
+    assert writecache(state="absent", **devices).state == "absent"
+
+
+def test_a_writecache_has_blocks_and_no_chunks():
+    assert writecache(settings={"block_size": "512"}).settings == {"block_size": 512}
+    with pytest.raises(BadInput, match="has no chunks"):
+        writecache(chunk_size="64k")
+    with pytest.raises(BadInput, match="write 512 or 4096"):
+        writecache(settings={"block_size": 1024})
+
+
+@pytest.mark.parametrize(
+    ("key", "least", "largest"),
+    [
+        ("high_watermark", 45, 100),
+        ("low_watermark", 0, 50),
+        ("writeback_jobs", 0, 2**32 - 1),
+        ("autocommit_blocks", 1, 2**32 - 1),
+        ("autocommit_time", 1, 3_600_000),
+        ("max_age", 1, 86_400_000),
+        ("pause_writeback", 0, 60_000),
+    ],
+)
+def test_the_bounds_of_the_settings_of_a_writecache(key, least, largest):
+    for value in (least, largest):
+        assert writecache(settings={key: value}).settings == {key: value}
+    assert writecache(settings={key: "default"}).settings == {key: None}
+    over = 100 if key.endswith("watermark") else largest
+    for value in (-1, over + 1, "many", True, 1.5, None):
+        with pytest.raises(BadInput, match=f"{key} is '"):
+            writecache(settings={key: value})
+
+
+@pytest.mark.parametrize(("key", "said"), [("cleaner", "state: flushed does it"), ("migration_threshold", "has no setting"), ("fua", "has no setting")])
+def test_settings_that_a_writecache_does_not_have(key, said):
+    with pytest.raises(BadInput, match=said):
+        writecache(settings={key: 1})
+
+
+def test_what_is_given_back_has_a_name():
+    with pytest.raises(BadInput, match="release_devices gives cache_devices back"):
+        read(state="absent", cache_devices=[], release_devices=True)
+    assert read(state="absent", release_devices=True).cache_devices == ("/dev/disk/by-id/ata-SSD0",)
+
+
+def test_a_cache_that_is_flushed_needs_no_device():
+    cache = read(state="flushed", cache_devices=[])
+    assert (cache.state, cache.present) == ("flushed", False)

@@ -1,0 +1,196 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import dataclasses
+import os
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import TYPES, CacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Drain, Survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import ScriptedRunner
+
+
+def cache(name="images", kind="lvm_cache", **fields):
+    plain = {
+        "type": kind,
+        "name": name,
+        "kind": kind,
+        "device": f"/dev/mapper/{name}",
+        "device_name": "dm-3",
+        "origin": "/dev/disk/by-id/hdd",
+        "origin_name": "sda",
+        "size": 1000,
+        "dirty": 0,
+    }
+    return CacheState(**{**plain, **fields})
+
+
+@pytest.fixture
+def host(tmp_path):
+    """Two disks, one with two links."""
+    links = tmp_path / "dev/disk/by-id"
+    links.mkdir(parents=True)
+    for name in ("sda", "sdb"):
+        (tmp_path / "dev" / name).write_text("")
+    for link, name in (("hdd", "sda"), ("wwn-1", "sda"), ("ssd", "sdb")):
+        os.symlink(tmp_path / "dev" / name, links / link)
+    return Devices([BlockDevice(name, f"/dev/{name}", "8:0") for name in ("sda", "sdb")], tmp_path)
+
+
+@pytest.fixture
+def readers(monkeypatch):
+    found = {}
+    monkeypatch.setattr(survey, "READERS", found)
+    return found
+
+
+def broken(*_arguments):
+    raise NotUnderstood("line 3 of /proc/enhanceio is not understood.")
+
+
+def test_what_one_reader_cannot_read_does_not_hide_what_the_others_do(readers, tmp_path):
+    given = []
+
+    def reader(devices, runner, root):
+        given.append((devices, runner, root))
+        return (cache(),)
+
+    readers.update(lvm_cache=reader, enhanceio=broken)
+    devices = Devices(())
+    found = survey.read_caches(devices, "runner", tmp_path)
+    assert found.caches == (cache(),)
+    assert found.problems == ("The caches of type enhanceio could not be read: line 3 of /proc/enhanceio is not understood.",)
+    assert given == [(devices, "runner", tmp_path)]
+
+
+def test_a_device_that_is_suspended_is_a_problem_whatever_its_cache(readers, tmp_path):
+    suspended = BlockDevice(name="dm-0", path="/dev/dm-0", number="253:0", kind="lvm", dm_name="vg-data", dm_uuid="LVM-abc", suspended=True)
+    (said,) = survey.read_caches(Devices((suspended, dataclasses.replace(suspended, name="dm-1", suspended=False))), "runner", tmp_path).problems
+    assert said.startswith("/dev/vg/data is suspended, so that everything that is written to it or read from it waits")
+    assert "dmsetup resume vg-data" in said
+
+
+def test_only_the_types_asked_for_are_read(readers):
+    readers.update(lvm_cache=broken, bcache=lambda *arguments: (cache(kind="bcache"),))
+    assert survey.read_caches(Devices(()), None, types=["bcache"]) == Survey((cache(kind="bcache"),))
+
+
+def test_order_is_that_of_devices_as_people_count_and_those_without_one_come_last(readers):
+    names = ["dm-10", None, "dm-2", "bcache1", "sda", "bcache0"]
+    readers["dm_cache"] = lambda *arguments: tuple(cache(str(name), "dm_cache", device_name=name) for name in names)
+    readers["bcache"] = lambda *arguments: (cache("dm-2", "bcache", device_name="dm-2"),)
+    found = survey.read_caches(Devices(()), None)
+    assert [(one.device_name, one.type) for one in found.caches] == [
+        ("bcache0", "dm_cache"),
+        ("bcache1", "dm_cache"),
+        ("dm-2", "bcache"),
+        ("dm-2", "dm_cache"),
+        ("dm-10", "dm_cache"),
+        ("sda", "dm_cache"),
+        (None, "dm_cache"),
+    ]
+
+
+@pytest.mark.parametrize("word", ["images", "/dev/mapper/images", "dm-3", "/dev/disk/by-id/hdd", "/dev/disk/by-id/wwn-1", "sda", "/dev/sda"])
+def test_a_cache_is_meant_by_its_name_its_device_and_its_origin(host, word):
+    other = cache("other", device="/dev/mapper/other", device_name="dm-4", origin="/dev/disk/by-id/ssd", origin_name="sdb")
+    assert survey.select(Survey((cache(), other), ("a",)), [word], host) == Survey((cache(),), ("a",))
+
+
+@pytest.mark.parametrize("word", ["image", "/dev/disk/by-id/gone", "/dev/sdb", "", "None"])
+def test_a_word_that_means_no_cache_is_a_problem(host, word):
+    found = survey.select(Survey((cache(), cache("lost", device=None, device_name=None, origin=None, origin_name=None))), [word], host)
+    assert found == Survey((), (f"No SSD cache of this host has the name, the device or the origin {word}.",))
+
+
+def test_a_cache_meant_twice_is_told_once(host):
+    assert survey.select(Survey((cache(),)), ["images", "sda"], host) == Survey((cache(),))
+
+
+def test_no_word_means_all(host):
+    assert survey.select(Survey((cache(),), ("a",)), [], host) == Survey((cache(),), ("a",))
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "pace", "left"),
+    [
+        (3000, 1000, 200.0, 5.0),
+        (1000, 1000, 0.0, None),
+        (1000, 2000, -100.0, None),
+        (1000, 0, 100.0, 0.0),
+        (0, 0, 0.0, 0.0),
+        (None, 1000, None, None),
+        (1000, None, None, None),
+        (None, 0, None, 0.0),
+    ],
+)
+def test_pace_and_what_is_left(was, now, pace, left):
+    drains = survey.drain_of(Survey((cache(dirty=was),)), Survey((cache(dirty=now),)), 10.0)
+    assert drains == (Drain("images", "lvm_cache", now, pace, left),)
+
+
+def test_a_cache_that_appeared_between_the_looks_has_no_pace_and_one_that_went_is_not_told():
+    before = Survey((cache(dirty=500), cache(kind="bcache", dirty=500)))
+    after = Survey((cache("new", dirty=100), cache(kind="bcache", dirty=400)))
+    assert survey.drain_of(before, after, 1.0) == (Drain("new", "lvm_cache", 100, None, None), Drain("images", "bcache", 400, 100.0, 4.0))
+
+
+def test_a_sample_counts_the_time_that_really_passed():
+    looks = iter([Survey((cache(dirty=3000),)), Survey((cache(dirty=1000),))])
+    clock = iter([100.0, 120.0])
+    slept = []
+    found, drains = survey.sample(lambda: next(looks), 5, lambda: next(clock), slept.append)
+    assert (found.caches[0].dirty, slept) == (1000, [5])
+    assert drains == (Drain("images", "lvm_cache", 1000, 100.0, 10.0),)
+
+
+@pytest.mark.parametrize("seconds", [0, -3])
+def test_without_seconds_there_is_one_look(seconds):
+    looks = iter([Survey((cache(),))])
+    assert survey.sample(lambda: next(looks), seconds, lambda: 0.0, pytest.fail) == (Survey((cache(),)), ())
+
+
+@pytest.mark.parametrize(
+    ("fields", "share"), [({"dirty": 250}, 0.25), ({"dirty": 0}, 0.0), ({"dirty": None}, None), ({"size": None}, None), ({"size": 0}, None)]
+)
+def test_dirty_share(fields, share):
+    assert survey.dirty_share(cache(**fields)) == share
+
+
+@pytest.mark.parametrize(
+    ("counters", "ratio"),
+    [
+        ({"read_hits": 3, "read_misses": 1}, 0.75),
+        ({"read_hits": 3, "read_misses": 1, "write_hits": 1, "write_misses": 5}, 0.4),
+        ({"read_hits": 3, "read_misses": 1, "write_hits": 100}, 0.75),
+        ({"read_hits": 0, "read_misses": 4}, 0.0),
+        ({"read_hits": 0, "read_misses": 0}, None),
+        ({"read_hits": 5}, None),
+        ({}, None),
+    ],
+)
+def test_hit_ratio_counts_only_what_has_both_sides(counters, ratio):
+    assert survey.hit_ratio(cache(counters=counters)) == (pytest.approx(ratio) if ratio is not None else None)
+
+
+def test_plain_values_carry_what_is_computed():
+    plain = survey.as_plain(cache(dirty=100, counters={"read_hits": 1, "read_misses": 1}))
+    assert (plain["name"], plain["dirty_share"], plain["hit_ratio"]) == ("images", 0.1, 0.5)
+
+
+def test_there_is_a_reader_of_every_type():
+    assert tuple(survey.READERS) == TYPES
+
+
+def test_a_host_without_any_cache_and_without_any_tool(tmp_path):
+    """Nothing there is nothing to tell, and no problem."""
+    runner = ScriptedRunner({}, missing={"lvm", "lvs", "pvs", "dmsetup", "udevadm"})
+    assert survey.read_caches(Devices([], tmp_path), runner, tmp_path) == Survey()
+    assert runner.calls == []

@@ -1,0 +1,35 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.background import Background
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+
+
+def test_the_caller_goes_on_before_the_answer_is_there():
+    go = threading.Event()
+    # It would wait for ever if the caller had to wait for it.
+    asked = Background(lambda: go.wait(60) and "answer")
+    go.set()
+    assert asked.answer() == "answer"
+    assert asked.answer() == "answer"
+
+
+def test_an_error_reaches_who_asks_for_the_answer():
+    def fail():
+        raise CommandFailed("lvm failed.", item="vg0")
+
+    asked = Background(fail)
+    with pytest.raises(CommandFailed, match="lvm failed"):
+        asked.answer()
+
+
+def test_nothing_is_an_answer_too():
+    assert Background(lambda: None).answer() is None

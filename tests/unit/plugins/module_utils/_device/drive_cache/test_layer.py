@@ -1,0 +1,664 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The layer drive_write_cache on a simulated host whose tools lie as the real ones do."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome, converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
+    BadInput,
+    DeviceMissing,
+    NotEffective,
+    Refused,
+    StorageError,
+    ToolMissing,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import providers as drive_cache
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveSpec, DriveWriteCacheLayer
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+HDD = "/dev/disk/by-id/ata-TESTDISK_HDD0"
+SSD = "/dev/disk/by-id/ata-TESTDISK_SSD0"
+SAS = "/dev/disk/by-id/scsi-35000c500"
+NVME = "/dev/disk/by-id/nvme-TESTDISK_NVME0"
+VIRTIO = "/dev/disk/by-id/virtio-VIRT0"
+RAID = "/dev/disk/by-id/scsi-36000raid"
+
+
+class Runner(ScriptedRunner):
+    def find(self, name: str) -> str:
+        return f"/usr/sbin/{super().find(name)}"
+
+
+@dataclasses.dataclass
+class Drive:
+    """One simulated drive and how it misbehaves."""
+
+    on: bool = True
+    stubborn: bool = False  # answers with success and stays as it is
+    kernel_notices: bool = True
+    saves: bool = False
+    changeable: bool = True
+    vwc: int = 7
+    overridden: bool = False  # somebody wrote "temporary …" into cache_type
+
+
+def _read(path: pathlib.Path) -> str:
+    return path.read_text().strip() if path.exists() else ""
+
+
+class Machine:
+    """Drives, the kernel's view of them, and the tools; every write to sysfs is remembered."""
+
+    def __init__(self, root: pathlib.Path, monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...] = ()) -> None:
+        self.host = FakeHost(root)
+        self.root = root
+        self.drives: dict[str, Drive] = {}
+        self.writes: list[tuple[str, str, str]] = []
+        self.dm_tables: list[str] = []
+        self.loaded_again: list[str] = []
+        self.refused_tables: set[str] = set()
+        self.missing = missing
+        monkeypatch.setattr(drive_cache, "write_sysfs", self._write)
+
+    def add(self, name: str, transport: str = "sata", link: str | None = None, drive: Drive | None = None, **more: str) -> Drive:
+        links = {"DEVLINKS": link} if link else {}
+        drive = drive or Drive()
+        self.host.disk(name, transport, write_cache="write back" if drive.on else "write through", **links, **more)
+        if transport != "virtual":
+            self.drives[name] = drive
+        if transport in ("sata", "sas", "usb", "raid"):
+            self._place(name).joinpath("device/rescan").write_text("")
+        return drive
+
+    def _place(self, name: str) -> pathlib.Path:
+        return self.root / "sys/class/block" / name
+
+    def view(self, name: str, on: bool) -> None:
+        """What the kernel shall believe."""
+        word = "write back" if on else "write through"
+        for path in (self._place(name) / "queue/write_cache", *drive_cache.cache_type_files(name, self.root)):
+            path.write_text(word + "\n")
+
+    def _write(self, path: pathlib.Path, value: str, item: str) -> None:
+        name = path.relative_to(self.root / "sys/class/block").parts[0]
+        self.writes.append((name, path.name, value))
+        drive = self.drives[name]
+        if path.name == "cache_type":
+            assert not value.startswith("temporary")
+            if not drive.stubborn:
+                drive.on, drive.overridden = value.startswith("write back"), False
+                self.view(name, drive.on)
+                path.write_text(value + "\n")
+        elif path.name == "rescan" and not drive.overridden and drive.kernel_notices:
+            self.view(name, drive.on)
+        else:
+            assert path.name in ("rescan", "rescan_controller"), f"nothing may write {path}"
+
+    def _hdparm(self, words: tuple[str, ...]) -> Reply:
+        text = ""
+        for node in words[2:]:
+            drive = self.drives[node.rsplit("/", 1)[-1]]
+            text += f"\n{node}:\n"
+            if words[1] != "-W":
+                text += f" setting drive write-caching to {words[1][2]} ({'on' if words[1] == '-W1' else 'off'})\n"
+                self._tell(node, words[1] == "-W1")
+            text += f" write-caching =  {int(drive.on)} ({'on' if drive.on else 'off'})\n"
+        return Reply(text)
+
+    def _sdparm(self, words: tuple[str, ...]) -> Reply:
+        node = words[-1]
+        drive = self.drives[node.rsplit("/", 1)[-1]]
+        if words[1] == "--get=WCE":
+            return Reply("".join(self._caching_page(node) for node in words[2:]), rc=5)
+        if "--save" in words and not drive.saves:
+            return Reply(rc=97, stderr="change_mode_page: mode page indicates it is not saveable but\n    '--save' option given (try without it)\n")
+        self._tell(node, words[1] == "--set=WCE")
+        return Reply()
+
+    def _caching_page(self, node: str) -> str:
+        drive = self.drives[node.rsplit("/", 1)[-1]]
+        return f"    {node}: SEAGATE   ST600MM0006       0003\nWCE           {int(drive.on)}  [cha: {'y' if drive.changeable else 'n'}, def:  1]\n"
+
+    def _nvme(self, words: tuple[str, ...]) -> Reply:
+        drive = self.drives[words[2].rsplit("/", 1)[-1]]
+        if words[1] == "id-ctrl":
+            return Reply(f'{{"vwc":{drive.vwc}}}')
+        if words[1] == "get-feature":
+            return Reply(f"get-feature:0x06 (Volatile Write Cache), Current value:{'0x00000001' if drive.on else '00000000'}\n")
+        if "--save" in words:
+            return Reply(rc=1, stderr="NVMe status: Feature Identifier Not Saveable(0x410d)\n")
+        drive.on = "--value=1" in words  # the kernel's view of an NVMe drive does not follow
+        return Reply()
+
+    def _dmsetup(self, words: tuple[str, ...]) -> Reply:
+        """A table takes what the devices below say of flushes at the moment in which it is loaded."""
+        if words[1] == "table":
+            rows = [row for row in self.dm_tables if len(words) < 3 or row.startswith(f"{words[2]}: ")]
+            return Reply("".join(row if len(words) < 3 else row.partition(": ")[2] for row in rows))
+        if words[1] == "info":
+            return Reply("Active\n")
+        if words[1] == "resume":
+            name = words[-1]
+            if name in self.refused_tables:
+                return Reply(rc=1, stderr="device-mapper: resume ioctl failed: Invalid argument")
+            place = next(path for path in (self.root / "sys/class/block").iterdir() if _read(path / "dm/name") == name)
+            below = {_read(self._place(slave.name) / "queue/write_cache") for slave in (place / "slaves").iterdir()}
+            (place / "queue/write_cache").write_text("write back\n" if "write back" in below else "write through\n")
+            self.loaded_again.append(name)
+        return Reply()
+
+    def _tell(self, node: str, on: bool) -> None:
+        name = node.rsplit("/", 1)[-1]
+        drive = self.drives[name]
+        if not drive.stubborn:
+            drive.on = on
+            if drive.kernel_notices and not drive.overridden:
+                self.view(name, on)
+
+    @property
+    def runner(self) -> Runner:
+        return Runner(
+            {
+                ("udevadm", "info"): self.host.udev_reply,
+                ("udevadm", "control"): Reply(),
+                ("dmsetup",): self._dmsetup,
+                ("hdparm",): self._hdparm,
+                ("sdparm",): self._sdparm,
+                ("nvme",): self._nvme,
+            },
+            missing=self.missing,
+        )
+
+    def converge(self, *wishes: DriveSpec, check_mode: bool = False, runner: Runner | None = None) -> Outcome:
+        return converge(DriveWriteCacheLayer(runner or self.runner, wishes, self.root), wishes, check_mode=check_mode)
+
+    @property
+    def rules(self) -> str:
+        return udev_rule.read_rules(self.root)
+
+
+def attributes(outcome: Outcome) -> list[str]:
+    return [step.attribute for step in outcome.steps]
+
+
+@pytest.fixture
+def machine(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def rack(machine: Machine) -> Machine:
+    """One drive of every kind."""
+    machine.add("sda", "sata", HDD, serial="HDD0")
+    machine.add("sdaa", "sata", SSD, serial="SSD0")
+    machine.add("sdb", "sas", SAS, serial="5000c500", wwn="0x5000c500")
+    machine.add("nvme0n1", "nvme", NVME, serial="NVME0")
+    machine.add("vdb", "virtio", VIRTIO, serial=None, ID_SERIAL="VIRT0")
+    machine.add("sdc", "raid", RAID, serial="6000raid")
+    return machine
+
+
+ALL = (HDD, SSD, SAS, NVME, VIRTIO)
+
+
+def test_an_empty_list_runs_nothing(machine: Machine) -> None:
+    runner = machine.runner
+    assert machine.converge(runner=runner).changed is False
+    assert runner.calls == []
+
+
+def test_every_kind_of_drive_is_switched_off_now_and_for_the_next_boot(rack: Machine) -> None:
+    wishes = [DriveSpec(device, "disabled") for device in ALL]
+    outcome = rack.converge(*wishes)
+    assert attributes(outcome) == ["write_cache", "boot_rule"] * 5
+    assert [drive.on for name, drive in rack.drives.items() if name != "sdc"] == [False] * 5
+    rules = [line for line in rack.rules.splitlines() if not line.startswith("#")]
+    assert rules == sorted(rules)
+    assert len(rules) == 5
+    assert 'KERNEL=="sd*", ENV{ID_SERIAL_SHORT}=="SSD0", RUN+="/usr/sbin/hdparm -q -W0 $devnode"' in rack.rules
+    assert 'ENV{ID_SERIAL_SHORT}=="5000c500", ATTR{device/scsi_disk/*/cache_type}="write through"' in rack.rules
+    assert 'RUN+="/usr/sbin/nvme set-feature $devnode --namespace-id=0xffffffff --feature-id=6 --value=0"' in rack.rules
+    assert 'KERNEL=="vd*", ENV{ID_SERIAL}=="VIRT0", ATTR{cache_type}="write through"' in rack.rules
+    assert rack.drives["sdc"].on
+
+
+def test_the_second_run_changes_nothing_and_reads_with_one_command_per_tool(rack: Machine) -> None:
+    wishes = [DriveSpec(device, "disabled") for device in (HDD, SSD)]
+    rack.converge(*wishes)
+    runner = rack.runner
+    assert rack.converge(*wishes, runner=runner).changed is False
+    assert [call[:2] if call[0] == "udevadm" else call for call in runner.calls] == [("udevadm", "info"), ("hdparm", "-W", "/dev/sda", "/dev/sdaa")]
+
+
+def test_check_mode_plans_the_same_steps_and_changes_nothing(rack: Machine) -> None:
+    wishes = [DriveSpec(device, "disabled") for device in ALL]
+    predicted = rack.converge(*wishes, check_mode=True)
+    assert all(drive.on for drive in rack.drives.values())
+    assert rack.rules == ""
+    assert rack.writes == []
+    assert rack.converge(*wishes).steps == predicted.steps
+
+
+def test_planning_is_pure(rack: Machine) -> None:
+    wishes = [DriveSpec(device, "disabled") for device in ALL]
+    runner = rack.runner
+    layer = DriveWriteCacheLayer(runner, wishes, rack.root)
+    present = layer.read()
+    calls = len(runner.calls)
+    assert layer.plan(present, wishes) == layer.plan(present, wishes)
+    assert len(runner.calls) == calls
+
+
+def test_live_and_boot_state_are_two_lines_of_the_same_plan(rack: Machine) -> None:
+    rack.drives["sda"].on = False
+    rack.view("sda", False)
+    outcome = rack.converge(DriveSpec(HDD, "disabled"))
+    assert attributes(outcome) == ["boot_rule"]
+    assert outcome.as_result()["diff"]["before"] == {HDD: {"boot_rule": None}}
+    rack.drives["sda"].on = True
+    rack.view("sda", True)
+    assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache"]
+
+
+def test_enabled_for_good_writes_a_rule_that_enables(rack: Machine) -> None:
+    rack.converge(DriveSpec(HDD, "disabled"))
+    outcome = rack.converge(DriveSpec(HDD, "enabled"))
+    assert attributes(outcome) == ["write_cache", "boot_rule"]
+    assert "-W1 $devnode" in rack.rules
+    assert "-W0" not in rack.rules
+
+
+def test_not_persistent_removes_the_rule_so_that_nothing_contradicts(rack: Machine) -> None:
+    rack.converge(DriveSpec(HDD, "disabled"), DriveSpec(SSD, "disabled"))
+    outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
+    assert attributes(outcome) == ["write_cache", "boot_rule"]
+    assert outcome.steps[1].after is None
+    assert "HDD0" not in rack.rules
+    assert "SSD0" in rack.rules
+
+
+def test_lines_of_drives_of_another_play_stay(rack: Machine) -> None:
+    rack.converge(DriveSpec(HDD, "disabled"))
+    rack.converge(DriveSpec(SSD, "disabled"))
+    assert "HDD0" in rack.rules
+
+
+def test_a_rule_that_was_changed_by_hand_is_planned_as_a_change(rack: Machine) -> None:
+    rack.converge(DriveSpec(HDD, "disabled"))
+    udev_rule.write_rules(rack.rules.replace("-W0", "-W1"), rack.root)
+    assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["boot_rule"]
+    assert "-W0" in rack.rules
+
+
+def test_rules_are_loaded_after_a_change_and_no_event_is_triggered(rack: Machine) -> None:
+    runner = rack.runner
+    rack.converge(DriveSpec(HDD, "disabled"), runner=runner)
+    assert ("udevadm", "control", "--reload") in runner.calls
+    assert not any(words[:2] == ("udevadm", "trigger") for words in runner.calls)
+
+
+def test_the_debian_file_hdparm_conf_is_not_relied_on(rack: Machine) -> None:
+    # Its helper does nothing while an array resyncs, which is right after an unclean shutdown.
+    conf = rack.host.write("etc/hdparm.conf", f"{HDD} {{\n write_cache = off\n}}\n")
+    before = conf.read_text()
+    assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache", "boot_rule"]
+    assert conf.read_text() == before
+
+
+# Telling the kernel is not telling the drive.
+
+
+def test_kernel_says_write_through_and_drive_says_on_is_a_change_and_not_converged(rack: Machine) -> None:
+    rack.view("sda", False)
+    rack.drives["sda"].overridden = True
+    outcome = rack.converge(DriveSpec(HDD, "disabled", persistent=False))
+    assert attributes(outcome) == ["write_cache"]
+    assert rack.drives["sda"].on is False
+
+
+def test_a_lie_told_with_temporary_is_ended_by_a_plain_cache_type(rack: Machine) -> None:
+    rack.view("sda", False)
+    rack.drives["sda"].overridden = True
+    outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
+    assert attributes(outcome) == ["kernel_view"]
+    assert (outcome.steps[0].before, outcome.steps[0].after) == ("write through", "write back")
+    assert rack.writes == [("sda", "rescan", "1"), ("sda", "cache_type", "write back")]
+
+
+def test_a_lie_told_in_queue_write_cache_is_ended_by_a_rescan(rack: Machine) -> None:
+    (rack.root / "sys/class/block/sda/queue/write_cache").write_text("write through\n")
+    outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
+    assert attributes(outcome) == ["kernel_view"]
+    assert outcome.steps[0].before == "write back, write through"
+    assert rack.writes == [("sda", "rescan", "1")]
+
+
+def test_sata_behind_a_sas_adapter_whose_kernel_view_does_not_follow_hdparm(machine: Machine) -> None:
+    drive = machine.add("sda", "sas", HDD, serial="HDD0", drive=Drive(kernel_notices=False))
+    (machine.root / "sys/class/block/sda/device/vendor").write_text("ATA     \n")
+    outcome = machine.converge(DriveSpec(HDD, "disabled"))
+    assert attributes(outcome) == ["write_cache", "boot_rule"]
+    assert machine.writes == [("sda", "rescan", "1"), ("sda", "cache_type", "write through")]
+    assert drive.on is False
+    # The rule must reach both as well, so it writes cache_type instead of running hdparm.
+    assert 'ATTR{device/scsi_disk/*/cache_type}="write through"' in machine.rules
+
+
+def test_a_kernel_that_cannot_be_convinced_is_not_effective(rack: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    rack.view("sda", False)
+    monkeypatch.setattr(drive_cache, "write_sysfs", lambda path, value, item: None)
+    with pytest.raises(NotEffective, match="kernel_view should be write back and is write through"):
+        rack.converge(DriveSpec(HDD, "enabled", persistent=False))
+
+
+def test_the_read_cache_of_a_scsi_drive_stays_off(machine: Machine) -> None:
+    machine.add("sdb", "sas", SAS, serial="5000c500", drive=Drive(on=False))
+    for path in drive_cache.cache_type_files("sdb", machine.root):
+        path.write_text("none\n")
+    machine.converge(DriveSpec(SAS, "disabled"))
+    assert 'cache_type}="none"' in machine.rules
+
+
+def test_hdparm_that_says_done_and_reads_back_unchanged_is_not_effective(rack: Machine) -> None:
+    rack.drives["sda"].stubborn = True
+    with pytest.raises(NotEffective) as caught:
+        rack.converge(DriveSpec(HDD, "disabled"))
+    result = caught.value.as_result()
+    assert "write_cache should be disabled and is enabled" in result["msg"]
+    assert result["item"] == HDD
+    assert result["cmd"][:2] == ["hdparm", "-W0"]
+    assert result["rc"] == 0
+    assert result["changed"] is True
+
+
+# NVMe, SAS, virtio.
+
+
+def test_nvme_kernel_view_stays_write_back_and_that_is_no_difference(rack: Machine) -> None:
+    wish = DriveSpec(NVME, "disabled")
+    rack.converge(wish)
+    assert (rack.root / "sys/class/block/nvme0n1/queue/write_cache").read_text().strip() == "write back"
+    assert rack.converge(wish).changed is False
+
+
+def test_nvme_without_a_volatile_cache_is_disabled_already_and_needs_no_rule(rack: Machine) -> None:
+    rack.drives["nvme0n1"].vwc = 6
+    assert rack.converge(DriveSpec(NVME, "disabled")).changed is False
+    with pytest.raises(BadInput, match=r"no volatile write cache \(vwc is 0\)"):
+        rack.converge(DriveSpec(NVME, "enabled"))
+
+
+def test_sas_is_saved_where_the_drive_can_and_only_for_good(rack: Machine) -> None:
+    rack.drives["sdb"].saves = True
+    runner = rack.runner
+    rack.converge(DriveSpec(SAS, "disabled"), runner=runner)
+    assert [words for words in runner.calls if "--clear=WCE" in words] == [("sdparm", "--clear=WCE", "--save", "/dev/sdb")]
+    runner = rack.runner
+    rack.converge(DriveSpec(SAS, "enabled", persistent=False), runner=runner)
+    assert [words for words in runner.calls if "--set=WCE" in words] == [("sdparm", "--set=WCE", "/dev/sdb")]
+
+
+def test_sas_not_saveable_97_is_set_without_saving(rack: Machine) -> None:
+    assert "write_cache" in attributes(rack.converge(DriveSpec(SAS, "disabled")))
+    assert rack.drives["sdb"].on is False
+
+
+def test_sas_that_lets_nothing_be_changed_is_said_before_anything_is_tried(rack: Machine) -> None:
+    rack.drives["sdb"].changeable = False
+    runner = rack.runner
+    with pytest.raises(BadInput, match="does not let it be changed"):
+        rack.converge(DriveSpec(HDD, "disabled"), DriveSpec(SAS, "disabled"), runner=runner)
+    assert rack.drives["sda"].on
+
+
+def test_virtio_is_set_in_its_own_cache_type(rack: Machine) -> None:
+    rack.converge(DriveSpec(VIRTIO, "disabled", persistent=False))
+    assert rack.writes == [("vdb", "cache_type", "write through")]
+
+
+# Refusals: before anything is changed.
+
+
+def refuse(machine: Machine, error: type[StorageError], match: str, *wishes: DriveSpec) -> None:
+    before = {name: drive.on for name, drive in machine.drives.items()}
+    with pytest.raises(error, match=match):
+        machine.converge(*wishes)
+    assert {name: drive.on for name, drive in machine.drives.items()} == before
+    assert machine.rules == ""
+    assert machine.writes == []
+
+
+def test_a_missing_device_stops_everything_before_the_first_change(rack: Machine) -> None:
+    refuse(rack, DeviceMissing, "does not exist on this host", DriveSpec(HDD, "disabled"), DriveSpec("/dev/disk/by-id/ata-GONE", "disabled"))
+
+
+@pytest.mark.parametrize("second", ["disabled", "enabled"])
+def test_one_drive_under_two_names_is_refused(rack: Machine, second: str) -> None:
+    rack.host.link("/dev/disk/by-path/pci-0000:00:04.0-ata-1", "sda")
+    refuse(rack, BadInput, "are the same drive", DriveSpec(HDD, "disabled"), DriveSpec("/dev/disk/by-path/pci-0000:00:04.0-ata-1", second))
+
+
+def test_one_drive_listed_twice_by_one_name_is_refused(rack: Machine) -> None:
+    refuse(rack, BadInput, "listed twice", DriveSpec(HDD, "disabled"), DriveSpec(HDD, "enabled"))
+
+
+def test_two_namespaces_of_one_nvme_controller_are_one_drive(machine: Machine) -> None:
+    machine.add("nvme0n1", "nvme", NVME, serial="NVME0")
+    next(machine.root.glob("sys/devices/*/*/nvme/driver")).unlink()  # the fake host links the driver once per disk
+    machine.add("nvme0n2", "nvme", NVME + "_2", serial="NVME0")
+    refuse(machine, BadInput, "same drive", DriveSpec(NVME, "disabled"), DriveSpec(NVME + "_2", "disabled"))
+    assert "NVME0" in machine.converge(DriveSpec(NVME, "disabled")).steps[1].after
+
+
+def test_a_bare_name_for_good_names_the_path_to_write(rack: Machine) -> None:
+    refuse(rack, BadInput, f"write {HDD} instead", DriveSpec("/dev/sda", "disabled"))
+    assert attributes(rack.converge(DriveSpec("/dev/sda", "disabled", persistent=False))) == ["write_cache"]
+
+
+def test_a_name_by_disk_sequence_does_not_last_either(rack: Machine) -> None:
+    rack.host.link("/dev/disk/by-diskseq/5", "sda")
+    refuse(rack, BadInput, "after the next boot", DriveSpec("/dev/disk/by-diskseq/5", "disabled"))
+
+
+def test_two_drives_with_one_serial_get_no_rule_keyed_on_it(machine: Machine) -> None:
+    machine.add("sda", "sata", "/dev/disk/by-path/ata-1", serial="SAME")
+    machine.add("sdb", "sata", "/dev/disk/by-path/ata-2", serial="SAME", wwn="0x5000c500")
+    refuse(machine, BadInput, "another drive of this host has the same", DriveSpec("/dev/disk/by-path/ata-1", "disabled"))
+    machine.converge(DriveSpec("/dev/disk/by-path/ata-2", "disabled"))
+    assert 'ENV{ID_WWN}=="0x5000c500"' in machine.rules
+    assert "SAME" not in machine.rules
+
+
+def test_a_link_that_two_drives_claim_names_neither(machine: Machine) -> None:
+    machine.add("sda", "sata", HDD, serial="HDD0")
+    machine.add("sdb", "sata", HDD, serial="HDD0")
+    refuse(machine, BadInput, r"the name of several drives \(/dev/sda, /dev/sdb\)", DriveSpec(HDD, "disabled", persistent=False))
+
+
+def test_a_partition_names_its_drive(rack: Machine) -> None:
+    rack.host.partition("sda", 1, DEVLINKS=HDD + "-part1")
+    refuse(rack, BadInput, f"is a partition: name the whole drive, {HDD}", DriveSpec(HDD + "-part1", "disabled"))
+
+
+def test_a_logical_volume_names_the_drives_below_it(rack: Machine) -> None:
+    rack.add("dm-0", "virtual", "/dev/mapper/vg0-data", dm_name="vg0-data", dm_uuid="LVM-abc", slaves=("sda",))
+    refuse(rack, BadInput, f"is a logical volume and no drive: name the drives below it: {HDD}", DriveSpec("/dev/mapper/vg0-data", "disabled"))
+
+
+@pytest.mark.parametrize("name, words", [("md0", "an MD array"), ("bcache0", "a bcache device"), ("loop0", "a loop device"), ("nbd0", "over the network")])
+def test_what_is_no_drive_is_refused(rack: Machine, name: str, words: str) -> None:
+    rack.add(name, "virtual")
+    refuse(rack, BadInput, words, DriveSpec(f"/dev/{name}", "disabled", persistent=False))
+
+
+def test_a_volume_of_a_raid_controller_is_refused(rack: Machine) -> None:
+    refuse(rack, BadInput, "raid_cache", DriveSpec(HDD, "disabled"), DriveSpec(RAID, "disabled"))
+
+
+def test_a_serial_with_characters_of_udev_gets_no_rule(machine: Machine) -> None:
+    machine.add("sda", "sata", HDD, serial='A"; RUN+="/bin/sh')
+    refuse(machine, BadInput, "cannot be written safely", DriveSpec(HDD, "disabled"))
+    assert attributes(machine.converge(DriveSpec(HDD, "disabled", persistent=False))) == ["write_cache"]
+
+
+def test_a_missing_tool_is_named_with_its_package(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(tmp_path, monkeypatch, missing=("sdparm",))
+    machine.add("sda", "sata", HDD, serial="HDD0")
+    machine.add("sdb", "sas", SAS, serial="5000c500")
+    refuse(machine, ToolMissing, "install the package sdparm", DriveSpec(HDD, "disabled"), DriveSpec(SAS, "disabled"))
+
+
+# A write cache below something that swallows flushes.
+
+
+def below_flashcache(machine: Machine) -> None:
+    machine.add("dm-0", "virtual", "/dev/mapper/cached", dm_name="cached", dm_uuid="", slaves=("sda",))
+    machine.dm_tables.append("cached: 0 16384 flashcache conf:\n")
+
+
+def test_no_write_cache_below_flashcache(rack: Machine) -> None:
+    below_flashcache(rack)
+    refuse(rack, Refused, "flashcache cached passes no flushes.*allow_ignored_flushes", DriveSpec(HDD, "enabled"))
+    assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache", "boot_rule"]
+
+
+def test_no_write_cache_below_a_mapping_that_nobody_can_ask_about(rack: Machine) -> None:
+    below_flashcache(rack)
+    (rack.host.root / "dev/mapper/control").unlink()
+    refuse(rack, Refused, "mapping cached, whose target dmsetup does not tell, perhaps passes no flushes.*allow_ignored_flushes", DriveSpec(HDD, "enabled"))
+    assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache", "boot_rule"]
+
+
+def test_a_write_cache_below_flashcache_when_allowed_for_that_drive(rack: Machine) -> None:
+    below_flashcache(rack)
+    assert rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True)).changed
+
+
+# A write cache below what device-mapper made while it was off.
+
+
+def mapped(machine: Machine, name: str, table: str, slaves: tuple[str, ...] = ("sda",), uuid: str = "LVM-abc") -> None:
+    number = sum(path.name.startswith("dm-") for path in (machine.root / "sys/class/block").iterdir())
+    machine.host.disk(f"dm-{number}", "virtual", write_cache="write through", dm_name=name, dm_uuid=uuid, slaves=slaves)
+    machine.dm_tables.append(f"{name}: {table}\n")
+
+
+def test_what_was_made_while_the_cache_was_off_is_loaded_again_from_below(rack: Machine) -> None:
+    rack.converge(DriveSpec(HDD, "disabled"))
+    mapped(rack, "vg-data_corig", "0 2048 linear 8:0 2048", uuid="LVM-abc-real")
+    mapped(rack, "vg-data", "0 2048 cache 253:1 253:2 253:0 128 2 metadata2 writeback smq 0", ("dm-0",))
+    predicted = rack.converge(DriveSpec(HDD, "enabled"), check_mode=True)
+    outcome = rack.converge(DriveSpec(HDD, "enabled"))
+    assert predicted.as_result() == outcome.as_result()
+    assert attributes(outcome) == ["write_cache", "boot_rule", "flushes./dev/mapper/vg-data_corig", "flushes./dev/vg/data"]
+    assert outcome.steps[-1].action == f"Load the table of /dev/vg/data again, so that it passes flushes on to {HDD} (sda)"
+    assert rack.loaded_again == ["vg-data_corig", "vg-data"]
+    assert not rack.converge(DriveSpec(HDD, "enabled")).changed
+
+
+def test_one_that_an_earlier_run_or_a_person_left_so_is_found_too(rack: Machine) -> None:
+    rack.converge(DriveSpec(HDD, "enabled"))
+    mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
+    assert attributes(rack.converge(DriveSpec(HDD, "enabled"))) == ["flushes./dev/vg/data"]
+    assert attributes(rack.converge(DriveSpec(HDD, "disabled", persistent=False), check_mode=True)) == ["write_cache", "boot_rule"]
+
+
+def test_one_over_two_drives_is_loaded_once(rack: Machine) -> None:
+    rack.converge(DriveSpec(HDD, "disabled"), DriveSpec(SSD, "disabled"))
+    mapped(rack, "vg-data", "0 2048 striped 2 128 8:0 0 8:16 0", ("sda", "sdb"))
+    rack.converge(DriveSpec(HDD, "enabled"), DriveSpec(SSD, "enabled"))
+    assert rack.loaded_again == ["vg-data"]
+
+
+@pytest.mark.parametrize(
+    ("table", "uuid", "path"),
+    [
+        ("0 2048 crypt aes-xts-plain64 0000 0 8:0 4096", "CRYPT-LUKS2-abc-secret", "/dev/mapper/secret"),
+        ("0 2048 raid raid1 3 0 region_size 1024 2 - 8:0 - 8:16", "LVM-abc", "/dev/mapper/secret"),
+        ("0 2048 cache 253:1 253:2 8:0 128 2 metadata2 passthrough smq 0", "", "/dev/mapper/secret"),
+    ],
+)
+def test_trap_what_cannot_be_loaded_again_as_it_is_read_is_not_touched(rack: Machine, table: str, uuid: str, path: str) -> None:
+    """``dmsetup table`` shows no key of dm-crypt: a volume that was loaded with what it prints would be garbage."""
+    rack.converge(DriveSpec(HDD, "disabled", persistent=False))
+    mapped(rack, "secret", table, uuid=uuid)
+    refuse(rack, Refused, f"{path} was made while it was off and ends flushes.*allow_ignored_flushes: true", DriveSpec(HDD, "enabled"))
+    outcome = rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True))
+    assert attributes(outcome) == ["write_cache", "boot_rule"]
+    assert rack.loaded_again == []
+    assert not rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True)).changed
+
+
+def test_above_flashcache_nothing_is_loaded_again(rack: Machine) -> None:
+    below_flashcache(rack)
+    mapped(rack, "vg-data", "0 2048 linear 253:0 0", ("dm-0",))
+    rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True))
+    assert rack.loaded_again == []
+
+
+def test_a_table_that_is_refused_is_a_failure_that_names_it(rack: Machine) -> None:
+    rack.converge(DriveSpec(HDD, "disabled"))
+    mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
+    rack.refused_tables.add("vg-data")
+    with pytest.raises(StorageError, match=r"/dev/vg/data goes on as before; the kernel says why in dmesg"):
+        rack.converge(DriveSpec(HDD, "enabled"))
+
+
+@pytest.mark.parametrize("words", [("/usr/sbin/vblade", "-d", "0", "1", "eth1", "{}"), ("/usr/bin/python3", "/usr/sbin/vblade", "0", "1", "eth1", "{}")])
+@pytest.mark.parametrize("served", [HDD, "/dev/sda", "/dev/sda1"])
+def test_no_write_cache_below_a_running_aoe_target(rack: Machine, words: tuple[str, ...], served: str) -> None:
+    rack.host.partition("sda", 1)
+    cmdline = "\0".join(words).format(served) + "\0"
+    rack.host.write("proc/4711/cmdline", cmdline)
+    (rack.root / "proc/4711/cwd").symlink_to(rack.root)
+    refuse(rack, Refused, "the AoE target vblade", DriveSpec(HDD, "enabled"))
+    assert rack.converge(DriveSpec(SSD, "enabled")).changed
+
+
+def test_other_processes_with_the_drive_in_their_arguments_do_not_matter(rack: Machine) -> None:
+    rack.host.write("proc/4711/cmdline", "grep\0vblade\0x\0/dev/sda\0".replace("vblade", "-r"))
+    rack.host.write("proc/4712/cmdline", "")
+    assert rack.converge(DriveSpec(HDD, "enabled")).changed
+
+
+# Multipath.
+
+
+def test_a_drive_over_two_paths_is_one_drive_and_the_kernel_must_agree_on_both(machine: Machine) -> None:
+    first = machine.add("sda", "sas", "/dev/disk/by-path/sas-1", serial="5000c500", wwn="0x5000c500")
+    machine.add("sdb", "sas", "/dev/disk/by-path/sas-2", serial="5000c500", wwn="0x5000c500", drive=first)
+    machine.add("dm-0", "virtual", SAS, dm_name="mpatha", dm_uuid="mpath-35000c500", slaves=("sda", "sdb"))
+    wish = DriveSpec(SAS, "disabled")
+    machine.converge(wish)
+    assert machine.writes == [("sdb", "rescan", "1")]
+    assert (machine.root / "sys/class/block/sdb/queue/write_cache").read_text().strip() == "write through"
+    assert 'ENV{ID_SERIAL_SHORT}=="5000c500"' in machine.rules
+    assert machine.converge(wish).changed is False
+    with pytest.raises(BadInput, match="same drive"):
+        machine.converge(DriveSpec("/dev/disk/by-path/sas-1", "disabled"), DriveSpec("/dev/disk/by-path/sas-2", "disabled"))
+
+
+def test_the_rule_of_a_scsi_drive_ignores_change_events(rack: Machine) -> None:
+    # Over two paths each MODE SELECT is announced on the other path: rules on "change" would answer each other for ever.
+    rack.converge(DriveSpec(SAS, "disabled"))
+    assert 'ACTION=="add", SUBSYSTEM=="block"' in rack.rules
+    assert "add|change" not in rack.rules
+
+
+def test_the_result_says_which_provider_was_taken(rack: Machine) -> None:
+    wishes = [DriveSpec(device, "disabled") for device in ALL]
+    layer = DriveWriteCacheLayer(rack.runner, wishes, rack.root)
+    drives = layer.facts(layer.read())["drives"]
+    assert [drive["provider"] for drive in drives] == ["ata", "ata", "scsi", "nvme", "virtio"]
+    assert drives[0] == {"device": HDD, "name": "sda", "provider": "ata", "drive": "enabled", "kernel": "write back", "boot_rule": None}

@@ -1,0 +1,147 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Options of kernel modules, and which names begin a rule."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import Queue
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.udev_rule import RuleKey
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_queues import FakeQueues
+
+QLA = {"module": "qla2xxx", "options": {"ql2xmaxqdepth": 64}}
+
+
+@pytest.fixture
+def host(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> FakeQueues:
+    queues = FakeQueues(tmp_path, monkeypatch)
+    queues.host.write("sys/module/qla2xxx/parameters/ql2xmaxqdepth", "32\n")
+    return queues
+
+
+def text(host: FakeQueues) -> str:
+    return (host.root / queue_boot.OPTIONS_FILE).read_text()
+
+
+def test_an_option_is_written_and_said_to_wait_for_the_next_load(host: FakeQueues) -> None:
+    runner = host.runner
+    outcome = host.converge(modules=[QLA], runner=runner)
+    assert [(step.item, step.before, step.after) for step in outcome.steps] == [("qla2xxx", None, {"ql2xmaxqdepth": "64"})]
+    assert "\noptions qla2xxx ql2xmaxqdepth=64\n" in text(host)
+    assert runner.calls == []
+    assert len(outcome.concerns) == 1
+    assert "32 in the running module: it comes into force when the module is loaded again or after a reboot" in outcome.concerns[0]
+
+
+def test_the_second_run_changes_nothing_and_says_so_until_it_is_in_force(host: FakeQueues) -> None:
+    host.converge(modules=[QLA])
+    again = host.converge(modules=[QLA])
+    assert (again.changed, len(again.concerns)) == (False, 1)
+    host.host.write("sys/module/qla2xxx/parameters/ql2xmaxqdepth", "64\n")
+    assert host.converge(modules=[QLA]).concerns == ()
+    assert host.facts(modules=[QLA])["module_options"] == [{"module": "qla2xxx", "options": {"ql2xmaxqdepth": "64"}, "running": {"ql2xmaxqdepth": "64"}}]
+
+
+def test_lines_of_other_modules_stay_and_no_options_remove_a_line(host: FakeQueues) -> None:
+    host.converge(modules=[QLA, {"module": "scsi-mod", "options": {"use_blk_mq": True}}])
+    assert "options scsi_mod use_blk_mq=1\n" in text(host)
+    host.converge(modules=[{"module": "scsi_mod", "options": {}}])
+    assert "scsi_mod" not in text(host)
+    assert "qla2xxx" in text(host)
+
+
+def test_a_module_in_the_kernel_does_not_read_the_file(host: FakeQueues) -> None:
+    with pytest.raises(BadInput, match=r"md_mod is built into this kernel.*write md_mod\.start_ro=1 on the command line"):
+        host.converge(modules=[{"module": "md_mod", "options": {"start_ro": 1}}])
+
+
+def test_another_file_and_the_command_line_may_win(host: FakeQueues) -> None:
+    host.host.write("etc/modprobe.d/zz.conf", "# x\noptions qla2xxx ql2xmaxqdepth=16 \\\n ql2xfoo=1\n")
+    assert "16 in /etc/modprobe.d/zz.conf: take it away there" in host.converge(modules=[QLA]).concerns[0]
+    host.host.write("proc/cmdline", "root=/dev/vda qla2xxx.ql2xmaxqdepth=8\n")
+    assert "8 in the command line of the kernel" in host.converge(modules=[QLA]).concerns[0]
+
+
+def test_an_option_that_the_loaded_module_does_not_show(host: FakeQueues) -> None:
+    assert "does not show an option ql2xnone" in host.converge(modules=[{"module": "qla2xxx", "options": {"ql2xnone": 1}}]).concerns[0]
+
+
+@pytest.mark.parametrize(
+    ("module", "options"),
+    [("a b", {}), ("qla2xxx", {"x y": 1}), ("qla2xxx", {"x": "1 y=2"}), ("qla2xxx", {"x": "1\ninstall y z"}), ("../x", {}), ("qla2xxx", {"x": "1\n"})],
+)
+def test_what_cannot_stand_in_the_file_is_refused(module: str, options: dict[str, t.Any]) -> None:
+    with pytest.raises(BadInput, match="cannot stand in a file"):
+        queue_boot.read_module_wishes([{"module": module, "options": options}])
+
+
+def test_a_module_is_listed_once() -> None:
+    with pytest.raises(BadInput, match="listed twice"):
+        queue_boot.read_module_wishes([{"module": "scsi-mod", "options": {}}, {"module": "scsi_mod", "options": {}}])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"), [("1", "Y", True), ("N", "off", True), ("0x10", "16", True), ("1", "N", False), ("a", "b", False), ("64", "64", True)]
+)
+def test_spellings_of_one_value(one: str, other: str, same: bool) -> None:
+    assert queue_boot.same_option(one, other) is same
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [
+        ("sdaa", "sd*"),
+        ("vdb", "vd*"),
+        ("xvda", "xvd*"),
+        ("nvme0n1", "nvme*"),
+        ("dm-3", "dm-*"),
+        ("md127", "md*"),
+        ("etherd!e1.1", "etherd*"),
+        ("mmcblk0", "mmcblk*"),
+    ],
+)
+def test_a_rule_looks_at_all_devices_of_a_driver(name: str, pattern: str) -> None:
+    queue = Queue(name=name, path=f"/dev/{name}", kind="disk", transport="sata", size=1, rotational=None, key=RuleKey("ID_SERIAL", "X"))
+    line = queue_boot.rule_for(queue, {"nomerges": 1})
+    assert line is not None
+    assert f'KERNEL=="{pattern}", ENV{{ID_SERIAL}}=="X"' in line
+
+
+def test_a_device_that_no_rule_can_name_is_refused() -> None:
+    queue = Queue(name="bcache0", path="/dev/bcache0", kind="bcache", transport="virtual", size=1, rotational=None, no_key="no serial: write persistent: false")
+    with pytest.raises(BadInput, match="persistent: false"):
+        queue_boot.rule_for(queue, {"read_ahead_kb": 128})
+    assert queue_boot.rule_for(queue, {}) is None
+
+
+def test_without_the_folder_of_modules_only_what_is_offered_is_known(tmp_path: pathlib.Path) -> None:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import loadable_schedulers
+
+    assert loadable_schedulers(tmp_path) == ()
+    (tmp_path / "lib/modules" / os.uname().release / "kernel/block").mkdir(parents=True)
+    (tmp_path / "lib/modules" / os.uname().release / "kernel/block/kyber-iosched.ko.xz").touch()
+    assert loadable_schedulers(tmp_path) == ("kyber",)
+
+
+def test_what_a_running_tuned_will_change_is_said(host: FakeQueues) -> None:
+    host.disk("sda", serial="HDD0", DEVLINKS="/dev/disk/by-id/ata-X")
+    entry = {"device": "/dev/disk/by-id/ata-X", "read_ahead_kb": 256}
+    host.host.write("etc/tuned/active_profile", "mine\n")
+    host.host.write("etc/tuned/mine/tuned.conf", "[main]\nsummary=x\ninclude=throughput-performance\n[sysctl]\nreadahead=7\n")
+    host.host.write("usr/lib/tuned/throughput-performance/tuned.conf", "[main]\ninclude=mine\n[disk]\n# comment\nreadahead=>4096\nelevator = none\n")
+    assert host.converge(entry).concerns == ()
+    host.host.write("run/tuned/tuned.pid", "1\n")
+    concerns = host.converge(entry).concerns
+    assert len(concerns) == 1
+    assert "take readahead=>4096 of its profile throughput-performance out" in concerns[0]
+    assert host.converge({**entry, "persistent": False}).concerns == ()

@@ -1,0 +1,337 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The layer block_queue: order, what the kernel resets, refusals, rules at boot."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotEffective
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_queues import FakeQueues
+
+HDD = "/dev/disk/by-id/ata-BIG_HDD0"
+SSD = "/dev/disk/by-id/ata-QUICK_SSD0"
+NVME = "/dev/disk/by-id/nvme-FAST_NVME0"
+LUN = "/dev/disk/by-id/scsi-3600601"
+ARRAY = {"match": {}, "profile": "flash_array"}
+
+
+@pytest.fixture
+def rack(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> FakeQueues:
+    queues = FakeQueues(tmp_path, monkeypatch)
+    queues.disk("sda", model="BIG", serial="HDD0", rotational=True, DEVLINKS=HDD)
+    queues.disk("sdb", model="QUICK", serial="SSD0", DEVLINKS=SSD)
+    queues.disk("nvme0n1", "nvme", tags=1023, model="FAST", serial="NVME0", DEVLINKS=NVME)
+    queues.disk("sdc", "raid", tags=4000, can_queue=4000, model="LUN", serial="600601", DEVLINKS=LUN)
+    return queues
+
+
+def steps(outcome: Outcome, item: str) -> list[tuple[str, t.Any, t.Any]]:
+    return [(step.attribute, step.before, step.after) for step in outcome.steps if step.item == item]
+
+
+def test_nothing_asked_runs_nothing(rack: FakeQueues) -> None:
+    runner = rack.runner
+    assert rack.converge(runner=runner).changed is False
+    assert runner.calls == []
+
+
+def test_case_e_on_a_lun_that_takes_all_of_it(rack: FakeQueues) -> None:
+    outcome = rack.converge({"device": LUN, "profile": "flash_array"})
+    assert steps(outcome, LUN)[:4] == [
+        ("scheduler", "mq-deadline", "none"),
+        ("nr_requests", 64, 1024),
+        ("nomerges", 0, 1),
+        ("queue_depth", 32, 64),
+    ]
+    assert [rack.value("sdc", place) for place in ("queue/scheduler", "queue/nr_requests", "queue/nomerges", "device/queue_depth")] == [
+        "none",
+        "1024",
+        "1",
+        "64",
+    ]
+    assert rack.rules == [
+        'ACTION=="add", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", KERNEL=="sd*", ENV{ID_SERIAL_SHORT}=="600601", ATTR{queue/scheduler}="none", '
+        'ATTR{queue/nr_requests}="1024", ATTR{queue/nomerges}="1", ATTR{device/queue_depth}="64"'
+    ]
+
+
+def test_a_profile_is_fitted_to_each_device_with_a_note(rack: FakeQueues) -> None:
+    rack.converge(ARRAY)
+    assert [rack.value(name, "queue/nr_requests") for name in ("sda", "sdb", "sdc", "nvme0n1")] == ["32", "32", "1024", "1023"]
+    notes = {one["name"]: " ".join(one["notes"]) for one in rack.facts(ARRAY)["devices"]}
+    assert notes["sdc"] == ""
+    assert "asks for 1024; without a scheduler nr_requests is at most 32" in notes["sdb"]
+    assert "asks for 64; the drive and its NCQ take a queue_depth of at most 32" in notes["sdb"]
+    assert "queue_depth is left out: NVMe devices have no queue_depth" in notes["nvme0n1"]
+
+
+def test_the_second_run_changes_nothing_and_asks_udev_only(rack: FakeQueues) -> None:
+    entries = [ARRAY, {"match": {"rotational": True}, "profile": "hdd"}, {"device": SSD, "scheduler": "bfq", "nr_requests": 300}]
+    assert rack.converge(*entries).changed
+    runner = rack.runner
+    assert rack.converge(*entries, runner=runner).changed is False
+    assert [call[:2] for call in runner.calls] == [("udevadm", "info")]
+
+
+def test_check_mode_plans_the_same_and_writes_nothing(rack: FakeQueues) -> None:
+    predicted = rack.converge(ARRAY, check_mode=True, modules=[{"module": "qla2xxx", "options": {"ql2xmaxqdepth": 64}}])
+    assert rack.writes == []
+    assert rack.rules == []
+    assert not (rack.root / queue_boot.OPTIONS_FILE).exists()
+    assert rack.converge(ARRAY, modules=[{"module": "qla2xxx", "options": {"ql2xmaxqdepth": 64}}]).steps == predicted.steps
+
+
+def test_what_a_new_scheduler_resets_is_written_again_although_it_was_right(rack: FakeQueues) -> None:
+    outcome = rack.converge({"device": LUN, "scheduler": "none", "nr_requests": 64})
+    assert steps(outcome, LUN)[0] == ("scheduler", "mq-deadline", "none")
+    assert "nr_requests" not in [name for name, before, after in steps(outcome, LUN)]
+    assert [(place, value) for name, place, value in rack.writes] == [("scheduler", "none"), ("nr_requests", "64")]
+    assert rack.value("sdc", "queue/nr_requests") == "64"
+
+
+def test_read_ahead_outlives_what_limits_requests(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queues = FakeQueues(tmp_path, monkeypatch, limits_reset=True)
+    queues.disk("sda", serial="HDD0", rotational=True, DEVLINKS=HDD)
+    queues.converge({"device": HDD, "read_ahead_kb": 4096})
+    queues.converge({"device": HDD, "read_ahead_kb": 4096, "max_sectors_kb": 64, "add_random": False})
+    assert queues.value("sda", "queue/read_ahead_kb") == "4096"
+    assert queues.rules[0].index("max_sectors_kb") < queues.rules[0].index("read_ahead_kb")
+
+
+def test_the_default_of_throttling_is_what_the_kernel_makes_of_it(rack: FakeQueues) -> None:
+    for name, item in (("sda", HDD), ("sdb", SSD)):
+        entry = {"device": item, "wbt_lat_usec": -1}
+        (rack.root / "sys/class/block" / name / "queue/wbt_lat_usec").write_text("5000\n")
+        assert steps(rack.converge(entry), item)[0] == ("wbt_lat_usec", 5000, -1)
+        assert rack.converge(entry).changed is False
+
+
+def test_throttling_that_was_never_begun_cannot_be_read_and_is_off(rack: FakeQueues) -> None:
+    file = rack.root / "sys/class/block/sdb/queue/wbt_lat_usec"
+    file.write_text("")
+    assert rack.converge({"device": SSD, "wbt_lat_usec": 0, "persistent": False}).changed is False
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({"device": SSD, "scheduler": "none", "nr_requests": 256}, r"at most 32, as many as the hardware takes at once.*write nr_requests: 32, or a scheduler"),
+        ({"device": SSD, "nr_requests": 4000}, "nr_requests is at most 2048"),
+        ({"device": SSD, "nr_requests": 3}, "makes 4 of every nr_requests below that"),
+        ({"device": SSD, "queue_depth": 64}, r"NCQ take a queue_depth of at most 32.*write queue_depth: 32"),
+        ({"device": LUN, "queue_depth": 5000}, "host adapter takes a queue_depth of at most 4000"),
+        ({"device": NVME, "queue_depth": 64}, "NVMe devices have no queue_depth"),
+        ({"device": SSD, "max_sectors_kb": 256}, r"at most 128 KiB \(max_hw_sectors_kb\)"),
+        ({"device": SSD, "max_sectors_kb": 2}, "at least 4, one page"),
+        ({"device": SSD, "read_ahead_kb": 130}, "would make 128 of 130"),
+        ({"device": SSD, "scheduler": "cfq"}, "cfq is gone since Linux 5.0: write bfq"),
+        ({"device": SSD, "scheduler": "anticipatory"}, "has no scheduler anticipatory: it has mq-deadline, none, bfq, kyber"),
+        ({"device": "/dev/sdb", "scheduler": "none"}, f"may name another device after the next boot: write {SSD} instead"),
+        ({"match": {}}, "nothing is set"),
+        ({"match": {}, "wbt_lat_usec": -2}, "at least -1"),
+        ({"match": {"size_min": "big"}, "nomerges": 1}, "entry 2: size_min 'big' is not a size"),
+        ({"match": {}, "members": True, "nomerges": 1}, "say under what, with kind"),
+    ],
+)
+def test_what_the_kernel_would_refuse_cut_or_ignore_is_refused_before_anything_is_written(rack: FakeQueues, entry: dict[str, t.Any], reason: str) -> None:
+    with pytest.raises(BadInput, match=reason):
+        rack.converge({"device": HDD, "nomerges": 2}, entry)
+    assert rack.writes == []
+
+
+def test_a_drive_without_ncq_takes_one_command_at_a_time(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queues = FakeQueues(tmp_path, monkeypatch)
+    place = queues.disk("sda", serial="OLD", DEVLINKS=SSD, depth=1)
+    page = bytearray(572)
+    page[60 + 150] = 0x1F
+    (place / "device/vpd_pg89").write_bytes(bytes(page))
+    with pytest.raises(BadInput, match="at most 1"):
+        queues.converge({"device": SSD, "queue_depth": 16})
+    page[60 + 153] = 0x01
+    page[60 + 150] = 15
+    (place / "device/vpd_pg89").write_bytes(bytes(page))
+    with pytest.raises(BadInput, match="at most 16"):
+        queues.converge({"device": SSD, "queue_depth": 32})
+
+
+def test_names_of_old_are_mapped_and_said(rack: FakeQueues) -> None:
+    outcome = rack.converge({"device": SSD, "scheduler": "noop"}, {"device": HDD, "scheduler": "deadline"})
+    assert rack.value("sdb", "queue/scheduler") == "none"
+    assert 'ATTR{queue/scheduler}="none"' in "".join(rack.rules)
+    assert outcome.concerns == (
+        "The scheduler deadline is called mq-deadline since Linux 5.0, and mq-deadline is set for sda: write scheduler: mq-deadline.",
+        "The scheduler noop is called none since Linux 5.0, and none is set for sdb: write scheduler: none.",
+    )
+
+
+def test_a_kernel_that_still_has_a_scheduler_of_old_keeps_its_name(rack: FakeQueues) -> None:
+    (rack.root / "sys/class/block/sdb/queue/scheduler").write_text("noop deadline [cfq]\n")
+    outcome = rack.converge({"device": SSD, "scheduler": "cfq", "persistent": False})
+    assert outcome.changed is False
+
+
+def test_a_driver_that_lets_nothing_be_changed(rack: FakeQueues) -> None:
+    (rack.root / "sys/class/block/sdc/device/queue_depth").chmod(0o444)
+    with pytest.raises(BadInput, match="the driver megaraid_sas does not let queue_depth be changed"):
+        rack.converge({"device": LUN, "queue_depth": 64})
+    assert rack.converge({"device": LUN, "queue_depth": 32, "persistent": False}).changed is False
+
+
+def test_a_device_that_ignores_a_value_is_a_failure_with_wanted_and_found(rack: FakeQueues) -> None:
+    rack.deaf.add("sdb")
+    with pytest.raises(NotEffective, match=f"{SSD}: nomerges should be 2 and is 0"):
+        rack.converge({"device": SSD, "nomerges": 2})
+
+
+def test_a_device_that_is_not_there_is_an_error_and_a_match_without_one_a_warning(rack: FakeQueues) -> None:
+    with pytest.raises(DeviceMissing, match="does not exist on this host"):
+        rack.converge({"device": "/dev/disk/by-id/ata-GONE", "nomerges": 1})
+    outcome = rack.converge({"match": {"model": ["GONE*"]}, "nomerges": 1})
+    assert (outcome.changed, outcome.concerns) == (False, ("the match of entry 1 meets no device of this host.",))
+
+
+def test_not_persistent_removes_the_rule_of_this_device_only(rack: FakeQueues) -> None:
+    rack.converge(ARRAY)
+    rack.converge(ARRAY, {"device": SSD, "scheduler": "kyber", "persistent": False})
+    assert len(rack.rules) == 3
+    assert "SSD0" not in "".join(rack.rules)
+    assert rack.value("sdb", "queue/scheduler") == "kyber"
+
+
+def test_rules_of_what_is_not_listed_stay_unless_the_list_is_exclusive(rack: FakeQueues) -> None:
+    rack.converge(ARRAY, modules=[{"module": "nvme", "options": {"poll_queues": 2}}])
+    rack.converge({"device": SSD, "nomerges": 1})
+    assert len(rack.rules) == 4
+    outcome = rack.converge({"device": SSD, "nomerges": 1}, exclusive=True)
+    assert [step.attribute for step in outcome.steps] == ["other_rules", "options"]
+    assert len(rack.rules) == 1
+    assert not (rack.root / queue_boot.OPTIONS_FILE).exists()
+    assert rack.converge({"device": SSD, "nomerges": 1}, exclusive=True).changed is False
+    rack.converge(exclusive=True)
+    assert rack.rules == []
+
+
+def test_a_rule_that_was_changed_by_hand_is_put_right(rack: FakeQueues) -> None:
+    rack.converge({"device": SSD, "nomerges": 1})
+    file = rack.root / queue_boot.RULES_FILE
+    file.write_text(file.read_text().replace('nomerges}="1"', 'nomerges}="2"'))
+    assert [step.attribute for step in rack.converge({"device": SSD, "nomerges": 1}).steps] == ["boot_rule"]
+    assert 'nomerges}="1"' in rack.rules[0]
+
+
+def test_a_disk_without_serial_number_is_found_again_by_its_place(rack: FakeQueues) -> None:
+    rack.disk("vda", "virtio", tags=256, ID_PATH="pci-0000:00:01.0")
+    rack.converge({"match": {"transport": ["virtio"]}, "scheduler": "none"})
+    assert 'KERNEL=="vd*", ENV{ID_PATH}=="pci-0000:00:01.0"' in rack.rules[0]
+
+
+def test_an_aoe_disk_is_found_again_by_its_address(rack: FakeQueues) -> None:
+    rack.disk("etherd!e7.1", "virtual", tags=16)
+    rack.converge(ARRAY)
+    assert "etherd" not in "".join(rack.rules)
+    rack.converge({"match": {"transport": ["aoe"]}, "nomerges": 1})
+    assert 'KERNEL=="etherd*", ENV{DEVNAME}=="/dev/etherd/e7.1", ATTR{queue/nomerges}="1"' in "".join(rack.rules)
+
+
+# Devices on devices.
+
+
+def test_a_volume_has_no_queue_and_its_disks_are_named(rack: FakeQueues) -> None:
+    rack.disk("dm-0", "virtual", tags=None, dm_name="vg0-lv", dm_uuid="LVM-x", slaves=("sda", "sdb"), DEVLINKS="/dev/vg0/lv")
+    for entry in ({"scheduler": "none"}, {"profile": "hdd"}, {"queue_depth": 8}):
+        with pytest.raises(BadInput, match=rf"no effect on a logical volume.*{HDD}, {SSD}.*members: true"):
+            rack.converge({"device": "/dev/vg0/lv", **entry})
+    rack.converge({"device": "/dev/vg0/lv", "members": True, "scheduler": "none"})
+    assert [rack.value(name, "queue/scheduler") for name in ("sda", "sdb", "sdc")] == ["none", "none", "mq-deadline"]
+
+
+def test_a_volume_reads_ahead_by_itself_and_is_found_again_by_its_uuid(rack: FakeQueues) -> None:
+    rack.disk("dm-0", "virtual", tags=None, dm_name="vg0-lv", dm_uuid="LVM-x", slaves=("sda",), DEVLINKS="/dev/vg0/lv")
+    (rack.root / "sys/class/block/dm-0/mq/0").mkdir(parents=True)  # only so that the stand-in for the kernel takes the write
+    (rack.root / "sys/class/block/dm-0/mq/0/nr_tags").write_text("1\n")
+    rack.converge({"device": "/dev/vg0/lv", "read_ahead_kb": 4096})
+    assert rack.value("dm-0", "queue/read_ahead_kb") == "4096"
+    assert 'ACTION=="add|change"' in rack.rules[0]
+    assert 'KERNEL=="dm-*", ENV{DM_UUID}=="LVM-x", ATTR{queue/read_ahead_kb}="4096"' in rack.rules[0]
+
+
+def test_a_match_meets_neither_volumes_nor_partitions_nor_loops(rack: FakeQueues) -> None:
+    rack.disk("dm-0", "virtual", tags=None, dm_name="vg0-lv", dm_uuid="LVM-x", slaves=("sda",))
+    rack.disk("loop0", "virtual", tags=128)
+    rack.disk("sdd", serial="EMPTY", size=0)
+    rack.host.partition("sda", 1)
+    assert [one["name"] for one in rack.facts(ARRAY)["devices"]] == ["nvme0n1", "sda", "sdb", "sdc"]
+    kinds = {"match": {"kind": ["loop"]}, "nomerges": 1, "persistent": False}
+    assert [one["name"] for one in rack.facts(kinds)["devices"]] == ["loop0"]
+
+
+def _multipath(rack: FakeQueues, tags: int | None) -> None:
+    for name in ("sdx", "sdy"):
+        rack.disk(name, "sas", tags=2000, can_queue=2000, serial="LUN7", model="PATH")
+    rack.disk("dm-7", "virtual", tags=tags, dm_name="mpatha", dm_uuid="mpath-LUN7", slaves=("sdx", "sdy"), DEVLINKS="/dev/mapper/mpatha")
+
+
+@pytest.mark.parametrize(("tags", "met"), [(2048, ["dm-7", "sdx", "sdy"]), (None, ["sdx", "sdy"])])
+def test_values_of_a_multipath_drive_belong_on_its_paths_and_on_it_where_it_has_a_queue(rack: FakeQueues, tags: int | None, met: list[str]) -> None:
+    _multipath(rack, tags)
+    entry = {"match": {"model": ["PATH"]}, "profile": "flash_array"}
+    assert [one["name"] for one in rack.facts(entry)["devices"]] == met
+    for asked in (entry, {"device": "/dev/mapper/mpatha", "profile": "flash_array"}):
+        rack.converge(asked)
+        assert [rack.value(name, "queue/nr_requests") for name in ("sdx", "sdy")] == ["1024", "1024"]
+        assert rack.value("dm-7", "queue/nomerges") == ("1" if tags else "0")
+        assert rack.converge(asked).changed is False
+    assert sum("LUN7" in rule and 'KERNEL=="sd*"' in rule for rule in rack.rules) == 1
+
+
+def test_nvme_that_is_reached_by_paths_keeps_the_part_of_a_profile_that_it_has(rack: FakeQueues) -> None:
+    rack.disk("nvme1n1", "nvme", tags=None, serial="HEAD", DEVLINKS="/dev/disk/by-id/nvme-HEAD")
+    entry = {"device": "/dev/disk/by-id/nvme-HEAD", "profile": "nvme"}
+    settled = rack.facts(entry)["devices"][0]
+    assert "rq_affinity has no effect on it" in " ".join(settled["notes"])
+    with pytest.raises(BadInput, match="has no queue of its own"):
+        rack.converge({"device": "/dev/disk/by-id/nvme-HEAD", "scheduler": "kyber"})
+
+
+def test_a_partition_and_a_link_that_two_drives_claim_are_no_device(rack: FakeQueues) -> None:
+    part = rack.host.partition("sda", 1)
+    with pytest.raises(BadInput, match=f"is a partition.*name {HDD}"):
+        rack.converge({"device": f"/dev/{part}", "nomerges": 1})
+    rack.disk("sde", model="TWIN", serial="T", DEVLINKS="/dev/disk/by-id/ata-TWIN")
+    rack.disk("sdf", model="TWIN", serial="T", DEVLINKS="/dev/disk/by-id/ata-TWIN")
+    with pytest.raises(BadInput, match="is the name of several drives"):
+        rack.converge({"device": "/dev/disk/by-id/ata-TWIN", "nomerges": 1})
+
+
+def test_planning_is_pure(rack: FakeQueues) -> None:
+    wanted = rack.wanted(ARRAY)
+    runner = rack.runner
+    layer = BlockQueueLayer(runner, wanted, rack.root)
+    present = layer.read()
+    calls = len(runner.calls)
+    assert layer.plan(present, wanted) == layer.plan(present, wanted)
+    assert len(runner.calls) == calls
+
+
+def test_two_drives_with_one_serial_number_are_told_apart_or_get_no_rule(rack: FakeQueues) -> None:
+    first, second = "/dev/disk/by-id/wwn-0x1", "/dev/disk/by-id/wwn-0x2"
+    rack.disk("sde", model="TWIN", serial="T", wwn="0x1", DEVLINKS=first)
+    rack.disk("sdf", model="TWIN", serial="T", wwn="0x2", DEVLINKS=second)
+    rack.converge({"device": first, "nomerges": 1}, {"device": second, "nomerges": 2})
+    assert [rule.split(", ")[4:] for rule in rack.rules] == [
+        ['ENV{ID_WWN}=="0x1"', 'ATTR{queue/nomerges}="1"'],
+        ['ENV{ID_WWN}=="0x2"', 'ATTR{queue/nomerges}="2"'],
+    ]
+    rack.disk("sdg", model="TWIN", serial="T", DEVLINKS="/dev/disk/by-path/g")
+    with pytest.raises(BadInput, match="another drive of this host has the same"):
+        rack.converge({"device": "/dev/disk/by-path/g", "nomerges": 1})

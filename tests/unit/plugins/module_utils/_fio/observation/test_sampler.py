@@ -1,0 +1,97 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import csv
+import time
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation import sampler
+
+BEFORE = "   8      16 sdb 100 10 800 50 200 20 1600 100 0 1000 150 0 0 0 0 5 10\n   8 17 sdb1 1 0 8 1 0 0 0 0 0 1 1\n"
+AFTER = "   8      16 sdb 300 30 4800 450 700 120 9600 1600 3 3000 2150 0 0 0 0 15 60\n"
+
+
+def counters(text, name="sdb"):
+    return sampler.parse_diskstats(text, {name})[name]
+
+
+def test_what_iostat_would_print():
+    found = sampler.rates(counters(BEFORE), counters(AFTER), 4.0)
+    assert (found.reads, found.writes, found.read_kib, found.written_kib) == (50, 125, 500, 1000)
+    assert (found.read_merges, found.write_merges, found.read_await, found.write_await) == (5, 25, 2.0, 3.0)
+    assert (found.flushes, found.flush_await, found.queue, found.util, found.in_flight) == (2.5, 5.0, 0.5, 50.0, 3)
+    assert found.row.count(",") + 3 == len(sampler.COLUMNS.split(","))
+
+
+def test_nothing_happened():
+    found = sampler.rates(counters(BEFORE), counters(BEFORE), 1.0)
+    assert (found.reads, found.read_await, found.util) == (0, 0, 0)
+
+
+def test_an_old_kernel_counts_no_flushes():
+    short = "8 16 sdb 1 0 8 1 0 0 0 0 0 1 1"
+    assert sampler.rates(counters(short), counters(short), 1.0).flushes == 0
+
+
+def test_milliseconds_wrap_around_and_fallen_counters_say_nothing():
+    late = {**counters(BEFORE), "io_ticks": 2**32 - 100}
+    wrapped = {**late, "io_ticks": 400}
+    assert sampler.rates(late, wrapped, 1.0).util == 50.0
+    assert sampler.rates(counters(AFTER), counters(BEFORE), 1.0) is None
+    assert sampler.rates(counters(BEFORE), counters(AFTER), 0.0) is None
+
+
+def test_figures_of_several_targets():
+    one = sampler.rates(counters(BEFORE), counters(AFTER), 4.0)
+    found = sampler.figures([one, one])
+    assert found == {"iops": 350, "bandwidth": 2 * 1500 * 1024, "latency_ms": round((50 * 2 + 125 * 3) / 175, 3)}
+    assert sampler.figures([])["iops"] is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "percent"),
+    [("cpu  10 0 10 100 0 0 0 0 0 0", "cpu  60 0 10 150 0 0 0 0 0 0", 50.0), ("cpu  1 0 0 9 5 0 0 3 0 0", "cpu  1 0 0 9 5 0 0 3 0 0", None)],
+)
+def test_how_busy_the_host_was(before, after, percent):
+    assert sampler.busy_percent(sampler.parse_cpu(before + "\ncpu0 1 1 1 1\n"), sampler.parse_cpu(after)) == percent
+
+
+def test_waiting_for_io_is_not_busy_and_stolen_time_is():
+    before, after = sampler.parse_cpu("cpu  0 0 0 0 0 0 0 0"), sampler.parse_cpu("cpu  0 0 0 0 50 0 0 50")
+    assert sampler.busy_percent(before, after) == 50.0
+
+
+def test_a_sampler_leaves_series_and_tells_what_it_saw(tmp_path):
+    (tmp_path / "proc").mkdir()
+    stats = tmp_path / "proc/diskstats"
+    stats.write_text(BEFORE)
+    told = []
+    watched = sampler.Watched("sdb", ("sdb", "sdz"), tmp_path)
+    one = sampler.Sampler([watched], 0.05, told.append, lambda names: ["bcache0,10,20,1,2,3,4,,"] if "sdb" in names else [], tmp_path)
+    one.begin()
+    stats.write_text(AFTER)
+    ends = time.monotonic() + 30
+    while len(told) < 3 and time.monotonic() < ends:
+        time.sleep(0.01)
+    one.end()
+    rows = list(csv.DictReader((tmp_path / "device_series.log").read_text().splitlines()))
+    assert {row["device"] for row in rows} == {"sdb"} and len(rows) >= 3
+    assert sum(float(row["r_s"]) > 0 for row in rows) == 1, "what happened is counted once"
+    assert any(figures["iops"] for figures in told)
+    caches = list(csv.DictReader((tmp_path / "cache_series.log").read_text().splitlines()))
+    assert [(row["cache"], row["dirty_bytes"], row["bypassed_reads"]) for row in caches] in ([("bcache0", "10", "")], [("bcache0", "10", "")] * 2), (
+        "at the beginning, and at the end if that is later"
+    )
+
+
+def test_without_counters_there_is_only_a_header(tmp_path):
+    one = sampler.Sampler([sampler.Watched(None, (), tmp_path)], 0.05, lambda figures: None, None, tmp_path)
+    one.begin()
+    one.end()
+    assert (tmp_path / "device_series.log").read_text() == sampler.COLUMNS + "\n"
+    assert not (tmp_path / "cache_series.log").exists()

@@ -1,0 +1,67 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How long a runner waits for a controller that does not come, barrier after barrier."""
+
+from __future__ import annotations
+
+import json
+import types
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import barriers
+
+EPOCH = 1_800_000_000.0
+
+
+class Waiter:
+    """Time that passes only while somebody waits."""
+
+    def __init__(self):
+        self.now, self.stopping = 0.0, False
+
+    def wait(self, seconds):
+        self.now += seconds
+
+    def clock(self):
+        return EPOCH + self.now
+
+
+@pytest.fixture
+def waiter(monkeypatch):
+    found = Waiter()
+    monkeypatch.setattr(barriers, "time", types.SimpleNamespace(monotonic=lambda: found.now))
+    return found
+
+
+def waited(waiter, gate, segment):
+    began = waiter.now
+    passed = gate.wait(segment)
+    return passed, waiter.now - began
+
+
+def test_a_runner_that_is_left_alone_again_and_again_waits_less(tmp_path, waiter):
+    gate = barriers.Barriers(tmp_path, waiter.clock, waiter, 4500.0)
+    times = [waited(waiter, gate, segment)[1] for segment in range(9)]
+    assert times == [pytest.approx(seconds, abs=0.2) for seconds in (4500, 2250, 1125, 562.5, 281.25, 140.625, 70.3, 60, 60)]
+
+
+def test_a_controller_that_comes_back_finds_its_whole_patience_again(tmp_path, waiter):
+    gate = barriers.Barriers(tmp_path, waiter.clock, waiter, 900.0)
+    for segment in range(3):
+        passed, _seconds = waited(waiter, gate, segment)
+        assert passed.alone and not passed.synchronised
+    barriers.release_file(tmp_path, 3).write_text(json.dumps({"start": waiter.clock() + 5, "clock": {"offset": 0.0}}))
+    passed, seconds = waited(waiter, gate, 3)
+    assert passed.synchronised and seconds == 0
+    passed, seconds = waited(waiter, gate, 4)
+    assert seconds == pytest.approx(900, abs=0.2)
+    assert passed.notes == ("Nobody released the barrier 4 within 900 seconds, so this host went on alone.",)
+
+
+def test_a_patience_below_a_minute_stays_what_it_is(tmp_path, waiter):
+    gate = barriers.Barriers(tmp_path, waiter.clock, waiter, 20.0)
+    assert [waited(waiter, gate, segment)[1] for segment in range(3)] == [pytest.approx(20, abs=0.2)] * 3

@@ -1,0 +1,109 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import order as fio_order
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.timetable import seconds_left
+
+JOB = {"rw": "randwrite", "bs": "4k", "time_based": True, "runtime": 10}
+
+
+def cell(name="w", **values):
+    return {"name": name, "target": {"device": "/dev/sdb", "size": "1G"}, "job": JOB, **values}
+
+
+def read(*steps, **settings):
+    return read_order({"campaign": "c", "variant": "v", "host": "h", "steps": list(steps), **settings})
+
+
+def test_steps_and_their_segments():
+    order = read(
+        {"cells": [cell("a")], "barrier": True},
+        {"cells": [cell("b", repeat=2)], "offset": 12.5},
+        {"cells": [cell("c")], "barrier": True, "pause": {"seconds": 5}},
+    )
+    assert [step.segment for step in order.steps] == [0, 0, 1] and order.segments == 2
+    assert order.asked[1].cell.key.repeat == 2 and order.asked[0].cell.target.size == 2**30
+    assert seconds_left(order) == pytest.approx([12.5 + 11 + 16, 11 + 16, 16]), "the second step waits for its offset"
+
+
+def test_the_same_order_whatever_is_done():
+    order = read({"cells": [cell("a")], "number": None, "pause": None})
+    assert order.sha256 == read({"cells": [cell("a", done_as="5" * 64)]}).sha256
+    assert order.sha256 == read_order({**json.loads(json.dumps(order.raw)), "slack": 1}).sha256
+    others = [
+        read({"cells": [cell("b")]}),
+        read({"cells": [cell("a", job={**JOB, "bs": "8k"})]}),
+        read({"cells": [cell("a")], "offset": 1.0}),
+        read({"cells": [cell("a")]}, series=False),
+    ]
+    assert order.sha256 not in [one.sha256 for one in others]
+
+
+def test_a_flag_without_a_value_stays():
+    first, second = read({"cells": [cell(job={**JOB, "group_reporting": None})]}), read({"cells": [cell()]})
+    assert first.sha256 != second.sha256 and "group_reporting" in first.asked[0].cell.job.sections[0].options
+
+
+def search_step(**values):
+    return {"kind": "search", "cell": cell("s", **values), "search": {"limit": 10, "over": "iodepth", "last": 64}, "done": {"s.iodepth-4": "5" * 64}}
+
+
+def test_cells_of_a_search():
+    (step,) = read(search_step()).steps
+    probe = fio_order.probe(step, 4)
+    assert (probe.cell.key.cell, probe.done_as, probe.cell.job.sections[0].value("iodepth")) == ("s.iodepth-4", "5" * 64, "4")
+    assert fio_order.probe(step, 8).done_as is None
+    assert [one.cell.key.cell for one in fio_order.edges(step)] == ["s.iodepth-1", "s.iodepth-64"]
+
+
+def test_a_job_with_sections_is_varied_as_a_whole():
+    job = {"global": {"bs": "4k", "iodepth": 9}, "jobs": [{"name": "a", "rw": "read", "iodepth": 3}, {"name": "b", "rw": "write"}]}
+    (step,) = read(search_step(job=job)).steps
+    assert [section.value("iodepth") for section in fio_order.probe(step, 4).cell.job.sections] == ["4", "4"]
+    assert job["jobs"][0]["iodepth"] == 3, "what was asked for stays as it is"
+
+
+def test_cells_of_rounds():
+    (step,) = read({"kind": "rounds", "cell": cell("p"), "rounds": {"most": 120}}).steps
+    assert [fio_order.round_of(step, number).cell.key.cell for number in (1, 99, 120)] == ["p.round-01", "p.round-99", "p.round-120"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        (["x"], "Step 0 is a dictionary with"),
+        ([{"cells": [cell()], "when": 5}], "and when is none of them"),
+        ([{"kind": "loop"}], "kind is one of"),
+        ([{}], "Step 0 has no cells"),
+        ([{"kind": "search"}], "Step 0 has no cell"),
+        ([{"kind": "search", "cell": cell()}], "w: search is a dictionary"),
+        ([{"cells": [{"name": "x"}]}], "a cell is a dictionary with name, target and job"),
+        ([{"cells": [cell(size=5)]}], "'size' is not known in the cell w"),
+        ([{"cells": [cell(target={"device": "/dev/sdb", "serial": "S"})]}], "'serial' is not known"),
+        ([{"cells": [cell(target={"device": "/dev/sdb", "size": "big"})]}], "'big' is not a size"),
+        ([{"cells": [cell(repeat="often")]}], "repeat of the cell w is a whole number"),
+        ([{"cells": [cell()]}, {"cells": [cell()]}], "The cell w, repeat 1, is asked for twice"),
+        ([{"cells": [cell()], "offset": -1}], "offset is a number of seconds"),
+        ([{"cells": [cell()], "done": []}, {"cells": [cell()], "done": ["x"]}], "asked for twice|done is a dictionary"),
+        ([{"cells": [cell("x" * 120)], "kind": "cells"}, {"kind": "rounds", "cell": cell("y" * 125)}], "cannot be the name of a cell"),
+        ([{"cells": [cell("../x")]}], "cannot be the name of a cell"),
+    ],
+)
+def test_orders_that_cannot_be_meant(steps, words):
+    with pytest.raises(BadInput, match=words):
+        read(*steps)
+
+
+def test_a_pace_that_cannot_be_meant():
+    with pytest.raises(BadInput, match="sample_interval is at least"):
+        read({"cells": [cell()]}, sample_interval=0.1)

@@ -1,0 +1,84 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import rounds
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.rounds import Rounds
+
+
+@pytest.mark.parametrize(
+    ("window", "steady"),
+    [
+        ([100, 100, 100, 100, 100], True),
+        ([90, 110, 100, 90, 110], True),
+        ([110, 90, 100, 110, 90], True),
+        ([89, 111, 100, 90, 110], False),
+        ([96, 98, 100, 102, 104], True),
+        ([94, 97, 100, 103, 106], False),
+        ([106, 103, 100, 97, 94], False),
+        ([95, 97.5, 100, 102.5, 105], True),
+        ([0, 0, 0, 0, 0], False),
+    ],
+    ids=[
+        "flat",
+        "range at its limit",
+        "the same downwards",
+        "range beyond it",
+        "rising within it",
+        "rising",
+        "falling",
+        "slope at its limit",
+        "nothing at all",
+    ],
+)
+def test_both_conditions_count(window, steady):
+    assert rounds.judge(window, Rounds()).steady is steady
+
+
+def test_the_figures_of_a_window():
+    found = rounds.judge([94, 97, 100, 103, 106], Rounds())
+    assert (found.average, round(found.excursion, 6), round(found.slope, 6)) == (100, 0.12, 0.12), "3 a round over 4 intervals is 12 of 100"
+
+
+def test_what_came_before_the_window_does_not_count():
+    values = [1000, 500, 100, 101, 99, 100, 100]
+    assert not rounds.is_over(values[:4], Rounds()) and not rounds.is_over(values[:6], Rounds()) and rounds.is_over(values, Rounds())
+    found = rounds.conclude(values, Rounds())
+    assert (found["steady"], found["first_of_window"], found["window"]) == (True, 3, [100, 101, 99, 100, 100])
+
+
+def test_it_is_given_up_at_last():
+    values = [100 + 100 * (number % 2) for number in range(25)]
+    assert not rounds.is_over(values[:24], Rounds()) and rounds.is_over(values, Rounds())
+    assert rounds.conclude(values, Rounds())["steady"] is False
+    assert rounds.conclude(values[:3], Rounds())["average"] is None and rounds.conclude([], Rounds())["first_of_window"] is None
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"window": 1}, "window of at least 2"),
+        ({"window": 6, "most": 5}, "no more than most"),
+        ({"most": "many"}, "whole numbers"),
+        ({"slope": 0}, "above 0"),
+        ({"track": "trim"}, "track one of read, write"),
+        ({"what": "depth"}, "iops, bandwidth, latency"),
+        ({"often": 3}, "'often' is not known"),
+        ([], "rounds is a dictionary"),
+    ],
+)
+def test_rounds_that_cannot_be_meant(row, words):
+    with pytest.raises(BadInput, match=words):
+        rounds.read_rounds(row, "c")
+
+
+def test_what_is_tracked():
+    meta = {"summary": {"write": {"iops": 5.0, "bw_bytes": 4096, "lat": {"mean_ns": None}, "clat": {"mean_ns": 9.0}}, "read": None}}
+    assert [rounds.value_of(meta, Rounds(what=what)) for what in rounds.FIGURES] == [5.0, 4096, 9.0]
+    assert rounds.value_of(meta, Rounds(track="read")) is None and rounds.value_of({"summary": None}, Rounds()) is None

@@ -1,0 +1,801 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import json
+import os
+import stat
+import struct
+import types
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import users
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import Room
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import judge, require
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+GIB = 1024**3
+
+
+def disk(name, number, **values):
+    return BlockDevice(name=name, path=f"/dev/{name}", number=number, size=GIB, **values)
+
+
+def kinds(objections):
+    return {objection.kind for objection in objections}
+
+
+def texts(objections):
+    return " | ".join(objection.text for objection in objections)
+
+
+# --- judge: pure decisions -------------------------------------------------------------------------------------------
+
+EMPTY = TargetFacts(target=FioTarget("/dev/sdb"), path="/dev/sdb", size=GIB, identity="S1", neighbours=(Neighbour("itself", "/dev/sdb"),))
+
+
+def with_target(facts, **values):
+    facts = dataclasses.replace(facts, target=dataclasses.replace(facts.target, **values))
+    if "identity" in values:
+        facts = dataclasses.replace(facts, identity_matches=values["identity"] == facts.identity)
+    return facts
+
+
+def around(**values):
+    return dataclasses.replace(EMPTY, neighbours=(Neighbour("itself", "/dev/sdb", **values),))
+
+
+def test_an_empty_unused_device_may_be_written_without_permission():
+    assert judge(EMPTY, writing=True) == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "word"),
+    [
+        (around(mountpoints=("/data",)), "is mounted on /data"),
+        (around(swap=True), "swap space"),
+        (around(strangers=("/dev/md0",)), "is part of /dev/md0"),
+        (around(exports=("nvmet subsystem nqn.x",)), "is exported by nvmet subsystem nqn.x"),
+        (around(busy="Device or resource busy"), "cannot be opened exclusively"),
+        (dataclasses.replace(EMPTY, writers=("qemu-system-x86 (42)",)), "open for writing in qemu-system-x86 (42)"),
+        (dataclasses.replace(EMPTY, neighbours=(Neighbour("partition of it", "/dev/sdb1", mountpoints=("/boot",)),)), "/dev/sdb1 (partition of it) is mounted"),
+        (dataclasses.replace(EMPTY, neighbours=(Neighbour("below it", "/dev/sda", mountpoints=("/",)),)), "/dev/sda (below it) is mounted"),
+        (dataclasses.replace(EMPTY, neighbours=(Neighbour("the same storage", "/dev/sdc", swap=True),)), "/dev/sdc (the same storage) is swap"),
+    ],
+)
+def test_a_device_in_use_is_never_written_whatever_is_permitted(facts, word):
+    permitted = with_target(facts, allow_data_loss=True, identity="S1")
+    for one in (facts, permitted):
+        objections = judge(one, writing=True)
+        assert kinds(objections) == {"in_use"}
+        assert word in texts(objections)
+    with pytest.raises(Refused, match="no variable overrules a device in use"):
+        require(permitted, writing=True)
+
+
+def test_data_needs_the_permission_and_the_matching_identity():
+    facts = around(signatures=("ext4 (data)",))
+    assert kinds(judge(facts, writing=True)) == {"data"}
+    assert kinds(judge(with_target(facts, allow_data_loss=True), writing=True)) == {"data"}
+    assert kinds(judge(with_target(facts, identity="S1"), writing=True)) == {"data"}
+    assert judge(with_target(facts, allow_data_loss=True, identity="S1"), writing=True) == []
+
+
+def test_the_refusal_names_both_variables_and_the_identity():
+    with pytest.raises(Refused) as caught:
+        require(around(signatures=("ext4 (data)",)), writing=True)
+    assert 'allow_data_loss: true and identity: "S1"' in caught.value.message
+    assert "ext4 (data)" in caught.value.message
+    assert caught.value.as_result()["objections"] == [{"kind": "data", "text": "/dev/sdb contains ext4 (data)"}]
+
+
+def test_a_device_without_any_name_cannot_be_permitted():
+    facts = dataclasses.replace(around(signatures=("xfs",)), identity=None)
+    with pytest.raises(Refused, match="no serial, WWN or name"):
+        require(facts, writing=True)
+
+
+@pytest.mark.parametrize(
+    "signature", ["xfs", "swap", "LVM2_member", "linux_raid_member", "bcache", "zfs_member", "ceph_bluestore", "crypto_LUKS", "gpt", "flashcache metadata"]
+)
+@pytest.mark.parametrize("relation", ["itself", "partition of it", "below it"])
+def test_every_signature_in_the_neighbourhood_is_an_objection(signature, relation):
+    facts = dataclasses.replace(EMPTY, neighbours=(Neighbour(relation, "/dev/sdx", signatures=(signature,)),))
+    assert kinds(judge(facts, writing=True)) == {"data"}
+
+
+def test_a_wrong_identity_is_refused_even_for_reading_and_with_permission():
+    facts = with_target(EMPTY, allow_data_loss=True, identity="OTHER")
+    for writing in (True, False):
+        assert kinds(judge(facts, writing=writing)) == {"identity"}
+    with pytest.raises(Refused, match="does not have the identity OTHER: it is S1"):
+        require(facts, writing=False)
+
+
+def test_an_identity_that_two_devices_share_is_ambiguous():
+    facts = dataclasses.replace(with_target(EMPTY, identity="S1"), twins=("/dev/sdc",))
+    assert "ambiguous: /dev/sdc" in texts(judge(facts, writing=False))
+
+
+def test_reading_needs_no_empty_device():
+    facts = dataclasses.replace(around(mountpoints=("/",), swap=True, signatures=("ext4",)), read_only=True, writers=("x (1)",))
+    assert judge(facts, writing=False) == []
+
+
+def test_read_only_empty_too_small_and_unreadable_devices():
+    assert "read-only" in texts(judge(dataclasses.replace(EMPTY, read_only=True), writing=True))
+    assert "no medium" in texts(judge(dataclasses.replace(EMPTY, size=0), writing=False))
+    assert "less than the size 2 GiB" in texts(judge(with_target(EMPTY, size=2 * GIB), writing=False))
+    assert "Input/output error" in texts(judge(dataclasses.replace(EMPTY, unreadable="Input/output error"), writing=False))
+
+
+FILE = TargetFacts(target=FioTarget("/data/f", kind="file", size=GIB), path="/data/f", size=GIB, free=10 * GIB, neighbours=(Neighbour("itself", "/data/f"),))
+
+
+def test_a_file_that_exists_needs_permission_unless_this_run_made_it():
+    assert kinds(judge(FILE, writing=True)) == {"data"}
+    assert judge(dataclasses.replace(FILE, created=True), writing=True) == []
+    assert judge(with_target(FILE, allow_data_loss=True), writing=True) == []
+    assert judge(FILE, writing=False) == []
+    with pytest.raises(Refused, match="set allow_data_loss: true"):
+        require(FILE, writing=True)
+
+
+def test_reading_a_file_that_is_too_short_would_overwrite_it():
+    assert kinds(judge(dataclasses.replace(FILE, size=4096), writing=False)) == {"data"}
+
+
+def test_a_new_file_needs_a_size_and_space():
+    new = dataclasses.replace(FILE, size=0, exists=False, neighbours=())
+    assert judge(new, writing=True) == []
+    assert "needs a size" in texts(judge(with_target(new, size=None), writing=True))
+    assert "would need 1 GiB" in texts(judge(dataclasses.replace(new, free=1024), writing=True))
+
+
+def test_a_file_in_use_is_never_written():
+    for use in ({"swap": True}, {"strangers": ("/dev/loop3",)}):
+        facts = dataclasses.replace(with_target(FILE, allow_data_loss=True), neighbours=(Neighbour("itself", "/data/f", **use),))
+        assert kinds(judge(facts, writing=True)) == {"in_use"}
+
+
+# --- examine: facts from a host written into a folder -----------------------------------------------------------------
+
+
+class Host:
+    """A host of files: device nodes are plain files, wipefs answers from a table."""
+
+    def __init__(self, root, devices, signatures=(), links=()):
+        self.root = root
+        self.devices = Devices(devices, root)
+        signatures = dict(signatures)
+        for device in devices:
+            node = root / device.path.lstrip("/")
+            node.parent.mkdir(parents=True, exist_ok=True)
+            with open(node, "wb") as file:
+                file.truncate(device.size)
+        for link, target in links:
+            (root / link.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+            (root / link.lstrip("/")).symlink_to(root / target.lstrip("/"))
+        (root / "proc/1").mkdir(parents=True, exist_ok=True)
+
+        def wipefs(words):
+            rows = [{"device": "x", "offset": "0x0", "type": kind, "uuid": None, "label": None} for kind in signatures.get(words[-1], ())]
+            return Reply(json.dumps({"signatures": rows}))
+
+        nothing = {("dmsetup", "table"): Reply(""), ("dmsetup", "status"): Reply(""), ("dmsetup", "info"): Reply("0\n")}
+        self.runner = ScriptedRunner({("wipefs", "--no-act", "--json"): wipefs, **nothing})
+
+    def examine(self, path, **values):
+        writing = values.pop("writing", True)
+        return examine(self.devices, FioTarget(path, **values), self.runner, self.root, writing=writing, pause=lambda seconds: None)
+
+    def judge(self, path, writing=True, **values):
+        return judge(self.examine(path, writing=writing, **values), writing=writing)
+
+
+def test_a_missing_device_is_named(tmp_path):
+    host = Host(tmp_path, [disk("sda", "8:0")])
+    with pytest.raises(DeviceMissing, match="/dev/sdz does not exist"):
+        host.examine("/dev/sdz")
+    assert not (tmp_path / "dev/sdz").exists()
+
+
+def test_a_plain_file_in_dev_is_no_block_device(tmp_path):
+    host = Host(tmp_path, [disk("sda", "8:0")])
+    (tmp_path / "dev/nvme9n9").write_bytes(b"left behind by fio")
+    with pytest.raises(DeviceMissing, match="not a block device"):
+        host.examine("/dev/nvme9n9")
+
+
+def test_links_are_followed(tmp_path):
+    device = disk("sda", "8:0", mountpoints=("/data",))
+    host = Host(tmp_path, [device], links=[("/dev/disk/by-id/ata-X_1", "/dev/sda"), ("/dev/benchmark", "/dev/disk/by-id/ata-X_1")])
+    facts = host.examine("/dev/benchmark")
+    assert facts.path == "/dev/sda"
+    assert "mounted on /data" in texts(judge(facts, writing=True))
+
+
+def test_a_disk_with_partitions(tmp_path):
+    devices = [disk("sda", "8:0", partitions=("sda1",)), disk("sda1", "8:1", kind="partition", parent="sda")]
+    host = Host(tmp_path, devices, {"/dev/sda": ["gpt", "PMBR"], "/dev/sda1": ["xfs"]})
+    assert texts(host.judge("/dev/sda")) == "/dev/sda contains gpt, PMBR | /dev/sda1 (partition of it) contains xfs"
+    # The partition table of its disk is no objection to writing into one partition.
+    assert texts(host.judge("/dev/sda1")) == "/dev/sda1 contains xfs"
+
+
+def test_a_mounted_partition_forbids_its_disk_and_not_its_sister(tmp_path):
+    devices = [
+        disk("sda", "8:0", partitions=("sda1", "sda2")),
+        disk("sda1", "8:1", kind="partition", parent="sda", mountpoints=("/",)),
+        disk("sda2", "8:2", kind="partition", parent="sda"),
+    ]
+    host = Host(tmp_path, devices, {"/dev/sda": ["gpt"]})
+    assert "/dev/sda1 (partition of it) is mounted on /" in texts(host.judge("/dev/sda", allow_data_loss=True))
+    assert host.judge("/dev/sda2") == []
+
+
+def test_a_file_system_on_the_whole_disk_is_an_objection_to_its_partition(tmp_path):
+    devices = [disk("sda", "8:0", partitions=("sda1",)), disk("sda1", "8:1", kind="partition", parent="sda")]
+    host = Host(tmp_path, devices, {"/dev/sda": ["dos", "LVM2_member"]})
+    assert texts(host.judge("/dev/sda1")) == "/dev/sda (below it) contains LVM2_member"
+
+
+def lvm_host(root, **mounted):
+    devices = [
+        disk("sdb", "8:16", partitions=("sdb1",)),
+        disk("sdb1", "8:17", kind="partition", parent="sdb", holders=("dm-0", "dm-1")),
+        disk("dm-0", "253:0", kind="lvm", dm_name="vg0-scratch", dm_uuid="LVM-a", slaves=("sdb1",)),
+        disk("dm-1", "253:1", kind="lvm", dm_name="vg0-data", dm_uuid="LVM-b", slaves=("sdb1",), mountpoints=("/srv",)),
+    ]
+    return Host(root, devices, {"/dev/sdb": ["gpt"], "/dev/sdb1": ["LVM2_member"], "/dev/dm-1": ["xfs"]})
+
+
+def test_a_free_logical_volume_beside_a_mounted_one(tmp_path):
+    host = lvm_host(tmp_path)
+    assert host.judge("/dev/dm-0") == []
+    assert host.judge("/dev/dm-0", identity="vg0/scratch") == []
+
+
+def test_the_physical_volume_of_active_volumes_is_in_use(tmp_path):
+    host = lvm_host(tmp_path)
+    objections = host.judge("/dev/sdb1", allow_data_loss=True)
+    assert "is part of /dev/dm-0, /dev/dm-1" in texts(objections)
+    assert "/dev/dm-1 (built on it) is mounted on /srv" in texts(objections)
+    assert "/dev/sdb1 (partition of it) is part of /dev/dm-0" in texts(host.judge("/dev/sdb"))
+
+
+def test_the_parts_of_a_cached_volume_are_no_objection(tmp_path):
+    devices = [
+        disk("sdb", "8:16", holders=("dm-1",)),
+        disk("sdc", "8:32", holders=("dm-2", "dm-3")),
+        disk("dm-0", "253:0", kind="lvm", dm_name="vg0-images", dm_uuid="LVM-i", slaves=("dm-1", "dm-2", "dm-3")),
+        disk("dm-1", "253:1", kind="lvm", dm_name="vg0-images_corig", dm_uuid="LVM-c", slaves=("sdb",), holders=("dm-0",)),
+        disk("dm-2", "253:2", kind="lvm", dm_name="vg0-fast_cvol-cdata", dm_uuid="LVM-d", slaves=("sdc",), holders=("dm-0",)),
+        disk("dm-3", "253:3", kind="lvm", dm_name="vg0-fast_cvol-cmeta", dm_uuid="LVM-m", slaves=("sdc",), holders=("dm-0",)),
+    ]
+    host = Host(tmp_path, devices, {"/dev/sdb": ["LVM2_member"], "/dev/sdc": ["LVM2_member"], "/dev/dm-1": ["ext4"]})
+    assert host.judge("/dev/dm-0") == []
+    assert "is part of /dev/dm-0" in texts(host.judge("/dev/dm-1"))
+
+
+def test_a_linear_mapping_over_a_file_system_would_overwrite_it(tmp_path):
+    devices = [disk("sdb", "8:16", holders=("dm-0",)), disk("dm-0", "253:0", kind="dm", dm_name="slice", slaves=("sdb",))]
+    assert texts(Host(tmp_path, devices, {"/dev/sdb": ["ext4"]}).judge("/dev/dm-0")) == "/dev/sdb (below it) contains ext4"
+
+
+def test_a_raid_and_its_member(tmp_path):
+    devices = [disk("sdb", "8:16", holders=("md0",)), disk("md0", "9:0", kind="md", slaves=("sdb",))]
+    host = Host(tmp_path, devices, {"/dev/sdb": ["linux_raid_member"]})
+    assert host.judge("/dev/md0") == []
+    assert kinds(host.judge("/dev/sdb", allow_data_loss=True)) == {"in_use", "data"}
+
+
+def test_a_bcache_device_and_its_parts(tmp_path):
+    devices = [
+        disk("sdb", "8:16", holders=("bcache0",)),
+        disk("nvme0n1", "259:0", holders=("bcache0",)),
+        disk("bcache0", "252:0", kind="bcache", slaves=("sdb", "nvme0n1")),
+    ]
+    host = Host(tmp_path, devices, {"/dev/sdb": ["bcache"], "/dev/nvme0n1": ["bcache"]})
+    assert host.judge("/dev/bcache0") == []
+    assert "is part of /dev/bcache0" in texts(host.judge("/dev/nvme0n1"))
+
+
+def test_a_loop_device_does_not_hide_what_is_under_it(tmp_path):
+    host = Host(tmp_path, [disk("sda1", "8:1", kind="partition", mountpoints=("/",)), disk("loop0", "7:0", kind="loop")])
+    backing = tmp_path / "sys/class/block/loop0/loop/backing_file"
+    backing.parent.mkdir(parents=True)
+    backing.write_text("/dev/sda1\n")
+    assert "/dev/sda1 (below it) is mounted on /" in texts(host.judge("/dev/loop0"))
+
+
+def test_two_loop_devices_on_one_file(tmp_path):
+    host = Host(tmp_path, [disk("loop0", "7:0", kind="loop"), disk("loop1", "7:1", kind="loop", mountpoints=("/mnt",))])
+    for name in ("loop0", "loop1"):
+        backing = tmp_path / f"sys/class/block/{name}/loop/backing_file"
+        backing.parent.mkdir(parents=True)
+        backing.write_text("/images/one.img\n")
+    assert "/dev/loop1 (the same storage) is mounted on /mnt" in texts(host.judge("/dev/loop0"))
+
+
+def lay_loop(root, name, on):
+    backing = root / f"sys/class/block/{name}/loop/backing_file"
+    backing.parent.mkdir(parents=True)
+    backing.write_text(f"{on}\n")
+
+
+def looped_host(root, on, *more):
+    devices = [
+        disk("sda", "8:0", partitions=("sda1", "sda2")),
+        *(disk(f"sda{n}", f"8:{n}", kind="partition", parent="sda") for n in (1, 2)),
+        *(disk(f"loop{n}", f"7:{n}", kind="loop") for n in (0, 1)),
+        *more,
+    ]
+    host = Host(root, devices, links=[("/dev/disk/by-id/x", "/dev/sda")])
+    lay_loop(root, "loop0", on)
+    return host
+
+
+@pytest.mark.parametrize("on", ["/dev/sda", "/dev/disk/by-id/x", "/dev/sda (deleted)"])
+def test_a_device_under_a_loop_device_is_in_use_mounted_or_not(tmp_path, on):
+    host = looped_host(tmp_path, on)
+    for permission in ({}, {"allow_data_loss": True}):
+        objections = host.judge("/dev/sda", **permission)
+        assert kinds(objections) == {"in_use"}
+        assert texts(objections) == "/dev/sda is part of /dev/loop0"
+    assert texts(host.judge("/dev/sda1")) == "/dev/sda (below it) is part of /dev/loop0"
+    assert host.judge("/dev/sda", writing=False) == []
+    assert host.judge("/dev/loop0") == [], "a loop device is no objection to itself"
+    assert host.judge("/dev/loop1") == [], "nor to one that lies nowhere"
+
+
+def test_a_loop_device_over_a_partition_forbids_its_disk_and_not_its_sister(tmp_path):
+    host = looped_host(tmp_path, "/dev/sda1")
+    assert texts(host.judge("/dev/sda1")) == "/dev/sda1 is part of /dev/loop0"
+    assert texts(host.judge("/dev/sda")) == "/dev/sda1 (partition of it) is part of /dev/loop0"
+    assert host.judge("/dev/sda2") == []
+
+
+def test_what_is_built_on_loop_devices_is_found_however_far_above(tmp_path):
+    mapping = disk("dm-0", "253:0", kind="dm", slaves=("loop1",), mountpoints=("/far",))
+    host = looped_host(tmp_path, "/dev/sda1", mapping)
+    lay_loop(tmp_path, "loop1", "/dev/loop0")
+    host.devices = Devices([dataclasses.replace(one, holders=("dm-0",)) if one.name == "loop1" else one for one in host.devices], tmp_path)
+    for target in ("/dev/sda", "/dev/sda1"):
+        assert "/dev/dm-0 (built on it) is mounted on /far" in texts(host.judge(target))
+    assert texts(host.judge("/dev/dm-0")) == "/dev/dm-0 is mounted on /far", "its own stack is no objection"
+
+
+def test_a_loop_device_under_a_logical_volume(tmp_path):
+    host = lvm_host(tmp_path)
+    host.devices = Devices([*host.devices, disk("loop0", "7:0", kind="loop")], tmp_path)
+    lay_loop(tmp_path, "loop0", "/dev/sdb1")
+    assert texts(host.judge("/dev/dm-0")) == "/dev/sdb1 (below it) is part of /dev/loop0"
+
+
+def configured(root, **values):
+    for place, content in values.items():
+        path = root / "sys/kernel/config" / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+NVMET = "nvmet/subsystems/nqn.a/namespaces/1"
+
+
+@pytest.mark.parametrize("named", ["/dev/sda", "/dev/disk/by-id/x"])
+@pytest.mark.parametrize(
+    ("place", "more", "exporter"),
+    [
+        (f"{NVMET}/device_path", {f"{NVMET}/enable": "1\n"}, "nvmet subsystem nqn.a"),
+        ("target/core/iblock_0/disk1/udev_path", {"target/core/alua/lu_gps": ""}, "LIO backstore iblock_0/disk1"),
+    ],
+)
+def test_a_device_that_the_kernel_exports_is_in_use(tmp_path, named, place, more, exporter):
+    host = looped_host(tmp_path, "/images/one.img")
+    configured(tmp_path, **{place: f"{named}\n", **more})
+    objections = host.judge("/dev/sda", allow_data_loss=True)
+    assert kinds(objections) == {"in_use"}
+    assert texts(objections) == f"/dev/sda is exported by {exporter}"
+    assert texts(host.judge("/dev/sda2")) == f"/dev/sda (below it) is exported by {exporter}"
+    assert host.judge("/dev/sda", writing=False) == []
+
+
+@pytest.mark.parametrize("options", [(), ("-r",), ("-d", "-s")])
+def test_a_device_that_an_aoe_target_serves_is_in_use(tmp_path, options):
+    host = looped_host(tmp_path, "/images/one.img")
+    (tmp_path / "proc/4711").mkdir(parents=True)
+    (tmp_path / "proc/4711/cmdline").write_text("\0".join(("/usr/sbin/vblade", "7", "1", "eth1", "/dev/sda2", *options)) + "\0")
+    assert texts(host.judge("/dev/sda2", allow_data_loss=True)) == "/dev/sda2 is exported by vblade e7.1 on eth1"
+    assert texts(host.judge("/dev/sda")) == "/dev/sda2 (partition of it) is exported by vblade e7.1 on eth1"
+    assert host.judge("/dev/sda1") == []
+
+
+def test_an_exported_partition_forbids_its_disk_and_not_its_sister(tmp_path):
+    host = looped_host(tmp_path, "/images/one.img")
+    configured(tmp_path, **{f"{NVMET}/device_path": "/dev/sda1\n", f"{NVMET}/enable": "1\n"})
+    assert texts(host.judge("/dev/sda")) == "/dev/sda1 (partition of it) is exported by nvmet subsystem nqn.a"
+    assert host.judge("/dev/sda2") == []
+
+
+def test_an_export_of_what_is_built_on_it_is_found(tmp_path):
+    host = lvm_host(tmp_path)
+    configured(tmp_path, **{"target/core/iblock_0/d/udev_path": "/dev/dm-1\n"})
+    assert "/dev/dm-1 (built on it) is exported by LIO backstore iblock_0/d" in texts(host.judge("/dev/sdb"))
+
+
+def test_what_is_not_enabled_or_not_this_device_is_not_exported(tmp_path):
+    host = looped_host(tmp_path, "/images/one.img")
+    configured(tmp_path, **{f"{NVMET}/device_path": "/dev/sda\n", f"{NVMET}/enable": "0\n", "target/core/fileio_0/f/udev_path": "\n"})
+    configured(tmp_path, **{"nvmet/subsystems/nqn.b/namespaces/2/device_path": "/dev/gone\n", "nvmet/subsystems/nqn.b/namespaces/2/enable": "1\n"})
+    assert host.judge("/dev/sda") == []
+
+
+def test_a_file_that_the_kernel_exports_is_in_use(tmp_path):
+    host = Host(tmp_path, [])
+    (tmp_path / "image").write_bytes(b"x" * 4096)
+    configured(tmp_path, **{"target/core/fileio_0/f/udev_path": "/image\n"})
+    assert texts(host.judge("/image", kind="file", allow_data_loss=True)) == "/image is exported by LIO backstore fileio_0/f"
+
+
+# --- claimed: holding a device ----------------------------------------------------------------------------------------
+
+
+def test_a_device_is_held_and_given_back(tmp_path, monkeypatch):
+    facts = Host(tmp_path, [disk("sda", "8:0")]).examine("/dev/sda")
+    seen = []
+    really = os.open
+    monkeypatch.setattr(os, "open", lambda path, flags, *rest, **more: seen.append(flags) or really(path, flags, *rest, **more))
+    with guard.claimed(facts, tmp_path):
+        assert open_here(tmp_path / "dev/sda")
+    assert not open_here(tmp_path / "dev/sda")
+    assert seen[0] & os.O_EXCL and seen[0] & os.O_CLOEXEC and not seen[0] & (os.O_CREAT | os.O_ACCMODE)
+
+
+def open_here(path):
+    return any(os.path.realpath(f"/proc/self/fd/{name}") == str(path) for name in os.listdir("/proc/self/fd"))
+
+
+def test_a_device_that_is_taken_by_now_is_refused_after_some_attempts(tmp_path, monkeypatch):
+    facts = Host(tmp_path, [disk("sda", "8:0")]).examine("/dev/sda")
+    pauses = []
+
+    def busy(path, flags, *rest, **more):
+        raise OSError(errno.EBUSY, "busy")
+
+    monkeypatch.setattr(os, "open", busy)
+    with pytest.raises(Refused, match="cannot be opened exclusively now: Device or resource busy"), guard.claimed(facts, tmp_path, pause=pauses.append):
+        pytest.fail("fio would have run")
+    assert len(pauses) == 2
+
+
+@pytest.mark.parametrize("mode", [stat.S_IFBLK, stat.S_IFREG])
+def test_a_name_that_belongs_to_another_device_by_now_is_refused(tmp_path, monkeypatch, mode):
+    host = Host(tmp_path, [disk("sda", "8:0")])
+    facts = dataclasses.replace(host.examine("/dev/sda"), path=str(tmp_path / "dev/sda"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstat", lambda descriptor: types.SimpleNamespace(st_mode=mode, st_rdev=os.makedev(8, 16)))
+        held = guard.claimed(facts)
+        refused = None
+        try:
+            held.__enter__()
+        except Refused as error:
+            refused = error
+    assert "has become another device since it was examined (8:0)" in refused.message
+    assert not open_here(tmp_path / "dev/sda")
+
+
+def test_a_plain_file_is_not_held(tmp_path):
+    facts = TargetFacts(target=FioTarget("/data/f", kind="file"), path="/data/f")
+    with guard.claimed(facts, tmp_path):
+        pass
+
+
+def test_two_paths_to_one_unit(tmp_path):
+    host = Host(
+        tmp_path,
+        [disk("sda", "8:0", wwn="0x5000"), disk("sdb", "8:16", wwn="0x5000", partitions=("sdb1",)), disk("sdb1", "8:17", parent="sdb", mountpoints=("/x",))],
+    )
+    assert "/dev/sdb1 (the same storage) is mounted on /x" in texts(host.judge("/dev/sda"))
+
+
+def test_two_drives_with_one_serial_are_ambiguous(tmp_path):
+    host = Host(tmp_path, [disk("sda", "8:0", serial="DUP", wwn="0x1"), disk("sdb", "8:16", serial="DUP", wwn="0x2")])
+    assert "ambiguous: /dev/sdb" in texts(host.judge("/dev/sda", identity="DUP", writing=False))
+    assert host.judge("/dev/sda", identity="0x1") == []
+
+
+def test_a_partition_may_be_named_by_its_drive(tmp_path):
+    devices = [
+        disk("sda", "8:0", serial="S1", partitions=("sda1", "sda2")),
+        *(disk(f"sda{n}", f"8:{n}", kind="partition", parent="sda", serial="S1") for n in (1, 2)),
+    ]
+    assert Host(tmp_path, devices).judge("/dev/sda1", identity="S1") == []
+
+
+def test_something_mounted_only_for_the_first_process(tmp_path):
+    host = Host(tmp_path, [disk("sda", "8:0")])
+    (tmp_path / "proc/1/mountinfo").write_text("36 35 8:0 / /hidden rw - ext4 /dev/sda rw\n")
+    assert "is mounted on /hidden in the mount namespace of process 1" in texts(host.judge("/dev/sda"))
+
+
+def test_a_device_that_something_holds_exclusively(tmp_path, monkeypatch):
+    host = Host(tmp_path, [disk("sda", "8:0")])
+    really = os.open
+    flags_seen = []
+
+    def busy(path, flags, *rest, **more):
+        if str(path).endswith("/dev/sda"):
+            flags_seen.append(flags)
+            if flags & os.O_EXCL:
+                raise OSError(errno.EBUSY, "busy")
+        return really(path, flags, *rest, **more)
+
+    monkeypatch.setattr(os, "open", busy)
+    assert texts(host.judge("/dev/sda")) == "/dev/sda cannot be opened exclusively: Device or resource busy"
+    assert not any(flags & os.O_CREAT for flags in flags_seen)
+
+
+@pytest.mark.parametrize(
+    ("name", "offset", "form", "value"),
+    [
+        ("dm-cache metadata", 32, "<Q", 0o6142003),
+        ("dm-thin metadata", 32, "<Q", 27022010),
+        ("dm-writecache metadata", 0, "<I", 0x23489321),
+        ("flashcache metadata", 16, "<I", 0xFACECAFE),
+        ("EnhanceIO metadata", 16, "<I", 0xACCEDED1),
+        ("EnhanceIO metadata", 65536 + 16, "<I", 0x55DADDEE),
+    ],
+)
+def test_superblocks_that_libblkid_does_not_know(tmp_path, name, offset, form, value):
+    host = Host(tmp_path, [disk("sda", "8:0")])
+    head = bytearray(1 << 17)
+    struct.pack_into(form, head, offset, value)
+    (tmp_path / "dev/sda").write_bytes(head)
+    assert texts(host.judge("/dev/sda")) == f"/dev/sda contains {name}"
+    (tmp_path / "dev/sda").write_bytes(head[: offset + 4096])
+    assert texts(host.judge("/dev/sda")) == f"/dev/sda contains {name}"
+
+
+def test_blkid_answers_where_wipefs_cannot():
+    old = {("wipefs",): Reply(rc=1, stderr="unrecognized option '--json'")}
+    nothing = ScriptedRunner({**old, ("blkid",): Reply(rc=2)})
+    assert examination.read_signatures(nothing, "/dev/sda") == ()
+    several = ScriptedRunner({("blkid",): Reply(rc=8)}, missing={"wipefs"})
+    assert examination.read_signatures(several, "/dev/sda") == ("several signatures",)
+    one = ScriptedRunner({("blkid",): Reply("DEVNAME=/dev/sda\nUUID=u-1\nTYPE=xfs\nPTTYPE=dos\n")}, missing={"wipefs"})
+    assert examination.read_signatures(one, "/dev/sda") == ("xfs (u-1)", "dos (u-1)")
+    with pytest.raises(ToolMissing, match="util-linux"):
+        examination.read_signatures(ScriptedRunner({}, missing={"wipefs", "blkid"}), "/dev/sda")
+
+
+def test_a_process_that_writes_is_found_by_its_descriptor(tmp_path):
+    image = tmp_path / "disk.img"
+    image.write_bytes(b"x")
+    for number, flags in (("10", "0100002"), ("11", "0100000")):
+        process = tmp_path / "proc" / number
+        (process / "fd").mkdir(parents=True)
+        (process / "fdinfo").mkdir()
+        (process / "comm").write_text("qemu\n")
+        (process / "fd/7").symlink_to(image)
+        (process / "fdinfo/7").write_text(f"pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n")
+    unit = users.unit_of(image)
+    rows = users.open_files(tmp_path, {unit}).of(unit)
+    assert [(str(row), row.writing) for row in rows] == [("qemu (10)", True), ("qemu (11)", False)]
+
+
+# --- what no signature shows ------------------------------------------------------------------------------------------
+
+
+def fill(root, path, offset, content):
+    with open(root / path.lstrip("/"), "r+b") as node:
+        node.seek(offset)
+        node.write(content)
+
+
+@pytest.mark.parametrize("offset", [0, 700_000, GIB - 5])
+def test_data_without_a_signature_are_data(tmp_path, offset):
+    host = Host(tmp_path, [disk("sda", "8:0", serial="S1")])
+    fill(tmp_path, "/dev/sda", offset, b"text")
+    objections = host.judge("/dev/sda")
+    assert kinds(objections) == {"data"}
+    assert "contains data without a known signature, the first that was found at byte" in texts(objections)
+    assert kinds(host.judge("/dev/sda", allow_data_loss=True)) == {"data"}, "a permission names the device"
+    assert host.judge("/dev/sda", allow_data_loss=True, identity="S1") == []
+    assert host.judge("/dev/sda", writing=False) == []
+
+
+def test_what_cannot_be_read_is_not_free(tmp_path):
+    host = Host(tmp_path, [disk("sda", "8:0", serial="S1")])
+    os.truncate(tmp_path / "dev/sda", 4096)
+    objections = host.judge("/dev/sda")
+    assert kinds(objections) == {"unfit"}
+    assert "the contents of /dev/sda cannot be read" in texts(objections)
+
+
+def test_a_suspended_device_is_neither_read_nor_written(tmp_path):
+    devices = [disk("dm-0", "253:0", kind="dm", dm_name="a", slaves=("dm-1",)), disk("dm-1", "253:1", kind="dm", dm_name="b", holders=("dm-0",))]
+    host = Host(tmp_path, devices)
+    suspended = tmp_path / "sys/class/block/dm-1/dm/suspended"
+    suspended.parent.mkdir(parents=True)
+    suspended.write_text("1\n")
+    (tmp_path / "sys/class/block/dm-0/slaves/dm-1").mkdir(parents=True)
+    assert texts(host.judge("/dev/dm-0")) == "/dev/dm-1 is suspended: whoever reads it waits until it is resumed (dmsetup resume)"
+    assert not any(call[0] == "wipefs" for call in host.runner.calls)
+
+
+def test_a_mapping_that_is_open_in_the_kernel(tmp_path):
+    host = Host(tmp_path, [disk("dm-0", "253:0", kind="dm", dm_name="a")])
+    host.runner.replies["dmsetup", "info"] = Reply("1\n")
+    assert "is open according to device-mapper" in texts(host.judge("/dev/dm-0", allow_data_loss=True))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "word"),
+    [
+        ({"readers": ("backup (7)",)}, "in_use", "is open for reading in backup (7)"),
+        ({"unseen": 40}, "unfit", "the open files of 40 processes cannot be read: run as root"),
+        ({"opened": 2}, "in_use", "dmsetup info"),
+        ({"suspended": "/dev/dm-1"}, "unfit", "suspended"),
+        ({"unread": "Input/output error"}, "unfit", "contents of /dev/sdb cannot be read: Input/output error"),
+        (
+            {"rooms": (Room("the thin pool p", 0, "it would be lost"),)},
+            "room",
+            "the thin pool p has 0 B free and the job can use 1 GiB of it: it would be lost",
+        ),
+        ({"neighbours": (Neighbour("itself", "/dev/sdb", file_system="btrfs u-1"),)}, "in_use", "belongs to the mounted file system btrfs u-1"),
+        ({"device": disk("sdb", "8:16", signature=Signature(type="mpath_member"))}, "in_use", "is a path of a multipath device"),
+    ],
+)
+def test_what_nothing_permits(values, kind, word):
+    facts = dataclasses.replace(EMPTY, **values)
+    for one in (facts, with_target(facts, allow_data_loss=True, identity="S1")):
+        if kind == "unfit" and "unread" in values and one.target.allow_data_loss:
+            continue
+        assert kinds(judge(one, writing=True)) == {kind}
+        assert word in texts(judge(one, writing=True))
+    assert judge(facts, writing=False) == []
+
+
+def test_room_is_counted_for_what_the_job_can_write():
+    facts = dataclasses.replace(EMPTY, rooms=(Room("the thin pool p", GIB // 2, "x"),))
+    assert kinds(judge(facts, writing=True)) == {"room"}
+    assert judge(facts, writing=True, extent=GIB // 4) == []
+    assert judge(with_target(facts, size=GIB // 4), writing=True) == []
+    with pytest.raises(Refused, match="Free space there, or give the target a smaller size"):
+        require(facts, writing=True)
+
+
+@pytest.mark.parametrize(
+    ("device", "accepted"),
+    [
+        (disk("sdb", "8:16"), True),
+        (disk("sdb1", "8:17", kind="partition", parent="sdb"), False),
+        (disk("dm-0", "253:0", kind="lvm"), False),
+        (disk("dm-0", "253:0", kind="multipath"), False),
+        (disk("md0", "9:0", kind="md"), False),
+        (disk("loop0", "7:0", kind="loop"), False),
+        (None, False),
+    ],
+)
+def test_commands_to_the_drive_only_on_whole_disks(device, accepted):
+    facts = dataclasses.replace(EMPTY, device=device)
+    for writing in (True, False):
+        objections = judge(facts, writing=writing, engines=("sg",))
+        assert (objections == []) is accepted
+        assert accepted or "ioengine=sg sends commands to the drive" in texts(objections)
+
+
+def test_a_device_is_proven_again_before_each_cell(tmp_path):
+    host = Host(tmp_path, [disk("sda", "8:0")])
+    place = tmp_path / "sys/class/block/sda"
+    place.mkdir(parents=True)
+    (place / "dev").write_text("8:0\n")
+    (place / "size").write_text(f"{GIB // 512}\n")
+    facts = host.examine("/dev/sda")
+    guard.require_unchanged(facts, tmp_path)
+    (place / "size").write_text("1\n")
+    with pytest.raises(Refused, match="has another size"):
+        guard.require_unchanged(facts, tmp_path)
+    (place / "dev").write_text("8:16\n")
+    with pytest.raises(Refused, match="is not the device any more that was examined"):
+        guard.require_unchanged(facts, tmp_path)
+    (place / "size").write_text(f"{GIB // 512}\n")
+    (place / "dev").write_text("8:0\n")
+    process = tmp_path / "proc/77"
+    (process / "fd").mkdir(parents=True)
+    (process / "fdinfo").mkdir()
+    (process / "comm").write_text("qemu\n")
+    (process / "fd/3").symlink_to(tmp_path / "dev/sda")
+    (process / "fdinfo/3").write_text("flags:\t0100002\n")
+    with pytest.raises(Refused, match=r"has been opened for writing by qemu \(77\)"):
+        guard.require_unchanged(facts, tmp_path)
+    assert "/dev/sda is open for writing in qemu (77)" in texts(host.judge("/dev/sda"))
+    (tmp_path / "dev/sda").rename(tmp_path / "dev/old")
+    (tmp_path / "dev/sda").touch()
+    with pytest.raises(Refused, match="is not the device any more"):
+        guard.require_unchanged(facts, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "pauses", "accepted"), [("(udev-worker)", 5, True), ("(udev-worker)", 99, False), ("backup", 5, False)])
+def test_udev_may_read_for_a_while_after_somebody_wrote(tmp_path, name, pauses, accepted):
+    host = Host(tmp_path, [disk("sda", "8:0")])
+    process = tmp_path / "proc/77"
+    (process / "fd").mkdir(parents=True)
+    (process / "fdinfo").mkdir()
+    (process / "comm").write_text(f"{name}\n")
+    (process / "fd/3").symlink_to(tmp_path / "dev/sda")
+    (process / "fdinfo/3").write_text("flags:\t0100000\n")
+    waited = []
+
+    def pause(seconds):
+        waited.append(seconds)
+        if len(waited) == pauses:
+            (process / "fd/3").unlink()
+
+    objections = judge(examine(host.devices, FioTarget("/dev/sda"), host.runner, tmp_path, pause=pause), writing=True)
+    assert (objections == []) is accepted
+    assert accepted or f"is open for reading in {name} (77)" in texts(objections)
+
+
+def test_a_hard_link_of_the_file_of_a_loop_device(tmp_path):
+    host = Host(tmp_path, [])
+    (tmp_path / "image").write_bytes(b"x" * 4096)
+    os.link(tmp_path / "image", tmp_path / "other")
+    lay_loop(tmp_path, "loop5", "/image")
+    assert texts(host.judge("/other", kind="file", allow_data_loss=True)) == "/other is part of /dev/loop5"
+
+
+# --- examine: plain files ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/dev/nvme9n9", "/dev/shm/f", "/proc/f", "/sys/f"])
+def test_no_file_is_ever_made_in_the_trees_of_the_kernel(tmp_path, path):
+    host = Host(tmp_path, [])
+    (tmp_path / path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+    with pytest.raises(Refused, match="must never make a file there"):
+        host.examine(path, kind="file", size=GIB)
+    assert not (tmp_path / path.lstrip("/")).exists()
+
+
+def test_a_link_into_dev_is_followed_before_it_is_judged(tmp_path):
+    host = Host(tmp_path, [])
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "data").symlink_to(tmp_path / "dev")
+    with pytest.raises(Refused, match="lies in dev"):
+        host.examine("/data/f", kind="file", size=GIB)
+
+
+def test_a_file_needs_an_existing_folder_and_an_absolute_path(tmp_path):
+    host = Host(tmp_path, [])
+    with pytest.raises(DeviceMissing, match="does not exist on this host"):
+        host.examine("/nodir/f", kind="file", size=GIB)
+    with pytest.raises(DeviceMissing, match="absolute"):
+        host.examine("f", kind="file", size=GIB)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(DeviceMissing, match="neither a plain file"):
+        host.examine("/folder", kind="file", size=GIB)
+    assert host.judge("/folder/new", kind="file", size=4096) == []
+
+
+def test_a_swap_file_and_the_file_of_a_loop_device(tmp_path):
+    host = Host(tmp_path, [])
+    (tmp_path / "swapfile").write_bytes(b"x" * 4096)
+    (tmp_path / "image").write_bytes(b"x" * 4096)
+    (tmp_path / "proc/swaps").write_text("Filename Type Size Used Priority\n/swapfile file 4 0 -2\n")
+    backing = tmp_path / "sys/class/block/loop5/loop/backing_file"
+    backing.parent.mkdir(parents=True)
+    backing.write_text("/image\n")
+    assert "swap space" in texts(host.judge("/swapfile", kind="file", allow_data_loss=True))
+    assert "part of /dev/loop5" in texts(host.judge("/image", kind="file", allow_data_loss=True))

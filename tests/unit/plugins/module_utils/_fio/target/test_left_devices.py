@@ -1,0 +1,106 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+
+SIZE = 64 * 1024**2
+DISK = BlockDevice("sdb", "/dev/sdb", "8:16", size=SIZE, serial="S-B")
+FACTS = TargetFacts(target=FioTarget("/dev/sdb"), path="/dev/sdb", size=SIZE, identity="S-B", device=DISK)
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "spool").mkdir()
+    (tmp_path / "dev/sdb").write_bytes(b"fio" * 100)
+    os.truncate(tmp_path / "dev/sdb", SIZE)
+    return tmp_path
+
+
+def campaign(root, name="c1"):
+    return LeftDevices(Spool(root / "spool", name))
+
+
+def test_what_fio_left_may_be_written_by_every_campaign(root):
+    assert not campaign(root).is_unchanged(FACTS, root), "nothing is known of it"
+    campaign(root).begin(FACTS)
+    campaign(root).leave(FACTS, root)
+    assert campaign(root).is_unchanged(FACTS, root)
+    assert campaign(root, "c2").is_unchanged(FACTS, root)
+
+
+@pytest.mark.parametrize("offset", [0, 1024**2 - 1, SIZE - 1])
+def test_what_somebody_changed_may_not(root, offset):
+    campaign(root).leave(FACTS, root)
+    with open(root / "dev/sdb", "r+b") as node:
+        node.seek(offset)
+        node.write(b"!")
+    assert not campaign(root).is_unchanged(FACTS, root)
+    assert not campaign(root, "c2").is_unchanged(FACTS, root)
+
+
+def test_after_a_kill_only_the_same_campaign_goes_on(root):
+    campaign(root).leave(FACTS, root)
+    campaign(root).begin(FACTS)
+    (root / "dev/sdb").write_bytes(b"more")
+    os.truncate(root / "dev/sdb", SIZE)
+    assert campaign(root).is_unchanged(FACTS, root)
+    assert not campaign(root, "c2").is_unchanged(FACTS, root)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        dataclasses.replace(FACTS, identity="S-C"),
+        dataclasses.replace(FACTS, size=SIZE // 2),
+        dataclasses.replace(FACTS, device=dataclasses.replace(DISK, dm_uuid="LVM-new")),
+        dataclasses.replace(FACTS, identity=None),
+        dataclasses.replace(FACTS, device=None),
+    ],
+    ids=["drive", "size", "a new volume of the same name", "nameless", "file"],
+)
+def test_another_device_is_another_one(root, other):
+    campaign(root).begin(FACTS)
+    assert not campaign(root).is_unchanged(other, root)
+    campaign(root).begin(other)
+    campaign(root).leave(other, root)
+    assert campaign(root).is_unchanged(FACTS, root)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "{}", '{"x": 1}', '{"x": {"campaign": "c1"}}', '{"x": {"campaign": "c1", "places": [[1]]}}', "null"])
+def test_a_record_that_is_damaged_permits_nothing(root, text):
+    campaign(root).begin(FACTS)
+    (root / "spool/.left_devices.json").write_text(text)
+    assert not campaign(root).is_unchanged(FACTS, root)
+    campaign(root).begin(FACTS)
+    assert campaign(root).is_unchanged(FACTS, root)
+
+
+def test_no_write_without_a_record(root):
+    os.rmdir(root / "spool")
+    with pytest.raises(CommandFailed, match="cannot be written on this host"):
+        campaign(root).begin(FACTS)
+    campaign(root).leave(FACTS, root)
+
+
+def test_a_device_that_cannot_be_read_any_more_is_not_ours(root):
+    campaign(root).leave(FACTS, root)
+    (root / "dev/sdb").unlink()
+    assert not campaign(root).is_unchanged(FACTS, root)
+    campaign(root).leave(FACTS, root)
+    rows = json.loads((root / "spool/.left_devices.json").read_text())
+    assert len(rows) == 1

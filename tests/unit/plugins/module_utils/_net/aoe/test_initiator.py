@@ -1,0 +1,265 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The AoE initiator: its interfaces now and at boot, and what its frames carry after an MTU has changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import payload
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AoeInitiatorLayer, read_wanted
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+
+class Initiator:
+    """A host with an AoE driver that answers whenever the layer waits: it knows the MTU of each target."""
+
+    def __init__(self, root, *, loaded=True, interfaces="eth1"):
+        self.host = FakeHost(root)
+        self.root = root
+        self.targets = {}
+        self.now = 0.0
+        self.replies = {
+            ("systemctl", "is-enabled"): Reply("static\n"),
+            ("systemctl", "unmask"): self.unmask,
+            ("modprobe", "--dry-run"): Reply(),
+            ("modprobe", "aoe"): self.load,
+        }
+        self.runner = ScriptedRunner(self.replies)
+        self.mtu("eth1", 9000)
+        if loaded:
+            self.load(("modprobe", "aoe", f"aoe_iflist={interfaces}"))
+
+    def mtu(self, interface, number):
+        self.host.write(f"sys/class/net/{interface}/mtu", f"{number}\n")
+
+    def load(self, words):
+        given = dict(word.split("=", 1) for word in words[2:])
+        for name, value in {"aoe_iflist": "", "aoe_deadsecs": "180", "aoe_maxout": "64", "aoe_maxsectors": "0", **given}.items():
+            self.host.write(f"sys/module/aoe/parameters/{name}", value + "\n")
+        for node in ("discover", "revalidate"):
+            self.host.write(f"dev/etherd/{node}", "")
+        return Reply()
+
+    def unmask(self, _words):
+        self.runner.replies[("systemctl", "is-enabled")] = Reply("static\n")
+        return Reply()
+
+    def target(self, name, mtu, *, interface="eth1", state="up", carried=None):
+        if not (self.root / "sys/block" / f"etherd!{name}").exists():
+            self.host.disk(f"etherd!{name}", "virtual")
+        own = int((self.root / f"sys/class/net/{interface}/mtu").read_text())
+        self.targets[name] = (mtu, interface)
+        self.show(name, interface, state, carried if carried is not None else min(payload(mtu), payload(own)))
+
+    def show(self, name, interface, state, carried):
+        for file, text in {"payload": carried, "netif": interface, "state": state, "mac": "2a177953084a"}.items():
+            self.host.write(f"sys/devices/virtual/block/etherd!{name}/{file}", f"{text}\n")
+
+    def sleep(self, seconds):
+        """The driver hears of everybody who answers, once it was told to ask."""
+        self.now += seconds
+        if (self.root / "dev/etherd/discover").read_text():
+            for name, (mtu, interface) in self.targets.items():
+                self.target(name, mtu, interface=interface)
+
+    def layer(self, **params):
+        wish = read_wanted({"interfaces": ["eth1"], "devices": [], **params})
+        return AoeInitiatorLayer(self.runner, wish, self.root, clock=lambda: self.now, sleep=self.sleep), wish
+
+    def converge(self, check_mode=False, **params):
+        layer, wish = self.layer(**params)
+        return converge(layer, wish, check_mode=check_mode)
+
+    def text(self, path):
+        return (self.root / path).read_text()
+
+
+@pytest.fixture
+def initiator(tmp_path):
+    return Initiator(tmp_path)
+
+
+def settle(initiator, **params):
+    initiator.converge(**params)
+    assert initiator.converge(**params).changed is False
+
+
+def test_nothing_asked_is_nothing_read(tmp_path):
+    runner = ScriptedRunner({})
+    for params in (None, {}, {"interfaces": []}):
+        layer = AoeInitiatorLayer(runner, read_wanted(params), tmp_path)
+        assert converge(layer, None, check_mode=False).changed is False
+    assert runner.calls == []
+
+
+def test_the_module_is_loaded_with_its_interfaces_and_again_at_boot(tmp_path):
+    initiator = Initiator(tmp_path, loaded=False)
+    outcome = initiator.converge(dead_seconds=60)
+    assert [step.attribute for step in outcome.steps] == ["boot_options", "boot_module", "module"]
+    assert ("modprobe", "aoe", "aoe_iflist=eth1", "aoe_deadsecs=60") in initiator.runner.calls
+    assert initiator.text("etc/modprobe.d/cachefleet-aoe.conf").splitlines()[-1] == "options aoe aoe_iflist=eth1 aoe_deadsecs=60"
+    assert initiator.text("etc/modules-load.d/cachefleet-aoe.conf").splitlines()[-1] == "aoe"
+    assert initiator.converge(dead_seconds=60).changed is False
+
+
+def test_check_mode_does_nothing(tmp_path):
+    initiator = Initiator(tmp_path, loaded=False)
+    assert initiator.converge(check_mode=True).changed
+    assert not (tmp_path / "etc").exists()
+    assert not any(call[:2] == ("modprobe", "aoe") for call in initiator.runner.calls)
+
+
+def test_a_loaded_module_is_told_and_not_loaded_again(initiator):
+    initiator.mtu("eth2", 9000)
+    outcome = initiator.converge(interfaces=["eth2", "eth1"], max_outstanding=128, max_sectors=0)
+    assert [(step.attribute, step.after) for step in outcome.steps][2:] == [("interfaces", "eth2,eth1"), ("aoe_maxout", 128)]
+    assert initiator.text("sys/module/aoe/parameters/aoe_iflist") == "eth2,eth1"
+    assert initiator.text("sys/module/aoe/parameters/aoe_maxout") == "128"
+    assert not any(call[0] == "modprobe" for call in initiator.runner.calls)
+    settle(initiator, interfaces=["eth1", "eth2"])
+
+
+def test_a_module_that_looks_everywhere_is_restricted(tmp_path):
+    initiator = Initiator(tmp_path, interfaces="")
+    step = next(step for step in initiator.converge().steps if step.attribute == "interfaces")
+    assert (step.before, step.after) == ("all interfaces", "eth1")
+
+
+def test_a_masked_unit_is_unmasked(initiator):
+    initiator.runner.replies[("systemctl", "is-enabled")] = Reply("masked\n", rc=1)
+    assert "boot_discovery" in [step.attribute for step in initiator.converge().steps]
+    assert initiator.converge().changed is False
+
+
+@pytest.mark.parametrize(("params", "says"), [({"interfaces": ["eth9"]}, "no interface eth9"), ({"interfaces": ["eth1", "x y"]}, "not the name")])
+def test_an_interface_that_is_not_there_is_said(initiator, params, says):
+    with pytest.raises(BadInput, match=says):
+        initiator.converge(**params)
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"devices": [{"name": "7.1"}]}, "write it as e7.1"),
+        ({"devices": [{"name": "e7.1", "payload": 8700}]}, "sectors of 512"),
+        ({"devices": [{"name": "e7.1"}, {"name": "e7.1"}]}, "listed twice"),
+        ({"dead_seconds": 0}, "dead_seconds cannot be 0"),
+        ({"interfaces": ["a" * 14 + str(number) for number in range(100, 200)]}, "not the name|longer than"),
+    ],
+)
+def test_what_cannot_be_meant_is_said(params, says):
+    with pytest.raises(BadInput, match=says):
+        read_wanted({"interfaces": ["eth1"], **params})
+
+
+def test_a_kernel_without_the_driver_is_said(tmp_path):
+    initiator = Initiator(tmp_path, loaded=False)
+    initiator.runner.replies[("modprobe", "--dry-run")] = Reply(rc=1)
+    with pytest.raises(ToolMissing, match="CONFIG_ATA_OVER_ETH"):
+        initiator.converge()
+
+
+@pytest.mark.parametrize("use", ["mount", "holder", "swap"])
+def test_a_target_in_use_is_not_lost(initiator, use):
+    initiator.mtu("eth2", 1500)
+    initiator.target("e7.1", 1500, interface="eth2")
+    if use == "mount":
+        initiator.host.mount("etherd!e7.1", "/srv")
+    elif use == "holder":
+        initiator.host.disk("dm-0", "virtual", dm_name="vg-lv", slaves=["etherd!e7.1"])
+    else:
+        initiator.host.swap_on("etherd/e7.1")
+    with pytest.raises(Refused, match=r"e7\.1 is in use .*allow_unreachable: true"):
+        initiator.converge()
+    assert initiator.converge(allow_unreachable=True).changed
+    assert initiator.converge(interfaces=["eth2", "eth1"]).changed
+
+
+def test_an_idle_target_on_another_interface_is_nobodys_loss(initiator):
+    initiator.mtu("eth2", 1500)
+    initiator.target("e7.1", 1500, interface="eth2")
+    settle(initiator)
+
+
+@pytest.mark.parametrize(("before", "after", "carried"), [(9000, 8700, 8192), (1500, 8700, 8192), (1500, 4200, 4096), (1500, 9000, 8704), (9000, 1500, 1024)])
+def test_frames_are_negotiated_again_after_the_link_has_another_mtu(initiator, before, after, carried):
+    initiator.mtu("eth1", before)
+    initiator.target("e7.1", 9000)
+    settle(initiator)
+    layer, wish = initiator.layer()
+    (step,) = layer.plan(layer.read().after_links({"eth1": after, "eth5": 1500}), wish)
+    assert (step.item, step.attribute, step.before, step.after) == ("e7.1", "payload", payload(before), carried)
+    initiator.mtu("eth1", after)
+    layer.apply(step)
+    assert layer.verify(layer.read(), wish) == []
+    assert layer.facts(layer.read())["aoe_devices"][0]["payload"] == carried
+
+
+def test_a_link_that_keeps_its_mtu_changes_nothing(initiator):
+    initiator.target("e7.1", 9000)
+    settle(initiator)
+    layer, wish = initiator.layer()
+    assert layer.plan(layer.read().after_links({"eth1": 9000}), wish) == []
+
+
+def test_frames_larger_than_the_mtu_are_stale(initiator):
+    initiator.target("e7.1", 9000, carried=8704)
+    settle(initiator)
+    initiator.mtu("eth1", 1500)
+    assert [step.after for step in initiator.converge().steps] == [1024]
+
+
+def test_a_target_that_takes_less_is_said_and_is_no_change(initiator):
+    initiator.target("e7.1", 1500)
+    initiator.converge()
+    outcome = initiator.converge()
+    assert outcome.changed is False
+    assert "e7.1 carries 1024 bytes in a frame, and 8704 would fit into the MTU of eth1" in outcome.concerns[0]
+
+
+def test_a_payload_that_must_be_is_proved(initiator):
+    initiator.mtu("eth1", 8700)
+    initiator.target("e7.1", 9000)
+    settle(initiator, devices=[{"name": "e7.1", "payload": 8192}])
+    initiator.target("e7.1", 1500, carried=8192)
+    initiator.targets["e7.1"] = (1500, "eth1")
+    initiator.show("e7.1", "eth1", "up", 1024)
+    with pytest.raises(NotEffective, match=r"payload should be 8192 and is 1024, although eth1 \(MTU 8700\) allows it"):
+        initiator.converge(devices=[{"name": "e7.1", "payload": 8192}])
+    with pytest.raises(NotEffective, match=r"payload should be 8704 and is 1024: eth1 \(MTU 8700\) allows 8192"):
+        initiator.converge(devices=[{"name": "e7.1", "payload": 8704}])
+
+
+def test_a_target_that_must_be_up_is_looked_for(initiator):
+    initiator.targets["e7.1"] = (9000, "eth1")
+    outcome = initiator.converge(devices=[{"name": "e7.1"}])
+    assert [(step.item, step.before, step.after) for step in outcome.steps if step.attribute == "state"] == [("e7.1", None, "up")]
+    assert initiator.converge(devices=[{"name": "e7.1"}]).changed is False
+
+
+def test_a_target_that_does_not_answer_fails_and_names_it(initiator):
+    with pytest.raises(NotEffective, match=r"e7\.1: state should be up and is None"):
+        initiator.converge(devices=[{"name": "e7.1", "payload": 8192}])
+
+
+def test_a_target_that_is_down_is_reported(initiator):
+    initiator.converge()
+    initiator.target("e7.1", 9000, state="down")
+    initiator.target("e7.2", 9000, state="down,closewait")
+    initiator.host.mount("etherd!e7.2", "/srv")
+    outcome = initiator.converge()
+    assert outcome.changed is False
+    assert [sentence.split(":")[0] for sentence in outcome.concerns] == ["e7.1 is down", "e7.2 is down and in use"]
+
+
+def test_another_file_with_options_is_said(initiator):
+    initiator.host.write("etc/modprobe.d/zz-aoe.conf", "options aoe aoe_iflist=eth0\n")
+    initiator.host.write("etc/modprobe.d/other.conf", "# options aoe x\noptions aoeng y\n")
+    assert [sentence.split(" gives")[0] for sentence in initiator.converge().concerns] == ["/etc/modprobe.d/zz-aoe.conf"]

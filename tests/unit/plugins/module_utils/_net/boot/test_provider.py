@@ -1,0 +1,301 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which tool manages an interface at boot, what it says of the MTU, and what is written so that it says another one."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.ifupdown import read_stanzas, with_mtu
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.netplan import own_entries, with_entry
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkd import parse_status
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.provider import PROVIDERS, find_places
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+LINKS = Links([Link("lo", 1, 65536), Link("eth1", 2, 1500, mac="52:54:00:00:00:02"), Link("eth2", 3, 1500, mac="52:54:00:00:00:03")])
+UUID = "5a2c0f9e-6b1d-4a38-9d3c-0d7f3b6a1c11"
+
+
+def _status(**files):
+    """What networkctl 252 prints, in the C locale and to no terminal."""
+    blocks = []
+    for number, (name, file) in enumerate(files.items(), 2):
+        blocks.append(
+            f"* {number}: {name}                       \n"
+            "                     Link File: /usr/lib/systemd/network/99-default.link\n"
+            f"                  Network File: {file or 'n/a'}\n"
+            "                         State: routable (configured)\n"
+        )
+    return Reply("\n".join(blocks))
+
+
+def _runner(files=None, *, devices="", profiles="", netplan=None, udev="", mtu="auto", missing=()):
+    netplan = netplan or {}
+    return ScriptedRunner(
+        {
+            ("networkctl",): _status(**(files if files is not None else {"eth1": "", "eth2": ""})),
+            ("nmcli", "--terse", "--fields", "DEVICE,STATE,CON-UUID"): Reply(devices),
+            ("nmcli", "--terse", "--fields", "UUID,TYPE,FILENAME,NAME"): Reply(profiles),
+            ("nmcli", "--terse", "--get-values"): Reply(f"{mtu}\n"),
+            ("netplan", "get"): lambda words: Reply(netplan.get(words[2], "null") + "\n"),
+            ("udevadm",): Reply(udev),
+        },
+        missing=missing,
+    )
+
+
+def _place(tmp_path, runner, choice="auto", name="eth1"):
+    return find_places(runner, LINKS, {name: choice}, tmp_path)[name]
+
+
+def _write(tmp_path, path, text):
+    place = tmp_path / path.lstrip("/")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    return place
+
+
+def _change(tmp_path, runner, place, mtu):
+    return PROVIDERS[place.provider](runner, LINKS, tmp_path).change(place, mtu)
+
+
+# -- which one
+
+
+def test_what_nothing_manages_says_what_can_be_done(tmp_path):
+    place = _place(tmp_path, _runner())
+    assert place.provider == ""
+    assert "by none of systemd-networkd, netplan, NetworkManager, ifupdown" in place.obstacle
+    assert "provider: systemd_networkd" in place.obstacle
+
+
+def test_two_that_manage_it_are_named(tmp_path):
+    _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n")
+    _write(tmp_path, "/etc/network/interfaces", "iface eth1 inet manual\n")
+    runner = _runner({"eth1": "/etc/systemd/network/eth1.network", "eth2": ""})
+    assert "systemd-networkd and ifupdown" in _place(tmp_path, runner).obstacle
+    assert _place(tmp_path, runner, "ifupdown").provider == "ifupdown"
+
+
+def test_a_provider_that_does_not_manage_it_is_refused(tmp_path):
+    assert "not configured by NetworkManager" in _place(tmp_path, _runner(), "networkmanager").obstacle
+
+
+def test_tools_that_are_not_installed_manage_nothing(tmp_path):
+    assert _place(tmp_path, _runner(missing=("networkctl", "nmcli", "netplan", "ifup"))).provider == ""
+
+
+def test_each_tool_is_asked_once_for_all_interfaces(tmp_path):
+    _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n")
+    runner = _runner(
+        {"eth1": "/etc/systemd/network/eth1.network", "eth2": ""}, devices=f"eth2:connected:{UUID}\n", profiles=f"{UUID}:802-3-ethernet:/etc/x:x\n"
+    )
+    places = find_places(runner, LINKS, {"eth1": "auto", "eth2": "auto"}, tmp_path)
+    assert [places[name].provider for name in ("eth1", "eth2")] == ["systemd_networkd", "networkmanager"]
+    assert len(runner.calls) == len(set(runner.calls))
+    assert [words[0] for words in runner.calls].count("networkctl") == 1
+
+
+# -- systemd-networkd
+
+
+def test_networkctl_names_the_file_of_each_interface():
+    assert parse_status(_status(eth0="/run/systemd/network/10-netplan-eth0.network", eth1="").stdout) == {
+        "eth0": "/run/systemd/network/10-netplan-eth0.network"
+    }
+    assert parse_status("WARNING: systemd-networkd is not running, output will be incomplete.\n") == {}
+
+
+def test_a_drop_in_beside_the_file_that_matches_it_alone(tmp_path):
+    _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n[Network]\nDHCP=yes\n")
+    runner = _runner({"eth1": "/etc/systemd/network/eth1.network", "eth2": ""})
+    place = _place(tmp_path, runner)
+    assert (place.provider, place.mtu, place.obstacle, place.concern) == ("systemd_networkd", None, "", "")
+    (file,) = _change(tmp_path, runner, place, 8700).files
+    assert file["path"] == "/etc/systemd/network/eth1.network.d/50-cachefleet-mtu.conf"
+    assert "[Link]\nMTUBytes=8700\n" in file["after"]
+    assert "UseMTU" not in file["after"]
+    _write(tmp_path, file["path"], file["after"])
+    assert _place(tmp_path, runner).mtu == 8700
+
+
+def test_an_mtu_of_dhcp_would_win_and_is_switched_off(tmp_path):
+    _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n[DHCPv4]\nUseMTU=yes\n[Link]\nMTUBytes=9000\n")
+    runner = _runner({"eth1": "/etc/systemd/network/eth1.network", "eth2": ""})
+    place = _place(tmp_path, runner)
+    assert place.mtu is None
+    assert "UseMTU=no" in place.concern
+    (file,) = _change(tmp_path, runner, place, 9000).files
+    assert "[DHCPv4]\nUseMTU=no\n" in file["after"]
+    _write(tmp_path, file["path"], file["after"])
+    assert _place(tmp_path, runner).mtu == 9000
+
+
+def test_a_drop_in_that_is_read_later_is_an_obstacle(tmp_path):
+    _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n")
+    _write(tmp_path, "/run/systemd/network/eth1.network.d/90-site.conf", "[Link]\nMTUBytes=4K\n")
+    place = _place(tmp_path, _runner({"eth1": "/etc/systemd/network/eth1.network", "eth2": ""}))
+    assert place.mtu == 4096
+    assert "/run/systemd/network/eth1.network.d/90-site.conf sets MTUBytes=" in place.obstacle
+
+
+@pytest.mark.parametrize(
+    ("files", "text"),
+    [
+        ({"eth1": "/etc/systemd/network/all.network", "eth2": "/etc/systemd/network/all.network"}, "[Match]\nName=eth1\n"),
+        ({"eth1": "/etc/systemd/network/all.network", "eth2": ""}, "[Match]\nName=en* eth*\n"),
+    ],
+    ids=["two match now", "others may match later"],
+)
+def test_a_file_for_several_interfaces_gets_no_drop_in(tmp_path, files, text):
+    _write(tmp_path, "/etc/systemd/network/all.network", text)
+    _write(
+        tmp_path,
+        "/usr/lib/systemd/network/99-default.link",
+        "[Match]\nOriginalName=*\n\n[Link]\nNamePolicy=keep kernel path\nMTUBytes=1400\nMACAddressPolicy=persistent\n",
+    )
+    runner = _runner(files, udev="ID_NET_LINK_FILE=/usr/lib/systemd/network/99-default.link\n")
+    (file,) = _change(tmp_path, runner, _place(tmp_path, runner), 8700).files
+    assert file["path"] == "/etc/systemd/network/00-cachefleet-mtu-eth1.link"
+    assert file["after"].endswith(
+        "[Match]\nPermanentMACAddress=52:54:00:00:00:02\n\n[Link]\nNamePolicy=keep kernel path\nMACAddressPolicy=persistent\nMTUBytes=8700\n"
+    ), "how a card is named must stay"
+
+
+def test_our_own_link_file_keeps_what_it_carried_over(tmp_path):
+    own = "/etc/systemd/network/00-cachefleet-mtu-eth1.link"
+    _write(tmp_path, own, "[Match]\nPermanentMACAddress=52:54:00:00:00:02\n\n[Link]\nNamePolicy=path\nMTUBytes=8700\n")
+    runner = _runner(udev=f"ID_NET_LINK_FILE={own}\n")
+    place = _place(tmp_path, runner, "systemd_networkd")
+    assert place.mtu == 8700
+    assert "NamePolicy=path\nMTUBytes=9000\n" in _change(tmp_path, runner, place, 9000).files[0]["after"]
+
+
+def test_a_vlan_without_a_file_of_its_own_has_no_address_to_go_by(tmp_path):
+    links = Links([*LINKS, Link("eth1.5", 4, 1500, kind="vlan", lower=("eth1",), mac="52:54:00:00:00:02")])
+    place = find_places(_runner(), links, {"eth1.5": "systemd_networkd"}, tmp_path)["eth1.5"]
+    assert "give it a .network file of its own" in place.obstacle
+
+
+# -- netplan
+
+
+def test_a_file_that_netplan_made_belongs_to_netplan(tmp_path):
+    files = {"eth1": "/run/systemd/network/10-netplan-san0.network", "eth2": ""}
+    runner = _runner(files, netplan={"ethernets.san0": "dhcp4: true", "ethernets.san0.mtu": "1500", "ethernets.san0.match": 'macaddress: "52:54:00:00:00:02"'})
+    place = _place(tmp_path, runner)
+    assert (place.provider, place.mtu, place.concern) == ("netplan", 1500, "")
+    change = _change(tmp_path, runner, place, 8700)
+    assert change.files[0]["path"] == "/etc/netplan/90-cachefleet-mtu.yaml"
+    assert change.files[0]["after"].endswith('network:\n  version: 2\n  ethernets:\n    "san0": {mtu: 8700}\n')
+    assert (change.files[0]["mode"], change.commands, change.undo) == (0o600, (("netplan", "generate"),), (("netplan", "generate"),))
+
+
+def test_without_the_address_of_the_card_netplan_is_not_sure(tmp_path):
+    runner = _runner({"eth1": "/run/systemd/network/10-netplan-eth1.network"}, netplan={"ethernets.eth1": "dhcp4: true"})
+    assert "match: {macaddress: 52:54:00:00:00:02}" in _place(tmp_path, runner).concern
+
+
+def test_a_definition_that_is_gone_is_an_obstacle(tmp_path):
+    assert "netplan apply" in _place(tmp_path, _runner({"eth1": "/run/systemd/network/10-netplan-eth1.network"})).obstacle
+
+
+def test_a_profile_that_netplan_made_belongs_to_netplan(tmp_path):
+    runner = _runner(
+        devices=f"eth1:connected:{UUID}\n",
+        profiles=f"{UUID}:802-3-ethernet:/run/NetworkManager/system-connections/netplan-eth1.nmconnection:netplan-eth1\n",
+        netplan={"ethernets.eth1": "{}"},
+    )
+    assert _place(tmp_path, runner).provider == "netplan"
+
+
+def test_other_entries_of_our_netplan_file_stay():
+    text = with_entry(with_entry("", "vlans", "eth1.5", 1500), "ethernets", "eth1", 9000)
+    assert own_entries(with_entry(text, "ethernets", "eth1", 8700)) == {"ethernets": {"eth1": 8700}, "vlans": {"eth1.5": 1500}}
+
+
+# -- NetworkManager
+
+
+def test_the_active_profile_is_changed_and_can_be_changed_back(tmp_path):
+    runner = _runner(
+        devices=f"eth1:connected:{UUID}\nlo:unmanaged:\n", profiles=f"{UUID}:802-3-ethernet:/etc/NetworkManager/system-connections/a\\:b.nmconnection:a\\:b\n"
+    )
+    place = _place(tmp_path, runner)
+    assert (place.provider, place.mtu, place.obstacle) == ("networkmanager", None, "")
+    assert "a:b" in place.where
+    change = _change(tmp_path, runner, place, 8700)
+    assert change.commands == (("nmcli", "connection", "modify", UUID, "802-3-ethernet.mtu", "8700"),)
+    assert change.undo == (("nmcli", "connection", "modify", UUID, "802-3-ethernet.mtu", "0"),)
+
+
+def test_what_networkmanager_only_watches_it_does_not_manage(tmp_path):
+    assert _place(tmp_path, _runner(devices=f"eth1:connected (externally):{UUID}\n")).provider == ""
+
+
+def test_a_profile_in_memory_is_forgotten(tmp_path):
+    runner = _runner(
+        devices=f"eth1:connected:{UUID}\n", profiles=f"{UUID}:802-3-ethernet:/run/NetworkManager/system-connections/x.nmconnection:x\n", mtu="9000"
+    )
+    place = _place(tmp_path, runner)
+    assert place.mtu == 9000
+    assert "forgotten at boot" in place.obstacle
+
+
+# -- ifupdown
+
+INTERFACES = """\
+# The loopback network interface
+auto lo
+iface lo inet loopback
+
+auto eth1
+# the SAN
+iface eth1 inet static
+\taddress 192.0.2.1/24
+\t# mtu 1500 was too small
+\tup echo \\
+\t  mtu 1
+
+# DHCP
+iface eth2 inet dhcp
+source interfaces.d/*
+"""
+
+
+def test_one_line_is_added_and_every_other_byte_stays(tmp_path):
+    _write(tmp_path, "/etc/network/interfaces", INTERFACES)
+    runner = _runner()
+    place = _place(tmp_path, runner)
+    assert (place.provider, place.mtu) == ("ifupdown", None)
+    after = _change(tmp_path, runner, place, 8700).files[0]["after"]
+    assert after == INTERFACES.replace("inet static\n", "inet static\n\tmtu 8700\n")
+    (stanza,) = [one for one in read_stanzas("f", after) if one.name == "eth1"]
+    assert stanza.mtu == 8700
+    assert with_mtu(after, stanza, 9000) == INTERFACES.replace("inet static\n", "inet static\n\tmtu 9000\n")
+
+
+def test_dhcp_knows_no_mtu_and_gets_a_command(tmp_path):
+    _write(tmp_path, "/etc/network/interfaces", INTERFACES)
+    runner = _runner()
+    after = _change(tmp_path, runner, _place(tmp_path, runner, name="eth2"), 8700).files[0]["after"]
+    assert after == INTERFACES.replace("inet dhcp\n", "inet dhcp\n    up ip link set dev eth2 mtu 8700\n")
+    _write(tmp_path, "/etc/network/interfaces", after)
+    assert _place(tmp_path, runner, name="eth2").mtu == 8700
+
+
+def test_files_that_are_sourced_are_read(tmp_path):
+    _write(tmp_path, "/etc/network/interfaces", "source /etc/network/interfaces.d/*\n")
+    _write(tmp_path, "/etc/network/interfaces.d/san", "iface eth1 inet manual\n  mtu 9000")
+    place = _place(tmp_path, _runner())
+    assert (place.mtu, place.where) == (9000, "/etc/network/interfaces.d/san")
+    assert _change(tmp_path, _runner(), place, 1500).files[0]["after"] == "iface eth1 inet manual\n  mtu 1500"
+
+
+def test_two_mtus_for_one_interface_are_an_obstacle(tmp_path):
+    _write(tmp_path, "/etc/network/interfaces", "iface eth1 inet manual\n mtu 9000\niface eth1 inet6 auto\n mtu 1500\n")
+    assert "several MTUs" in _place(tmp_path, _runner()).obstacle

@@ -1,0 +1,267 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What interfaces shall have, what follows for those below them, what is refused, and in which order it is done."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import MtuSource
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links, parse_links
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import LinkState, directions, plan_links
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import read_wanted, resolve
+
+MAC = "52:54:00:00:00:0"
+
+
+def _card(name, index, mtu=1500, **more):
+    return Link(name, index, mtu, max_mtu=more.pop("max_mtu", 9000), mac=f"{MAC}{index}", **more)
+
+
+def _vlan(name, index, parent, mtu=1500, mac=f"{MAC}2"):
+    return Link(name, index, mtu, kind="vlan", lower=(parent,), mac=mac)
+
+
+def _links(*more, mtu=1500):
+    return Links([Link("lo", 1, 65536), _card("eth1", 2, mtu), *more])
+
+
+def _wishes(*entries):
+    full = [{"interface": None, **entry} for entry in entries]
+    return read_wanted(full)
+
+
+def _state(links, boot=None, **more):
+    boot = {} if boot is None else boot
+    places = {link.name: MtuSource("systemd_networkd", link.name, boot.get(link.name), {"where": f"/etc/{link.name}"}) for link in links}
+    return LinkState(links, more.pop("carrying", frozenset()), more.pop("ipv6", {}), {**places, **more.pop("places", {})})
+
+
+def _live(steps):
+    return [(step.item, step.before, step.after) for step in steps if step.attribute == "mtu"]
+
+
+def _boot(steps):
+    return [(step.item, step.before, step.after) for step in steps if step.attribute == "boot_mtu"]
+
+
+# -- reading
+
+
+def _entry(name, index, **more):
+    return {"ifname": name, "ifindex": index, "mtu": 1500, "flags": ["UP"], "address": f"{MAC}{index}", "min_mtu": 68, "max_mtu": 0, **more}
+
+
+def test_ip_says_what_lies_on_what():
+    links = parse_links(
+        json.dumps(
+            [
+                _entry("eth1", 2, master="br0", max_mtu=9216, altnames=["enp2s0"]),
+                _entry("eth1.5", 3, link="eth1", linkinfo={"info_kind": "vlan"}),
+                _entry("br0", 4, linkinfo={"info_kind": "bridge"}),
+                _entry("ve0", 5, link="ve1", linkinfo={"info_kind": "veth"}, master="br0"),
+                _entry("ve1", 6, link="ve0", linkinfo={"info_kind": "veth"}, master="vrf1", flags=[]),
+                _entry("vrf1", 7, linkinfo={"info_kind": "vrf"}),
+                {},
+            ]
+        )
+    )
+    assert links["br0"].lower == ("eth1", "ve0")
+    assert links["eth1.5"].lower == ("eth1",)
+    assert (links["ve0"].lower, links["ve1"].master, links["vrf1"].lower) == ((), None, ()), "a veth has no parent, and a VRF no MTU to do with its members"
+    assert links.find("enp2s0").name == "eth1"
+    assert (links["eth1"].max_mtu, links["ve1"].max_mtu, links["ve1"].up) == (9216, None, False)
+    assert links.all_upper("eth1") == {"eth1.5", "br0"}
+    assert links.depth("br0") == 1
+
+
+def test_strange_output_of_ip_is_one_sentence():
+    for text in ("", "eth0: up", '[{"ifname": "eth0"}]', '{"a": 1}'):
+        with pytest.raises(NotUnderstood, match="iproute2"):
+            parse_links(text)
+
+
+def test_a_vlan_that_borrows_the_address_of_its_card_is_not_meant_by_it():
+    links = _links(_vlan("eth1.5", 3, "eth1"))
+    assert links.find_mac("52-54-00-00-00-02").name == "eth1"
+    with pytest.raises(BadInput, match="eth1 52:54:00:00:00:02"):
+        links.find_mac("aa:bb:cc:dd:ee:ff")
+
+
+# -- wishes
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"mtu": 9000}, "by interface or by mac"),
+        ({"interface": "eth1", "mac": f"{MAC}2", "mtu": 9000}, "by one of them only"),
+        ({"interface": "eth1"}, "mtu or purpose"),
+        ({"interface": "eth1", "mtu": 9000, "purpose": "aoe"}, "mtu or purpose"),
+        ({"interface": "eth1", "mtu": 500}, "576"),
+        ({"interface": "eth1", "purpose": "aoe", "max_mtu": 70000}, "65535"),
+        ({"interface": "eth1", "purpose": "iscsi", "block_size": 512}, "purpose: aoe"),
+    ],
+)
+def test_a_wish_that_contradicts_itself_is_one_sentence(entry, words):
+    with pytest.raises(BadInput, match=words):
+        _wishes(entry)
+
+
+def test_the_mtu_follows_from_the_purpose_and_the_card():
+    links = Links([_card("eth1", 2), _card("eth2", 3, max_mtu=4500), _card("eth3", 4)])
+    targets = resolve(
+        links,
+        _wishes({"interface": "eth1", "purpose": "aoe"}, {"interface": "eth2", "purpose": "aoe"}, {"interface": "eth3", "purpose": "iscsi", "max_mtu": 8000}),
+    )
+    assert {name: target.mtu for name, target in targets.items()} == {"eth1": 8700, "eth2": 4500, "eth3": 8000}
+    with pytest.raises(BadInput, match="eth1: No MTU up to 1500"):
+        resolve(links, _wishes({"interface": "eth1", "purpose": "aoe", "max_mtu": 1500}))
+
+
+def test_an_unknown_interface_names_those_there_are():
+    with pytest.raises(BadInput, match="no interface eth9 on this host: there are lo, eth1"):
+        resolve(_links(), _wishes({"interface": "eth9", "mtu": 9000}))
+
+
+def test_an_interface_is_named_once():
+    with pytest.raises(BadInput, match="the same interface eth1"):
+        resolve(_links(), _wishes({"interface": "eth1", "mtu": 9000}, {"mac": f"{MAC}2", "mtu": 8000}))
+
+
+# -- order
+
+
+def test_raised_from_the_parent_up_and_lowered_from_the_vlan_down():
+    up = _state(_links(_vlan("eth1.5", 3, "eth1")))
+    wishes = _wishes({"interface": "eth1.5", "mtu": 9000})
+    steps = plan_links(up, wishes)
+    assert _live(steps) == [("eth1", 1500, 9000), ("eth1.5", 1500, 9000)]
+    assert _boot(steps) == [("eth1", None, 9000), ("eth1.5", None, 9000)]
+    assert "since it is below eth1.5" in steps[0].action
+    down = _state(_links(_vlan("eth1.5", 3, "eth1", 9000), mtu=9000))
+    steps = plan_links(down, _wishes({"interface": "eth1", "mtu": 1500}, {"interface": "eth1.5", "mtu": 1500}))
+    assert _live(steps) == [("eth1.5", 9000, 1500), ("eth1", 9000, 1500)]
+
+
+def test_raising_comes_before_lowering_and_each_can_be_had_alone():
+    state = _state(_links(_card("eth2", 3, 9000), _card("eth3", 4, 8000)), {"eth3": 1500})
+    wishes = _wishes({"interface": "eth2", "mtu": 1500}, {"interface": "eth1", "mtu": 9000}, {"interface": "eth3", "mtu": 8000})
+    assert _live(plan_links(state, wishes)) == [("eth1", 1500, 9000), ("eth2", 9000, 1500)]
+    assert directions(state, wishes) == ["raise", "lower", "other"]
+    assert [(step.item, step.attribute) for step in plan_links(state, wishes, "raise")] == [("eth1", "mtu"), ("eth1", "boot_mtu"), ("eth3", "boot_mtu")]
+    assert [(step.item, step.attribute) for step in plan_links(state, wishes, "lower")] == [("eth2", "mtu"), ("eth2", "boot_mtu"), ("eth3", "boot_mtu")]
+
+
+def test_what_is_as_wanted_needs_nothing():
+    state = _state(_links(mtu=9000), {"eth1": 9000})
+    wishes = _wishes({"interface": "eth1", "mtu": 9000})
+    assert plan_links(state, wishes) == []
+    assert directions(state, wishes) == []
+    assert plan_links(LinkState(Links([])), []) == []
+
+
+def test_the_parent_is_not_lowered_along():
+    state = _state(_links(_vlan("eth1.5", 3, "eth1", 9000), mtu=9000), {"eth1": 9000})
+    assert _live(plan_links(state, _wishes({"interface": "eth1.5", "mtu": 1500}))) == [("eth1.5", 9000, 1500)]
+
+
+def test_members_of_a_bond_follow_it_and_need_no_state_at_boot():
+    links = Links([_card("eth1", 2, master="bond0"), _card("eth2", 3, master="bond0"), Link("bond0", 4, 1500, kind="bond", lower=("eth1", "eth2"))])
+    steps = plan_links(_state(links), _wishes({"interface": "bond0", "mtu": 9000}))
+    assert [item for item, before, after in _live(steps)] == ["eth1", "eth2", "bond0"]
+    assert _boot(steps) == [("bond0", None, 9000)]
+    with pytest.raises(BadInput, match="name bond0 instead"):
+        plan_links(_state(links), _wishes({"interface": "eth1", "mtu": 9000}))
+    with pytest.raises(BadInput, match="contradict"):
+        plan_links(_state(links), _wishes({"interface": "eth1", "mtu": 4000}, {"interface": "bond0", "mtu": 9000}))
+
+
+def test_ports_of_a_bridge_are_raised_and_a_larger_one_stays():
+    links = Links([_card("eth1", 2, master="br0"), _card("eth2", 3, 9000, master="br0"), Link("br0", 4, 1500, kind="bridge", lower=("eth1", "eth2"))])
+    assert _live(plan_links(_state(links), _wishes({"interface": "br0", "mtu": 8000}))) == [("eth1", 1500, 8000), ("br0", 1500, 8000)]
+
+
+def test_the_state_at_boot_of_what_lies_below_counts_when_it_is_large_enough_now():
+    links = _links(_vlan("eth1.5", 3, "eth1", 9000), mtu=9100)
+    wishes = _wishes({"interface": "eth1.5", "mtu": 9000})
+    assert _boot(plan_links(_state(links, {"eth1.5": 9000}), wishes)) == [("eth1", None, 9000)]
+    assert plan_links(_state(links, {"eth1.5": 9000, "eth1": 9100}), wishes) == []
+    small = _links(_vlan("eth1.5", 3, "eth1", 1400))
+    assert plan_links(_state(small, {"eth1.5": 1400}), _wishes({"interface": "eth1.5", "mtu": 1400})) == [], "without a word an interface has 1500"
+
+
+def test_members_of_a_larger_bond_are_not_lowered_for_a_vlan_on_it():
+    bond = Link("bond0", 4, 9100, kind="bond", lower=("eth1",))
+    links = Links([_card("eth1", 2, 9100, master="bond0", max_mtu=9216), bond, Link("bond0.5", 5, 1500, kind="vlan", lower=("bond0",))])
+    assert _live(plan_links(_state(links), _wishes({"interface": "bond0.5", "mtu": 9000}))) == [("bond0.5", 1500, 9000)]
+
+
+def test_a_tap_is_raised_with_its_bridge_and_whoever_makes_it_sees_to_the_next_one():
+    links = Links([Link("tap0", 2, 1500, kind="tun", master="br0"), Link("br0", 3, 1500, kind="bridge", lower=("tap0",))])
+    steps = plan_links(_state(links), _wishes({"interface": "br0", "mtu": 9000}))
+    assert (_live(steps), _boot(steps)) == ([("tap0", 1500, 9000), ("br0", 1500, 9000)], [("br0", None, 9000)])
+
+
+# -- refusals
+
+
+def test_without_members_the_lower_interface_is_named():
+    state = _state(_links(_vlan("eth1.5", 3, "eth1")))
+    with pytest.raises(BadInput, match="on eth1, which has 1500: list eth1 too, or write members: true"):
+        plan_links(state, _wishes({"interface": "eth1.5", "mtu": 9000, "members": False}))
+    with pytest.raises(BadInput, match="which shall have 4000"):
+        plan_links(state, _wishes({"interface": "eth1.5", "mtu": 9000}, {"interface": "eth1", "mtu": 4000}))
+
+
+def test_a_parent_is_not_lowered_below_its_vlans():
+    state = _state(_links(_vlan("eth1.5", 3, "eth1", 9000), _vlan("eth1.6", 4, "eth1", 1500), mtu=9000))
+    with pytest.raises(Refused, match=r"eth1.5 \(9000\) on it would not fit") as caught:
+        plan_links(state, _wishes({"interface": "eth1", "mtu": 1500}))
+    assert "eth1.6" not in caught.value.message
+
+
+def test_the_driver_decides_what_is_possible():
+    with pytest.raises(BadInput, match="9000 at most, and 9500"):
+        plan_links(_state(_links()), _wishes({"interface": "eth1", "mtu": 9500}))
+    with pytest.raises(BadInput, match=r"eth1 \(below eth1.5\) takes an MTU of 9000 at most"):
+        plan_links(_state(_links(_vlan("eth1.5", 3, "eth1"))), _wishes({"interface": "eth1.5", "mtu": 9500}))
+
+
+def test_ipv6_is_not_lost_unseen():
+    with pytest.raises(Refused, match="IPv6, and it has fe80::1"):
+        plan_links(_state(_links(), ipv6={"eth1": ["fe80::1"]}), _wishes({"interface": "eth1", "mtu": 1200}))
+    assert plan_links(_state(_links(), ipv6={"eth2": ["fe80::1"]}), _wishes({"interface": "eth1", "mtu": 1200}))
+    assert plan_links(_state(_links(), ipv6={"eth1": ["fe80::1"]}), _wishes({"interface": "eth1", "mtu": 1280}))
+
+
+def test_the_connection_of_ansible_is_not_touched_without_permission():
+    state = _state(_links(_vlan("eth1.5", 3, "eth1")), carrying=frozenset({"eth1", "eth1.5"}))
+    for name in ("eth1", "eth1.5"):
+        with pytest.raises(Refused, match="allow_management: true for"):
+            plan_links(state, _wishes({"interface": name, "mtu": 1400}))
+    # The parent that would follow is one that the connection depends on.
+    below = _state(_links(_vlan("eth1.5", 3, "eth1")), carrying=frozenset({"eth1"}))
+    with pytest.raises(Refused, match=r"eth1 \(below eth1.5\) keeps its MTU of 1500"):
+        plan_links(below, _wishes({"interface": "eth1.5", "mtu": 9000}))
+    steps = plan_links(state, _wishes({"interface": "eth1", "mtu": 9000, "allow_management": True}))
+    assert steps[0].arguments["management"] is True
+
+
+def test_what_is_right_already_needs_no_permission():
+    state = _state(_links(mtu=1400), {"eth1": 1400}, carrying=frozenset({"eth1"}))
+    assert plan_links(state, _wishes({"interface": "eth1", "mtu": 1400})) == []
+
+
+def test_a_state_at_boot_that_cannot_be_set_is_said_before_anything_is_changed():
+    places = {"eth1": MtuSource("", "eth1", None, obstacle="eth1 is configured at boot by none of them: write persistent: false.")}
+    with pytest.raises(BadInput, match="persistent: false"):
+        plan_links(_state(_links(), places=places), _wishes({"interface": "eth1", "mtu": 9000}))
+    steps = plan_links(_state(_links(), places=places), _wishes({"interface": "eth1", "mtu": 9000, "persistent": False}))
+    assert [step.attribute for step in steps] == ["mtu"]

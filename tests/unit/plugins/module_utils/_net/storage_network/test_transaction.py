@@ -1,0 +1,315 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The transaction of a storage network: what a failure, a kill or silence at any point leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links import layer as link_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import read_wanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_program as dead_man_program
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_timer as dead_man
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import FOLDER, RollbackTimer
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import NetworkSpec, Part, StorageNetworkLayer, Transaction
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+MAC = "52:54:00:00:00:02"
+INTERFACES = "auto eth1\niface eth1 inet static\n  address 192.0.2.1/24\n"
+
+
+class Host:
+    """A host with one card and a VLAN on it, configured by ifupdown, whose MTUs live in files and are set by a scripted ip."""
+
+    def __init__(self, root, monkeypatch):
+        self.root = root
+        self.stubborn = {}
+        self.write("etc/network/interfaces", INTERFACES + "iface eth1.5 inet manual\n")
+        for name, index in (("eth1", 2), ("eth1.5", 3)):
+            self.write(f"sys/class/net/{name}/mtu", "1500\n")
+            self.write(f"sys/class/net/{name}/ifindex", f"{index}\n")
+            self.write(f"sys/class/net/{name}/flags", "0x1003\n")
+        self.runner = ScriptedRunner(
+            {("ip", "-details"): self._show, ("ip", "link", "set"): self._set, ("ip", "-4", "route"): Reply("192.0.2.0/24 scope link\n")},
+            missing=("networkctl", "nmcli", "netplan"),
+        )
+        self.started = []
+
+        def start(switch, argv, token):
+            self._start(switch, argv, token)
+
+        monkeypatch.setattr(dead_man.RollbackTimer, "_start", start)
+        monkeypatch.setattr(dead_man_program, "_read", self._read)
+        monkeypatch.setattr(dead_man_program, "_run", self._command)
+        monkeypatch.setattr(dead_man_program.os, "listdir", lambda path: ["eth1", "eth1.5"] if path == "/sys/class/net" else os.listdir(path))
+        monkeypatch.setattr(dead_man_program.time, "sleep", lambda seconds: None)
+        original = dead_man_program._change_back
+        monkeypatch.setattr(dead_man_program, "_change_back", lambda change, said: original(self._below_root(change), said))
+
+    def _below_root(self, change):
+        return {**change, "files": [{**file, "path": f"{self.root}{file['path']}"} for file in change["files"]]}
+
+    def write(self, path, text):
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+
+    def _read(self, name, attribute):
+        place = self.root / "sys/class/net" / name / attribute
+        return place.read_text().strip() if place.exists() else ""
+
+    def _show(self, words):
+        card = {"ifname": "eth1", "ifindex": 2, "mtu": self.mtu("eth1"), "max_mtu": 9216, "flags": ["UP"], "address": MAC}
+        vlan = {"ifname": "eth1.5", "ifindex": 3, "mtu": self.mtu("eth1.5"), "flags": ["UP"], "address": MAC, "link": "eth1", "linkinfo": {"info_kind": "vlan"}}
+        return Reply(json.dumps([card, vlan]))
+
+    def _set(self, words):
+        name, mtu = words[4], words[6]
+        if self.stubborn.get(name) == mtu:
+            return Reply(rc=2, stderr="RTNETLINK answers: Invalid argument")
+        self.write(f"sys/class/net/{name}/mtu", f"{mtu}\n")
+        return Reply()
+
+    def _command(self, argv):
+        reply = self._set(("ip", *argv[1:])) if argv[1:3] == ["link", "set"] and "mtu" in argv else Reply()
+        return "" if reply.rc == 0 else "failed"
+
+    def _start(self, switch, argv, token):
+        self.started.append((token, [(entry["name"], entry["mtu"]) for entry in switch.armed()["live"]]))
+        self.write(f"{FOLDER}/watching.json", json.dumps({"token": token, "pid": os.getpid()}))
+
+    def mtu(self, name):
+        return int(self._read(name, "mtu"))
+
+    @property
+    def boot(self):
+        return (self.root / "etc/network/interfaces").read_text()
+
+    @property
+    def switch(self):
+        return RollbackTimer(self.runner, self.root)
+
+    def transaction(self, *entries, direction="all", parts=()):
+        wish = NetworkSpec(read_wanted(entries), parts, direction, ())
+        return Transaction(StorageNetworkLayer(self.runner, wish, self.root), self.switch, 60, self.root)
+
+
+@pytest.fixture
+def host(tmp_path, monkeypatch):
+    return Host(tmp_path, monkeypatch)
+
+
+VLAN = {"interface": "eth1.5", "mtu": 9000}
+
+
+def test_first_the_switch_then_the_mtus_and_at_boot_only_after_the_confirmation(host):
+    report = host.transaction(VLAN).run("t1")
+    assert report.pending["changes"] == [{"interface": "eth1", "before": 1500, "after": 9000}, {"interface": "eth1.5", "before": 1500, "after": 9000}]
+    assert host.started == [("t1", [("eth1.5", 1500), ("eth1", 1500)])], "put back from the top down"
+    assert (host.mtu("eth1"), host.mtu("eth1.5")) == (9000, 9000)
+    assert "mtu" not in host.boot
+    report = host.transaction(VLAN).confirm("t1")
+    assert [step.attribute for step in report.steps] == ["boot_mtu", "boot_mtu"]
+    assert host.boot.count("mtu 9000") == 2, "two changes of one file"
+    assert not host.switch.armed()
+    again = host.transaction(VLAN).run("t2")
+    assert (again.steps, len(host.started)) == ((), 1)
+
+
+class Follower(Layer):
+    """What lies on eth1 and needs a step for another MTU than the one that it knows."""
+
+    name = "follower"
+
+    def __init__(self, known):
+        self.known = known
+        self.reads = 0
+
+    def read(self):
+        self.reads += 1
+        return self.known
+
+    def plan(self, present, wanted):
+        return [Step(self.name, "follower", "mtu", present, wanted, "Follow", "follow")] if present != wanted else []
+
+    def apply(self, step):
+        self.known = step.after
+
+    def facts(self, present):
+        return {}
+
+    def part(self, wanted):
+        return Part(self, wanted)
+
+
+def test_what_follows_from_another_mtu_is_foreseen_and_what_does_not_is_not(host):
+    def needs(layer):
+        transaction = host.transaction({"interface": "eth1", "mtu": 9000}, parts=(Part(layer, 9000, lambda state, mtus, untold: mtus.get("eth1", state)),))
+        return transaction.layer.directions(transaction.layer.read(), transaction.layer.wish)
+
+    class Restarted(Follower):
+        def plan(self, present, wanted):
+            return [Step(self.name, "follower", "restart", 1500, present, "Restart", "follow")] if present != 1500 else []
+
+    assert needs(Restarted(1500)) == ["raise", "other"]
+    assert needs(Follower(9000)) == ["raise"]
+
+
+def test_what_lies_on_the_interface_is_read_once_before_and_once_after_it_was_changed(host):
+    layer = Follower(1500)
+    link = {"interface": "eth1", "mtu": 9000}
+    host.transaction(link, parts=(layer.part(9000),)).run("t1")
+    assert layer.reads == 1
+    report = host.transaction(link, parts=(layer.part(9000),)).confirm("t1")
+    assert [step.attribute for step in report.steps] == ["boot_mtu", "mtu"]
+    assert layer.reads == 3, "to plan and to verify"
+    assert host.transaction(link, parts=(layer.part(9000),)).run("t2").steps == ()
+    assert layer.reads == 4, "a host that is as described is looked at once"
+
+
+def test_one_direction_alone_keeps_what_it_changed_at_boot_too(host):
+    host.transaction(VLAN, direction="raise").run("t1")
+    report = host.transaction(VLAN, direction="raise").confirm("t1")
+    assert [step.attribute for step in report.steps] == ["boot_mtu", "boot_mtu"]
+    assert host.transaction(VLAN).run("t2").steps == ()
+
+
+def test_without_a_second_call_it_is_one_run(host):
+    report = host.transaction(VLAN).run()
+    assert [step.attribute for step in report.steps] == ["mtu", "mtu", "boot_mtu", "boot_mtu"]
+    assert not host.switch.armed()
+
+
+def test_silence_puts_everything_back_and_a_late_confirmation_says_so(host):
+    host.transaction(VLAN).run("t1")
+    host.switch.put_back("nobody confirmed")
+    assert (host.mtu("eth1"), host.mtu("eth1.5"), host.boot.count("mtu")) == (1500, 1500, 0)
+    with pytest.raises(NotEffective, match="went back") as caught:
+        host.transaction(VLAN).confirm("t1")
+    assert caught.value.facts["links_before"] == [{"interface": "eth1.5", "mtu": 1500}, {"interface": "eth1", "mtu": 1500}]
+    assert host.boot.count("mtu") == 0
+
+
+def test_a_confirmation_of_another_run_is_none(host):
+    host.transaction(VLAN).run("t1")
+    with pytest.raises(NotEffective):
+        host.transaction(VLAN).confirm("other")
+    assert host.switch.armed()["token"] == "t1"
+
+
+def test_a_change_that_fails_in_the_middle_is_put_back_at_once(host):
+    host.stubborn["eth1.5"] = "9000"
+    with pytest.raises(CommandFailed) as caught:
+        host.transaction(VLAN).run("t1")
+    assert (host.mtu("eth1"), host.mtu("eth1.5")) == (1500, 1500)
+    assert (caught.value.facts["changed"], not host.switch.armed()) == (False, True)
+    assert "eth1 has its MTU of 1500" in caught.value.facts["put_back"]
+
+
+def test_a_kill_between_the_files_of_the_boot_state_puts_back_what_was_written(host, monkeypatch):
+    host.transaction(VLAN).run("t1")
+    original = link_layer.LinkLayer._set_boot
+    count = []
+
+    def killed(layer, step):
+        count.append(step)
+        if len(count) == 2:
+            raise KeyboardInterrupt
+        original(layer, step)
+
+    monkeypatch.setattr(link_layer.LinkLayer, "_set_boot", killed)
+    with contextlib.suppress(KeyboardInterrupt):
+        host.transaction(VLAN).confirm("t1")
+    assert host.boot.count("mtu 9000") == 1
+    host.switch.put_back("nobody confirmed")
+    assert (host.mtu("eth1"), "mtu" in host.boot) == (1500, False)
+
+
+def test_a_file_that_somebody_else_has_changed_meanwhile_is_left(host):
+    host.transaction(VLAN).run("t1")
+    with host.switch.held("t1"):
+        host.switch.note(link_layer.PROVIDERS["ifupdown"](host.runner, None, host.root).change(_place(host), 9000))
+    host.write("etc/network/interfaces", "iface eth1 inet manual\n")
+    assert any("by somebody else" in line for line in host.switch.put_back("x"))
+    assert host.boot == "iface eth1 inet manual\n"
+
+
+def _place(host):
+    from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.provider import find_places
+    from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import read_links
+
+    return find_places(host.runner, read_links(host.runner), {"eth1": "auto"}, host.root)["eth1"]
+
+
+def test_an_mtu_that_something_else_sets_again_is_not_kept(host):
+    host.transaction(VLAN).run("t1")
+    host.write("sys/class/net/eth1.5/mtu", "1500\n")
+    with pytest.raises(NotEffective, match=r"eth1.5: mtu should be 9000 and is 1500 again"):
+        host.transaction(VLAN).confirm("t1")
+    assert (host.mtu("eth1"), "mtu" in host.boot, not host.switch.armed()) == (1500, False, True)
+
+
+@pytest.mark.parametrize("stale", ["another boot", "dead process"])
+def test_what_a_dead_run_left_is_put_back_before_the_next_begins(host, stale):
+    host.transaction(VLAN).run("t1")
+    journal = host.switch.armed()
+    if stale == "another boot":
+        journal["boot"] = "another"
+    else:
+        host.write(f"{FOLDER}/watching.json", json.dumps({"token": "t1", "pid": 2**22 + 1}))
+    host.write(f"{FOLDER}/journal.json", json.dumps(journal))
+    foreseen = host.transaction({"interface": "eth1", "mtu": 4000, "persistent": False}).foresee()
+    assert "without confirming" in foreseen.concerns[0]
+    assert [(step.item, step.before, step.after) for step in foreseen.steps] == [("eth1", 1500, 4000)]
+    assert host.mtu("eth1") == 9000, "check mode changes nothing"
+    report = host.transaction({"interface": "eth1", "mtu": 4000, "persistent": False}).run("t2")
+    assert [(step.item, step.before, step.after) for step in report.steps] == [("eth1", 1500, 4000)]
+
+
+def test_a_switch_that_does_not_start_is_a_failure_before_any_change(host, monkeypatch):
+    def fails(switch, argv, token):
+        raise CommandFailed("systemd-run failed")
+
+    monkeypatch.setattr(dead_man.RollbackTimer, "_start", fails)
+    with pytest.raises(CommandFailed, match="systemd-run"):
+        host.transaction(VLAN).run("t1")
+    assert (host.mtu("eth1"), not host.switch.armed()) == (1500, True)
+
+
+def test_the_process_ends_quietly_when_it_was_confirmed_and_acts_when_not(host, tmp_path):
+    folder = tmp_path / FOLDER
+    host.transaction(VLAN).run("t1")
+    dead_man_program.watch(str(folder), "another")
+    assert host.mtu("eth1") == 9000
+    journal = host.switch.armed()
+    journal["deadline"] = time.monotonic() - 1
+    host.write(f"{FOLDER}/journal.json", json.dumps(journal))
+    dead_man_program.watch(str(folder), "t1")
+    assert (host.mtu("eth1"), host.switch.last()["token"]) == (1500, "t1")
+    assert "nobody confirmed within 60 seconds" in (folder / "log").read_text()
+
+
+def test_an_interface_that_was_switched_off_gets_its_routes_again(host, monkeypatch):
+    host.transaction(VLAN).run("t1")
+    host.write("sys/class/net/eth1/flags", "0x1002\n")
+    ran = []
+    monkeypatch.setattr(dead_man_program, "_run", lambda argv: ran.append(argv) or host._command(argv))
+    host.switch.put_back("x")
+    assert ["ip", "link", "set", "dev", "eth1", "up"] in ran
+    assert ["ip", "route", "replace", "192.0.2.0/24", "scope", "link", "dev", "eth1"] in ran
+
+
+def test_the_program_needs_nothing_of_the_collection():
+    import inspect
+
+    assert "ansible" not in inspect.getsource(dead_man_program).replace("ansible-bad-function", "")

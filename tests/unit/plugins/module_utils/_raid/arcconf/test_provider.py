@@ -1,0 +1,483 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""arcconf as a provider: what it asks, refuses, sends and makes of answers."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.provider import ArcConf
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
+    CacheModule,
+    Controller,
+    Drive,
+    Policy,
+    Protection,
+    Volume,
+    VolumeMaxCache,
+)
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+TOOL = "/usr/Arcconf/arcconf"
+RULE = "-" * 70
+
+LISTED = f"""Controllers found: 2
+{RULE}
+Controller information
+{RULE}
+   Controller ID             : Status, Slot, Mode, Name, SerialNumber, WWN
+{RULE}
+   Controller 1:             : Optimal, Slot 0, RAID (Expose RAW), Adaptec 6805, SIM1, 50000D11
+   Controller 2:             : Optimal, Slot 3, Mixed, Adaptec SmartRAID 3154-8i, SIM2, 50000D12
+
+Command completed successfully.
+"""
+CONFIG = f"""Controllers found: 2
+{RULE}
+Controller information
+{RULE}
+   Controller Status                        : Optimal
+   Controller Model                         : Adaptec 6805
+{RULE}
+Logical device information
+{RULE}
+Logical device number 0
+   RAID level                               : 1
+   Write-cache setting                      : Enabled
+   Write-cache status                       : On
+
+Command completed successfully.
+"""
+VERSIONS = """Controllers found: 1
+Controller #1
+==============
+Firmware                               : 5.2-0 (15421)
+
+Command completed successfully.
+"""
+USAGE = " Usage: GETCONFIG <Controller#> [AD | LD [LD#] | PD | AL]\n"
+
+
+def provider(replies: t.Mapping[tuple[str, ...], t.Any] | None = None) -> tuple[ArcConf, ScriptedRunner]:
+    runner = ScriptedRunner(replies or {})
+    return ArcConf(t.cast("t.Any", runner), TOOL), runner
+
+
+def test_read_lists_and_asks_each_controller_once() -> None:
+    arcconf, runner = provider({(TOOL, "LIST"): Reply(LISTED), (TOOL, "GETCONFIG"): Reply(CONFIG)})
+    reading = arcconf.read()
+    assert runner.calls == [(TOOL, "LIST"), (TOOL, "GETCONFIG", "1", "AL", "nologs"), (TOOL, "GETCONFIG", "2", "AL", "nologs")]
+    assert [(one.id, one.serial, one.traits["nologs"]) for one in reading.controllers] == [("1", "SIM1", True), ("2", "SIM2", True)]
+    assert (reading.not_understood, reading.complete) == ((), True)
+
+
+def test_build_without_nologs_is_asked_without_it_from_then_on() -> None:
+    def answer(words: tuple[str, ...]) -> Reply:
+        return Reply(USAGE, rc=3) if "nologs" in words else Reply(CONFIG)
+
+    arcconf, runner = provider({(TOOL, "LIST"): Reply(LISTED), (TOOL, "GETCONFIG"): answer})
+    first = arcconf.read()
+    assert len(runner.calls) == 4
+    assert first.controllers[0].traits["nologs"] is False
+    assert arcconf.command(first.controllers[0], first.controllers[0].volumes[0], "write", "writethrough")[-1] == "noprompt"
+    arcconf.read()
+    assert len(runner.calls) == 7
+
+
+def test_build_without_list_counts_by_its_versions() -> None:
+    arcconf, runner = provider({(TOOL, "LIST"): Reply(USAGE, rc=3), (TOOL, "GETVERSION"): Reply(VERSIONS), (TOOL, "GETCONFIG"): Reply(CONFIG)})
+    (one,) = arcconf.read().controllers
+    assert (one.id, one.model, one.firmware) == ("1", "Adaptec 6805", "5.2-0 (15421)")
+    assert [words[1] for words in runner.calls] == ["LIST", "GETVERSION", "GETCONFIG"]
+
+
+@pytest.mark.parametrize("answer", [Reply("Controllers found: 0\n\nCommand completed successfully.\n"), Reply("No controllers detected\n", rc=1)])
+def test_no_controller_is_an_empty_reading(answer: Reply) -> None:
+    arcconf, runner = provider({(TOOL, "LIST"): answer})
+    reading = arcconf.read()
+    assert (reading.controllers, reading.not_understood, len(runner.calls)) == ((), (), 1)
+
+
+def test_tool_that_fails_is_said_to_be_not_understood() -> None:
+    arcconf = provider({(TOOL, "LIST"): Reply("", rc=1, stderr="cannot open shared object")})[0]
+    reading = arcconf.read()
+    assert not reading.complete
+    assert "cannot open shared object" in reading.not_understood[-1]
+    arcconf = provider({(TOOL, "LIST"): Reply(LISTED), (TOOL, "GETCONFIG"): Reply("Invalid controller number.\n", rc=6)})[0]
+    reading = arcconf.read()
+    assert not reading.complete
+    assert [one.id for one in reading.controllers] == ["1", "2"]
+    assert any("exit status 6" in text for text in reading.not_understood)
+
+
+def test_cut_list_still_asks_for_every_controller_it_counted() -> None:
+    cut = LISTED[: LISTED.index("   Controller 2:")]
+    arcconf, runner = provider({(TOOL, "LIST"): Reply(cut), (TOOL, "GETCONFIG"): Reply(CONFIG)})
+    reading = arcconf.read()
+    assert [words[2] for words in runner.calls[1:]] == ["1", "2"]
+    assert not reading.complete
+
+
+# ------------------------------------------------------------------------------------------------------------ controllers
+
+HEALTHY = Protection("capacitor", "healthy")
+FAILED = Protection("capacitor", "failed", said="Failed (Replace Batteries/Capacitors)")
+
+
+def aacraid(**changes: t.Any) -> Controller:
+    traits = {"generation": "aacraid", "nologs": True, "volumes": {"0": {"write": "Enabled", "read": "Enabled"}}}
+    return Controller(**{"provider": "arcconf", "id": "1", "model": "ASR", "mode": "raid", "traits": traits, **changes})
+
+
+def smart(**changes: t.Any) -> Controller:
+    traits = {"generation": "smart", "nologs": True, "cache_status": "Ok", "io_bypass": changes.pop("io_bypass", {}), "volumes": {"0": {"caching": "Enabled"}}}
+    defaults = {
+        "provider": "arcconf",
+        "id": "2",
+        "model": "SmartRAID",
+        "mode": "mixed",
+        "protection": HEALTHY,
+        "no_battery_write_cache": "disabled",
+        "cache_ratio": 10,
+        "drive_cache": {"configured": "default", "unconfigured": "default", "hba": "default"},
+        "traits": traits,
+    }
+    return Controller(**{**defaults, **changes})
+
+
+AAC_VOLUME = Volume("0", read=Policy("read_ahead", "read_ahead"), write=Policy("writeback", "writeback"), status="optimal")
+OFF = Volume("0", array="3", read=Policy("none", "none"), write=Policy("writethrough", "writethrough"), status="optimal", acceleration="none")
+ON = Volume("0", array="3", read=Policy("read_ahead", "read_ahead"), write=Policy("writeback", "writeback"), status="optimal", acceleration="controller_cache")
+DISK = Drive("0,31", write_cache="enabled", usage="configured")
+
+
+def objection(controller: Controller, subject: Controller | Volume | Drive, wishes: dict[str, t.Any], own: dict[str, t.Any] | None = None) -> str:
+    return provider()[0].objection(controller, subject, wishes, own or {}) or ""
+
+
+@pytest.mark.parametrize(
+    ("controller", "subject", "attribute", "value", "words"),
+    [
+        (aacraid(), AAC_VOLUME, "read", "none", "LOGICALDRIVE 0 roff noprompt nologs"),
+        (aacraid(), AAC_VOLUME, "read", "read_ahead", "LOGICALDRIVE 0 ron noprompt nologs"),
+        (aacraid(), AAC_VOLUME, "write", "writethrough", "LOGICALDRIVE 0 wt noprompt nologs"),
+        (aacraid(), AAC_VOLUME, "write", "writeback", "LOGICALDRIVE 0 wbb noprompt nologs"),
+        (aacraid(), AAC_VOLUME, "write", "writeback_always", "LOGICALDRIVE 0 wb noprompt nologs"),
+        (aacraid(), DISK, "write_cache", "disabled", "DEVICE 0 31 wt nologs"),
+        (aacraid(), DISK, "write_cache", "enabled", "DEVICE 0 31 wb nologs"),
+        (smart(), ON, "read", "none", "LOGICALDRIVE 0 coff noprompt nologs"),
+        (smart(), ON, "write", "writethrough", "LOGICALDRIVE 0 coff noprompt nologs"),
+        (smart(), OFF, "write", "writeback", "LOGICALDRIVE 0 con noprompt nologs"),
+        (smart(), OFF, "write", "writeback_always", "LOGICALDRIVE 0 con noprompt nologs"),
+        (smart(), OFF, "read", "read_ahead", "LOGICALDRIVE 0 con noprompt nologs"),
+    ],
+)
+def test_commands_of_volumes_and_drives(controller: Controller, subject: Volume | Drive, attribute: str, value: str, words: str) -> None:
+    assert provider()[0].command(controller, subject, attribute, value) == ["SETCACHE", controller.id, *words.split()]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "words"),
+    [
+        ("drive_cache.all", "enabled", "DEVICEALL enable noprompt nologs"),
+        ("drive_cache.all", "disabled", "DEVICEALL disable noprompt nologs"),
+        ("drive_cache.all", "per_drive", "DEVICEALL drivespecific noprompt nologs"),
+        ("drive_cache.configured", "default", "DRIVEWRITECACHEPOLICY Configured 0 noprompt nologs"),
+        ("drive_cache.unconfigured", "enabled", "DRIVEWRITECACHEPOLICY Unconfigured 1 noprompt nologs"),
+        ("drive_cache.hba", "disabled", "DRIVEWRITECACHEPOLICY HBA 2 noprompt nologs"),
+        ("no_battery_write_cache", "enabled", "NOBATTERYWRITECACHE enable noprompt nologs"),
+        ("no_battery_write_cache", "disabled", "NOBATTERYWRITECACHE disable noprompt nologs"),
+        ("cache_ratio", 25, "CACHERATIO 25 75 nologs"),
+    ],
+)
+def test_commands_of_controllers(attribute: str, value: t.Any, words: str) -> None:
+    one = smart()
+    assert provider()[0].command(one, one, attribute, value) == ["SETCACHE", "2", *words.split()]
+
+
+def test_builds_without_nologs_are_not_sent_it() -> None:
+    one = aacraid(traits={"generation": "aacraid", "nologs": False, "volumes": {}})
+    assert provider()[0].command(one, DISK, "write_cache", "enabled") == ["SETCACHE", "1", "DEVICE", "0", "31", "wb"]
+
+
+@pytest.mark.parametrize("value", ["writeback", "writeback_always"])
+def test_the_switch_of_smartraid_does_not_tell_the_two_write_backs_apart(value: str) -> None:
+    arcconf = provider()[0]
+    assert arcconf.agrees(smart(), ON, "write", value)
+    assert not arcconf.agrees(smart(), OFF, "write", value)
+    assert not arcconf.agrees(smart(), Volume("0"), "write", value)
+    assert arcconf.agrees(aacraid(), AAC_VOLUME, "write", value) is (value == "writeback")
+
+
+# ------------------------------------------------------------------------------------------------------------- objections
+
+
+@pytest.mark.parametrize(
+    ("wishes", "reason"),
+    [
+        ({"io": "direct"}, "cannot have io: direct, since arcconf has no I/O policy"),
+        ({"read": "adaptive"}, "read_ahead or none"),
+        ({"drive_cache": "disabled"}, "set the write_cache of each drive"),
+        ({"write": "writeback_always", "read": "none"}, ""),
+    ],
+)
+def test_what_volumes_of_the_older_generation_cannot_have(wishes: dict[str, t.Any], reason: str) -> None:
+    found = objection(aacraid(), AAC_VOLUME, wishes)
+    assert reason in found
+    assert bool(found) is bool(reason)
+
+
+def test_card_without_memory_cannot_write_back() -> None:
+    card = aacraid(traits={"generation": "aacraid", "volumes": {"0": {"write": "Not supported"}}})
+    volume = Volume("0", write=Policy("writethrough", "writethrough"))
+    assert "Not supported" in objection(card, volume, {"write": "writeback"})
+    assert objection(card, volume, {"write": "writethrough"}) == ""
+
+
+@pytest.mark.parametrize("status", ["failed", "offline"])
+def test_failed_volume_is_only_left_as_it_is(status: str) -> None:
+    volume = Volume("0", write=Policy("writeback", "writethrough"), status=status)
+    assert "is in failed state" in objection(aacraid(), volume, {"write": "writethrough"})
+    assert objection(aacraid(), volume, {"write": "writeback"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("present", "own", "write", "reason"),
+    [
+        ("disabled", {}, "writeback", ""),
+        ("enabled", {}, "writeback", "set no_battery_write_cache: disabled"),
+        ("enabled", {"no_battery_write_cache": "disabled"}, "writeback", ""),
+        ("disabled", {"no_battery_write_cache": "enabled"}, "writeback", "set no_battery_write_cache: disabled"),
+        ("disabled", {}, "writeback_always", "set no_battery_write_cache: enabled"),
+        ("disabled", {"no_battery_write_cache": "enabled"}, "writeback_always", ""),
+        ("enabled", {"no_battery_write_cache": "disabled"}, "writeback_always", "set no_battery_write_cache: enabled"),
+        ("unknown", {}, "writeback_always", "no_battery_write_cache is nothing this controller tells of"),
+        ("unknown", {}, "writeback", ""),
+    ],
+)
+def test_the_two_write_backs_of_smartraid_depend_on_the_controller(present: str, own: dict[str, str], write: str, reason: str) -> None:
+    for volume in (ON, OFF):
+        found = objection(smart(no_battery_write_cache=present), volume, {"write": write}, own)
+        assert reason in found
+        assert bool(found) is bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("read", "write", "possible"),
+    [
+        ("read_ahead", "writeback", True),
+        ("none", "writethrough", True),
+        ("read_ahead", "writethrough", False),
+        ("none", "writeback", False),
+    ],
+)
+def test_one_switch_for_reading_and_writing(read: str, write: str, possible: bool) -> None:
+    found = objection(smart(), ON, {"read": read, "write": write})
+    assert (found == "") is possible
+    assert possible or "one switch" in found
+
+
+@pytest.mark.parametrize(
+    ("controller", "volume", "words"),
+    [
+        (smart(mode="hba"), OFF, "All connectors are in HBA mode"),
+        (smart(), Volume("0", array="3", read=OFF.read, write=OFF.write, acceleration="maxcache"), "maxCache is enabled on the logical drive"),
+        (smart(), Volume("0", read=OFF.read, write=OFF.write, maxcache=VolumeMaxCache(cache_volume="1")), "maxCache is enabled on the logical drive"),
+        (smart(), Volume("0", array="3", read=OFF.read, write=OFF.write, acceleration="io_bypass"), "SSD I/O bypass has been enabled on array 3"),
+        (smart(io_bypass={"3": "Enabled"}), OFF, "SSD I/O bypass has been enabled on array 3"),
+        (smart(protection=FAILED), OFF, "battery status is not Ok and No Battery Write Cache is disabled"),
+    ],
+)
+def test_what_forbids_caching_now_in_the_words_of_the_controller(controller: Controller, volume: Volume, words: str) -> None:
+    assert words in objection(controller, volume, {"write": "writeback"})
+    assert words in objection(controller, volume, {"read": "read_ahead"})
+    assert objection(controller, volume, {"write": "writethrough", "read": "none"}) == ""
+
+
+def test_without_protection_write_back_is_possible_where_no_battery_is_needed() -> None:
+    assert objection(smart(protection=FAILED), OFF, {"write": "writeback_always"}, {"no_battery_write_cache": "enabled"}) == ""
+    assert objection(smart(protection=Protection()), OFF, {"write": "writeback"}) == ""
+
+
+def test_drives_of_a_controller_with_classes() -> None:
+    assert "drive_cache.configured, the class of this drive" in objection(smart(), DISK, {"write_cache": "disabled"})
+    assert "drive_cache.unconfigured, the class" in objection(smart(), Drive("0,1", usage="unconfigured"), {"write_cache": "disabled"})
+    assert "drive_cache.hba" in objection(smart(), Drive("0,1"), {"write_cache": "disabled"})
+
+
+@pytest.mark.parametrize(
+    ("policy", "own", "possible"),
+    [
+        ("per_drive", {}, True),
+        ("enabled", {}, False),
+        ("enabled", {"drive_cache.all": "per_drive"}, True),
+        ("per_drive", {"drive_cache.all": "enabled"}, False),
+        (None, {}, True),
+    ],
+)
+def test_one_drive_needs_the_policy_for_all_to_leave_it_to_drives(policy: str | None, own: dict[str, str], possible: bool) -> None:
+    card = aacraid(drive_cache={} if policy is None else {"all": policy})
+    found = objection(card, DISK, {"write_cache": "disabled"}, own)
+    assert (found == "") is possible
+    assert possible or ("Drivespecific" in found and found.endswith("set drive_cache.all: per_drive"))
+    assert objection(card, DISK, {"write_cache": "enabled"}, own) == ""
+
+
+def test_drive_of_the_max_cache_pool_cannot_be_set() -> None:
+    ssd = Drive("0,4", write_cache="enabled", usage="cache")
+    assert "assigned to MaxCache pool" in objection(aacraid(), ssd, {"write_cache": "disabled"})
+    assert objection(aacraid(), ssd, {"write_cache": "enabled"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("controller", "wishes", "reason"),
+    [
+        (aacraid(), {"no_battery_write_cache": "enabled"}, "decides per volume"),
+        (aacraid(), {"cache_ratio": 10}, "does not divide its cache"),
+        (aacraid(), {"drive_cache.all": "disabled"}, "set the write_cache of each drive"),
+        (aacraid(), {"drive_cache.jbod": "disabled"}, "no policy for this class of drives"),
+        (aacraid(drive_cache={"all": "enabled"}), {"drive_cache.configured": "disabled"}, "drive_cache.all"),
+        (aacraid(drive_cache={"all": "enabled"}), {"drive_cache.all": "default"}, "enabled, disabled or per_drive"),
+        (aacraid(drive_cache={"all": "enabled"}), {"drive_cache.all": "per_drive"}, ""),
+        (smart(), {"drive_cache.all": "disabled"}, "drive_cache.configured or drive_cache.unconfigured or drive_cache.hba"),
+        (smart(), {"drive_cache.hba": "default", "cache_ratio": 20, "no_battery_write_cache": "enabled"}, ""),
+        (smart(cache_ratio=None), {"cache_ratio": 20}, "no Read Cache Percentage now (Cache Status: Ok)"),
+        (smart(no_battery_write_cache="unknown"), {"no_battery_write_cache": "enabled"}, "prints no No-Battery Write Cache"),
+        (smart(mode="hba"), {"cache_ratio": 20}, "All connectors are in HBA mode"),
+        (smart(mode="hba"), {"drive_cache.hba": "disabled"}, ""),
+    ],
+)
+def test_what_controllers_cannot_have(controller: Controller, wishes: dict[str, t.Any], reason: str) -> None:
+    found = objection(controller, controller, wishes)
+    assert reason in found
+    assert bool(found) is bool(reason)
+
+
+# ---------------------------------------------------------------------------------------------------------------- answers
+
+DONE = "Command completed successfully.\n"
+ABORTED = "Command aborted."
+
+
+def judge(stdout: str, rc: int, stderr: str = "") -> tuple[bool, str]:
+    judgement = provider()[0].judge(Completed((TOOL, "SETCACHE"), rc, stdout, stderr))
+    return judgement.ok, judgement.said
+
+
+@pytest.mark.parametrize(
+    ("stdout", "rc"),
+    [
+        (f"Controllers found: 1\n\n{DONE}", 0),
+        (f"Controllers found: 1\r\n\r\n\r\n{DONE}", 0),
+        (f"WARNING: Power failure without battery/ZMM support will lead to data loss.\n{DONE}", 0),
+        (
+            "Controllers found: 1\nNew write cache mode is the same as the old write cache mode.\nThe selected parameter will be ignored.\n"
+            f"No new supported cache settings have been specified.\n\n{ABORTED}",
+            2,
+        ),
+        (f"Cache mode is already set to Enabled.\n\n{ABORTED}", 2),
+        (f"Write Cache mode is already set to Enabled (write-back).\n{ABORTED}", 2),
+        (f"Controller Global Physical Devices Cache policy is already Drive Specific\n{ABORTED}", 2),
+        (f"Drive write cache already in desired mode.\n{ABORTED}", 2),
+        (f"No Battery Write Cache is already set to Disabled.\n{ABORTED}", 2),
+        (f"Cache Ratio is already set to 10 % Read : 90 % Write.\n{ABORTED}", 2),
+    ],
+)
+def test_answers_that_mean_it_is_so(stdout: str, rc: int) -> None:
+    assert judge(stdout, rc) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("stdout", "rc", "said"),
+    [
+        (f"Controllers found: 1\nWrite cache not supported on this device.\n{ABORTED}", 2, "Write cache not supported on this device."),
+        (f"Write cache not supported on this device.\n{DONE}", 0, "Write cache not supported on this device."),
+        (f"Something new is wrong.\n\n{ABORTED}", 2, "Something new is wrong."),
+        (f"Controllers found: 1\nNo new supported cache settings have been specified.\n{ABORTED}", 2, "No new supported cache settings have been specified."),
+        (f"No new supported cache settings have been specified.\n{ABORTED}", 0, "No new supported cache settings have been specified."),
+        (f"All connectors are in HBA mode, Set cache operation is invalid.\n{ABORTED}", 2, "All connectors are in HBA mode, Set cache operation is invalid."),
+        (
+            "WARNING: Power failure\nDo you wish to continue?\nPress y, then ENTER to continue or press ENTER to abort: \n" + ABORTED,
+            2,
+            "Press y, then ENTER to continue or press ENTER to abort:",
+        ),
+        (USAGE, 3, "it does not know these words (invalid arguments)"),
+        ("Invalid controller number.\n", 6, "exit status 6, invalid adapter"),
+        ("Controllers found: 1\n\nCommand failed.\n", 1, "exit status 1, failure"),
+        ("", 127, "exit status 127"),
+        (ABORTED, 0, ""),
+    ],
+)
+def test_answers_that_mean_it_is_not_so(stdout: str, rc: int, said: str) -> None:
+    ok, reason = judge(stdout, rc)
+    assert not ok
+    assert said in reason
+
+
+def test_refusals_of_the_tool_are_raised_with_its_own_reason() -> None:
+    arcconf = provider({(TOOL, "SETCACHE"): Reply(f"Controller #1 does not have Hard Drive Cache support.\n{ABORTED}", rc=2)})[0]
+    with pytest.raises(CommandFailed, match="does not have Hard Drive Cache support"):
+        arcconf.send(["SETCACHE", "1", "DEVICEALL", "disable"], "controller 1")
+
+
+# ------------------------------------------------------------------------------------------------------------ settings that reach further
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "present", "wished", "also"),
+    [
+        ("read", "read_ahead", "disabled", None, {"write": "writeback"}),
+        ("read", "read_ahead", "enabled", None, {"write": "writeback_always"}),
+        ("read", "read_ahead", "disabled", "enabled", {"write": "writeback_always"}),
+        ("read", "read_ahead", "enabled", "disabled", {"write": "writeback"}),
+        ("read", "none", "enabled", None, {"write": "writethrough"}),
+        ("write", "writeback", "disabled", None, {"read": "read_ahead"}),
+        ("write", "writeback_always", "enabled", None, {"read": "read_ahead"}),
+        ("write", "writethrough", "disabled", None, {"read": "none"}),
+        ("drive_cache", "enabled", "disabled", None, {}),
+    ],
+)
+def test_one_switch_for_reading_and_writing_sets_both(attribute: str, value: str, present: str, wished: str | None, also: dict[str, str]) -> None:
+    arcconf, own = provider()[0], {} if wished is None else {"no_battery_write_cache": wished}
+    assert arcconf.side_effects(smart(no_battery_write_cache=present), OFF, attribute, value, own) == also
+    assert arcconf.side_effects(aacraid(), AAC_VOLUME, attribute, value, own) == {}
+    assert arcconf.side_effects(smart(), smart(), "cache_ratio", 10, own) == {}
+
+
+def test_policy_for_all_drives_that_is_about_to_come_overrules_a_drive_that_is_as_wished_now() -> None:
+    card, disk = aacraid(drive_cache={"all": "per_drive"}), Drive("0,31", write_cache="disabled", usage="configured")
+    found = objection(card, disk, {"write_cache": "disabled"}, {"drive_cache.all": "enabled"})
+    assert "the policy for all drives is enabled" in found
+    assert objection(card, disk, {"write_cache": "disabled"}, {"drive_cache.all": "disabled"}) == ""
+    assert objection(card, disk, {"write_cache": "disabled"}, {"drive_cache.all": "per_drive"}) == ""
+    # What is there already and not asked for again is left to speak for itself.
+    assert objection(aacraid(drive_cache={"all": "enabled"}), disk, {"write_cache": "disabled"}) == ""
+
+
+def test_ratio_comes_with_the_first_volume_that_is_cached() -> None:
+    card = smart(cache_ratio=None, cache=CacheModule("not_configured"))
+    assert "it has one when a volume is cached" in objection(card, card, {"cache_ratio": 10}, {"cache_ratio": 10})
+    assert "it has one when a volume is cached" in objection(card, card, {"cache_ratio": 10}, {"cache_ratio": 10, "caching": False})
+    assert objection(card, card, {"cache_ratio": 10}, {"cache_ratio": 10, "caching": True}) == ""
+    gone = smart(cache_ratio=None, cache=CacheModule("permanently_disabled"))
+    assert objection(gone, gone, {"cache_ratio": 10}, {"cache_ratio": 10, "caching": True})
+
+
+def test_what_the_list_lacks_is_asked_for_and_lost_only_without_an_answer() -> None:
+    listed = LISTED.replace("   Controller 2:             : Optimal, Slot 3, Mixed, Adaptec SmartRAID 3154-8i, SIM2, 50000D12\n", "")
+    reading = provider({(TOOL, "LIST"): Reply(listed), (TOOL, "GETCONFIG"): Reply(CONFIG)})[0].read()
+    assert [one.id for one in reading.controllers] == ["1", "2"]
+    assert reading.lost == ()
+
+    def answer(words: tuple[str, ...]) -> Reply:
+        return Reply(CONFIG) if words[2] == "1" else Reply("Invalid controller number.\n", rc=6)
+
+    reading = provider({(TOOL, "LIST"): Reply(listed), (TOOL, "GETCONFIG"): answer})[0].read()
+    assert reading.lost == ("controller 2: GETCONFIG tells nothing of it",)

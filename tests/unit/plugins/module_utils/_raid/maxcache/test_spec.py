@@ -1,0 +1,79 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From the parameters of raid_maxcache to wishes."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import WITHOUT_MAXCACHE, CacheVolumeSpec, parse_controllers
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import PROVIDERS
+
+
+def parse(**entry):
+    return parse_controllers([entry])[0]
+
+
+def test_only_what_is_written_is_wished():
+    assert parse(id="1").empty
+    wish = parse(flush_and_fetch_rate=50, read_write_balance={"read": 3, "write": 1}, volumes=[{"id": 0, "read": False}])
+    assert wish.settings == {"flush_and_fetch_rate": 50, "read_write_balance": (3, 1)}
+    assert wish.volumes[0].settings == {"read": False}
+    assert (wish.id, wish.named, parse(serial="X").named) == ("all", False, True)
+
+
+def test_a_cache_volume():
+    wish = parse(cache_volumes=[{"drives": ["0, 4", "0 5"], "raid_level": "1", "size": "200G"}, {"state": "absent", "data_volume": "x", "size": "max"}])
+    assert wish.cache_volumes == (
+        CacheVolumeSpec(drives=("0,4", "0,5"), raid_level="1", size=200 * 1024**3),
+        CacheVolumeSpec(state="absent", data_volume="x"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({"drives": ["0,4"], "raid_level": "1"}, "exactly 2 SSDs, and drives has 1"),
+        ({"drives": ["0,4", "0,5"], "raid_level": "simple"}, "exactly 1 SSDs"),
+        ({"drives": ["0,4", "0,5"], "raid_level": "5"}, "at least 3 SSDs"),
+        ({"drives": ["0,1", "0,2", "0,3", "0,4", "0,5"], "raid_level": "10"}, "an even number of at least 4"),
+        ({"drives": ["0,4", "0,5"]}, "write both, or state: absent"),
+        ({"raid_level": "1"}, "write both, or state: absent"),
+        ({"drives": ["0,4", "0, 4"], "raid_level": "1"}, "drive 0,4 is there twice"),
+        ({"drives": ["0,4", "252:1"], "raid_level": "1"}, "'252:1' is no drive"),
+        ({"drives": ["0,4", "5"], "raid_level": "1"}, "'5' is no drive"),
+        ({"drives": ["0,4", "0,5"], "raid_level": "1", "size": "big"}, "'big' is not a size"),
+    ],
+)
+def test_cache_volumes_that_cannot_be_meant(entry, reason):
+    with pytest.raises(BadInput) as raised:
+        parse(cache_volumes=[entry])
+    assert reason in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({"tool_path": "/opt/arcconf"}, "write provider: arcconf beside it"),
+        ({"flush_timeout": 0}, "flush_timeout: 0 is no time to wait"),
+        ({"volumes": [{"read": True}]}, "exactly one of id, name, wwn; this one has none"),
+        ({"volumes": [{"id": "1", "name": "x"}]}, "id and name"),
+        ({"pool_drives": ["0,1", "0,1"]}, "pool_drives: drive 0,1 is there twice"),
+    ],
+)
+def test_entries_that_contradict_themselves(entry, reason):
+    with pytest.raises(BadInput) as raised:
+        parse(**entry)
+    assert reason in raised.value.message
+
+
+def test_every_other_tool_is_refused_with_its_reason():
+    assert {*WITHOUT_MAXCACHE, "arcconf"} == {*PROVIDERS}
+    for name, reason in WITHOUT_MAXCACHE.items():
+        with pytest.raises(BadInput) as raised:
+            parse(provider=name)
+        assert reason in raised.value.message

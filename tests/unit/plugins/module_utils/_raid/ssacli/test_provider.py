@@ -1,0 +1,319 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The command language of ssacli: what is refused and why, which words set what, what an answer means."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import CacheModule, Controller, Drive, Policy, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.provider import CACHING_WORDS, DRIVE_POLICY_WORDS, SsaCli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.text import DRIVE_POLICIES
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+READ = ("ssacli", "ctrl", "all", "show", "config", "detail")
+CACHED = Volume(
+    "1", status="optimal", read=Policy("read_ahead", "read_ahead"), write=Policy("writeback", "writeback"), array="A", acceleration="controller_cache"
+)
+PLAIN = dataclasses.replace(CACHED, read=Policy("none", "none"), write=Policy("writethrough", "writethrough"), acceleration="none")
+OLD = Controller(
+    "ssacli",
+    "0",
+    mode="raid",
+    cache=CacheModule("ok"),
+    drive_cache={"all": "disabled"},
+    cache_ratio=10,
+    no_battery_write_cache="disabled",
+    volumes=(CACHED, PLAIN),
+)
+NEW = dataclasses.replace(OLD, drive_cache={"configured": "default", "unconfigured": "default", "hba": "default"}, traits={"volume_switch": "caching"})
+
+
+def provider(replies: t.Mapping[tuple[str, ...], t.Any] | None = None) -> SsaCli:
+    return SsaCli(ScriptedRunner(replies or {}), "ssacli")
+
+
+def objection(controller: Controller, subject: t.Any, controller_wishes: t.Mapping[str, t.Any] | None = None, **wishes: t.Any) -> str | None:
+    return provider().objection(controller, subject, wishes, controller_wishes or {})
+
+
+@pytest.mark.parametrize(
+    ("controller", "subject", "attribute", "value", "words"),
+    [
+        (NEW, CACHED, "write", "writethrough", "ctrl slot=0 ld 1 modify caching=disable forced"),
+        (NEW, CACHED, "write", "writeback", "ctrl slot=0 ld 1 modify caching=enable forced"),
+        (NEW, CACHED, "write", "writeback_always", "ctrl slot=0 ld 1 modify caching=enable forced"),
+        (NEW, CACHED, "read", "read_ahead", "ctrl slot=0 ld 1 modify caching=enable forced"),
+        (NEW, CACHED, "read", "none", "ctrl slot=0 ld 1 modify caching=disable forced"),
+        (
+            dataclasses.replace(OLD, traits={"volume_switch": "arrayaccelerator"}),
+            CACHED,
+            "read",
+            "none",
+            "ctrl slot=0 ld 1 modify arrayaccelerator=disable forced",
+        ),
+        (OLD, OLD, "drive_cache.all", "enabled", "ctrl slot=0 modify dwc=enable forced"),
+        (OLD, CACHED, "drive_cache", "disabled", "ctrl slot=0 modify dwc=disable forced"),
+        (NEW, NEW, "drive_cache.configured", "default", "ctrl slot=0 modify dwc=default usage=configured forced"),
+        (NEW, NEW, "drive_cache.hba", "disabled", "ctrl slot=0 modify dwc=disable usage=hba forced"),
+        (NEW, CACHED, "drive_cache", "disabled", "ctrl slot=0 modify dwc=disable usage=configured forced"),
+        (NEW, NEW, "no_battery_write_cache", "enabled", "ctrl slot=0 modify nbwc=enable forced"),
+        (NEW, NEW, "cache_ratio", 25, "ctrl slot=0 modify cacheratio=25/75"),
+    ],
+)
+def test_commands(controller: Controller, subject: t.Any, attribute: str, value: t.Any, words: str) -> None:
+    assert provider().command(controller, subject, attribute, value) == words.split()
+
+
+def test_words_come_back_as_they_were_sent() -> None:
+    assert {value: DRIVE_POLICIES[word] for value, word in DRIVE_POLICY_WORDS.items()} == {value: value for value in DRIVE_POLICY_WORDS}
+    assert set(CACHING_WORDS.values()) == {"enable", "disable"}
+
+
+@pytest.mark.parametrize(
+    ("controller", "subject", "wishes", "controller_wishes", "reason"),
+    [
+        (NEW, CACHED, {"io": "direct"}, {}, "no I/O policy"),
+        (NEW, CACHED, {"read": "adaptive"}, {}, "read_ahead"),
+        (NEW, CACHED, {"read": "read_ahead", "write": "writethrough"}, {}, "one switch is for both"),
+        (NEW, CACHED, {"read": "none", "write": "writeback"}, {}, "one switch is for both"),
+        (NEW, CACHED, {"drive_cache": "disabled"}, {}, "drive_cache.configured"),
+        (OLD, CACHED, {"drive_cache": "enabled"}, {"drive_cache.all": "disabled"}, "drive_cache.all"),
+        (NEW, CACHED, {"write": "writeback_always"}, {}, "no_battery_write_cache of the controller is disabled"),
+        (NEW, CACHED, {"write": "writeback_always"}, {"no_battery_write_cache": "disabled"}, "no_battery_write_cache"),
+        (dataclasses.replace(NEW, no_battery_write_cache="enabled"), CACHED, {"write": "writeback"}, {}, "no_battery_write_cache of the controller is enabled"),
+        (dataclasses.replace(NEW, cache_ratio=100), CACHED, {"write": "writeback"}, {}, "cache_ratio"),
+        (NEW, CACHED, {"write": "writeback"}, {"cache_ratio": 100}, "cache_ratio"),
+        (dataclasses.replace(NEW, cache_ratio=100), CACHED, {"read": "read_ahead", "write": "writethrough"}, {"cache_ratio": 10}, "one switch"),
+        (dataclasses.replace(NEW, cache=CacheModule("absent")), PLAIN, {"write": "writeback"}, {}, "no cache board"),
+        (dataclasses.replace(NEW, mode="hba", cache=CacheModule()), PLAIN, {"read": "read_ahead"}, {}, "HBA mode"),
+        (dataclasses.replace(NEW, cache=CacheModule(), no_battery_write_cache="unknown"), PLAIN, {"read": "read_ahead"}, {}, "nothing is told of a cache"),
+        (NEW, dataclasses.replace(PLAIN, acceleration="io_bypass"), {"write": "writeback"}, {}, "SSD Smart Path is on for array A"),
+        (dataclasses.replace(NEW, traits={"smart_path": {"A": True}}), PLAIN, {"read": "read_ahead"}, {}, "SSD Smart Path"),
+        (NEW, dataclasses.replace(PLAIN, status="failed"), {"write": "writeback"}, {}, "has failed"),
+        (NEW, Drive("1I:1:1"), {"write_cache": "disabled"}, {}, "per class of drives"),
+        (NEW, NEW, {"drive_cache.all": "disabled"}, {}, "drive_cache.configured"),
+        (OLD, OLD, {"drive_cache.configured": "disabled"}, {}, "only drive_cache.all"),
+        (OLD, OLD, {"drive_cache.all": "default"}, {}, "enabled or disabled"),
+        (OLD, OLD, {"drive_cache.all": "per_drive"}, {}, "enabled or disabled"),
+        (NEW, NEW, {"drive_cache.jbod": "disabled"}, {}, "drive_cache.hba"),
+        (dataclasses.replace(NEW, drive_cache={}), NEW, {"drive_cache.jbod": "disabled"}, {}, "no policy for the caches of drives"),
+        (NEW, NEW, {"cache_ratio": 101}, {}, "percentage"),
+        (dataclasses.replace(NEW, cache_ratio=None), NEW, {"cache_ratio": 10}, {}, "no cache ratio"),
+        (
+            dataclasses.replace(NEW, cache_ratio=None, cache=CacheModule("permanently_disabled", "Cable Error")),
+            NEW,
+            {"cache_ratio": 10},
+            {},
+            "permanently disabled: Cable Error",
+        ),
+        (dataclasses.replace(NEW, cache_ratio=None, cache=CacheModule("not_configured")), NEW, {"cache_ratio": 10}, {}, "not configured"),
+        (dataclasses.replace(NEW, no_battery_write_cache="unknown"), NEW, {"no_battery_write_cache": "enabled"}, {}, "no such setting"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_reason(
+    controller: Controller, subject: t.Any, wishes: dict[str, t.Any], controller_wishes: dict[str, t.Any], reason: str
+) -> None:
+    subject = controller if isinstance(subject, Controller) else subject
+    said = provider().objection(controller, subject, wishes, controller_wishes)
+    assert said is not None
+    assert said.startswith("cannot have ")
+    assert reason in said
+
+
+@pytest.mark.parametrize(
+    ("controller", "subject", "wishes", "controller_wishes"),
+    [
+        (NEW, CACHED, {}, {}),
+        (NEW, PLAIN, {"read": "read_ahead", "write": "writeback"}, {}),
+        (NEW, PLAIN, {"write": "writeback_always"}, {"no_battery_write_cache": "enabled"}),
+        (dataclasses.replace(NEW, no_battery_write_cache="enabled"), PLAIN, {"write": "writeback_always"}, {}),
+        (dataclasses.replace(NEW, no_battery_write_cache="enabled"), PLAIN, {"write": "writeback"}, {"no_battery_write_cache": "disabled"}),
+        (dataclasses.replace(NEW, cache_ratio=100), CACHED, {"read": "read_ahead", "write": "writethrough"}, {}),
+        (dataclasses.replace(NEW, cache_ratio=100), CACHED, {"write": "writeback"}, {"cache_ratio": 50}),
+        (dataclasses.replace(NEW, cache=CacheModule("absent")), PLAIN, {"read": "none", "write": "writethrough"}, {}),
+        (dataclasses.replace(NEW, cache=CacheModule("temporarily_disabled")), CACHED, {"write": "writeback"}, {}),
+        (NEW, CACHED, {"drive_cache": "disabled"}, {"drive_cache.configured": "disabled"}),
+        (NEW, NEW, {"drive_cache.hba": "default", "no_battery_write_cache": "disabled", "cache_ratio": 0}, {}),
+    ],
+)
+def test_what_can_be_is_not_refused(controller: Controller, subject: t.Any, wishes: dict[str, t.Any], controller_wishes: dict[str, t.Any]) -> None:
+    subject = controller if isinstance(subject, Controller) else subject
+    assert provider().objection(controller, subject, wishes, controller_wishes) is None
+
+
+def test_the_words_for_write_back_are_one_setting_of_a_volume() -> None:
+    ssacli = provider()
+    always = dataclasses.replace(CACHED, write=Policy("writeback_always", "writeback_always"))
+    for volume in (CACHED, always):
+        for wish in ("writeback", "writeback_always"):
+            assert ssacli.agrees(NEW, volume, "write", wish)
+        assert not ssacli.agrees(NEW, volume, "write", "writethrough")
+    assert not ssacli.agrees(NEW, PLAIN, "write", "writeback")
+    assert ssacli.agrees(NEW, PLAIN, "write", "writethrough")
+    assert not ssacli.agrees(NEW, Volume("1"), "write", "writeback")
+
+
+def test_a_ratio_of_100_percent_for_reading_is_writethrough() -> None:
+    ssacli = provider()
+    reading = dataclasses.replace(NEW, cache_ratio=100)
+    assert ssacli.agrees(reading, CACHED, "write", "writethrough")
+    assert not ssacli.agrees(reading, Volume("1"), "write", "writethrough")
+
+
+def test_a_volume_that_writes_through_by_the_ratio_alone_does_not_when_the_ratio_goes() -> None:
+    reading = dataclasses.replace(NEW, cache_ratio=100)
+    words = objection(reading, CACHED, {"cache_ratio": 10}, write="writethrough")
+    assert words is not None
+    assert "write read: none with it" in words
+    assert objection(reading, CACHED, {"cache_ratio": 10}, write="writethrough", read="none") is None
+    assert objection(reading, CACHED, {"cache_ratio": 100}, write="writethrough") is None
+    assert objection(reading, PLAIN, {"cache_ratio": 10}, write="writethrough") is None
+
+
+def test_other_settings_agree_when_they_are_equal() -> None:
+    ssacli = provider()
+    assert ssacli.agrees(NEW, NEW, "drive_cache.hba", "default")
+    assert not ssacli.agrees(NEW, NEW, "drive_cache.hba", "disabled")
+    assert ssacli.agrees(OLD, CACHED, "drive_cache", "disabled")
+    assert not ssacli.agrees(OLD, CACHED, "drive_cache", "enabled")
+    assert ssacli.agrees(NEW, NEW, "cache_ratio", 10)
+    assert ssacli.agrees(NEW, CACHED, "read", "read_ahead")
+
+
+@pytest.mark.parametrize(
+    ("stdout", "rc", "ok", "said"),
+    [
+        ("\n", 0, True, ""),
+        ("", 0, True, ""),
+        ("\nWarning: Without the proper safety precautions, use of write cache on physical \n         drives could cause data loss.\n\n", 0, True, ""),
+        ('\nError: Parameter "usage" must be specified.\n\n', 1, False, 'Parameter "usage" must be specified.'),
+        ("\nError: The specified controller does not exist.\n", 0, False, "The specified controller does not exist."),
+        ("Error: Not supported.\n       Reason: Feature requires license key\n", 1, False, "Not supported. Reason: Feature requires license key"),
+        ("\nWarning: Use of this feature is not recommended.\n         Continue? (y/n) ", 0, False, "confirmation"),
+        ("\nError: Caching is already enabled.\n", 1, True, "already"),
+        ("something else\n", 1, False, "something else"),
+    ],
+)
+def test_answers_to_settings(stdout: str, rc: int, ok: bool, said: str) -> None:
+    judgement = provider().judge(Completed(("ssacli", "ctrl", "slot=0", "modify", "x=y"), rc, stdout, ""))
+    assert judgement.ok is ok
+    assert said in judgement.said
+
+
+def test_a_refused_setting_is_an_error_with_the_reason() -> None:
+    ssacli = provider({("ssacli", "ctrl", "slot=0", "modify"): Reply('Error: Parameter "usage" must be specified.\n', rc=1)})
+    with pytest.raises(CommandFailed, match=r'Parameter "usage" must be specified'):
+        ssacli.send(["ctrl", "slot=0", "modify", "dwc=enable", "forced"], "controller 0")
+
+
+def test_no_controller_is_an_answer() -> None:
+    ssacli = provider({READ: Reply("\nError: No controllers detected. Possible causes: the driver is not loaded.\n", rc=1)})
+    reading = ssacli.read()
+    assert (reading.controllers, reading.complete) == ((), True)
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply("Error: Another instance of hpacucli is running! Stop it first.\n", rc=1), Reply("", rc=1, stderr="Error: Access denied.\n")]
+)
+def test_other_errors_are_errors(reply: Reply) -> None:
+    with pytest.raises(CommandFailed, match=r"Another instance|Access denied"):
+        provider({READ: reply}).read()
+
+
+def test_silence_is_not_the_absence_of_controllers() -> None:
+    reading = provider({READ: Reply("", rc=0)}).read()
+    assert not reading.complete
+    assert reading.not_understood
+
+
+def many(volumes: int) -> str:
+    """A controller with that many logical drives, each on an array of its own."""
+    rows = [
+        "Smart Array P000 in Slot 0",
+        "   Controller Status: OK",
+        "   Cache Board Present: True",
+        "   Cache Status: OK",
+        "   Cache Ratio: 10% Read / 90% Write",
+    ]
+    for number in range(1, volumes + 1):
+        rows += [f"   Array: {chr(65 + number // 26)}{chr(65 + number % 26)}", "      Status: OK", f"      Logical Drive: {number}"]
+        rows += [f"         {label}: x" for label in ("Heads", "Cylinders", "Strip Size", "Mount Points", "MultiDomain Status")]
+        rows += [
+            "         Status: OK",
+            "         Size: 1 TB",
+            "         Fault Tolerance: 0",
+            "         Caching:  Enabled",
+            "         LD Acceleration Method: Controller Cache",
+        ]
+        rows += [f"      physicaldrive 1I:1:{number}", *(f"         Label {index}: value" for index in range(30)), "         Status: OK"]
+    return "\n".join(rows) + "\n"
+
+
+def test_a_read_is_one_command_however_many_volumes() -> None:
+    for volumes in (1, 64):
+        ssacli = provider({READ: Reply(many(volumes))})
+        reading = ssacli.read()
+        assert (len(reading.controllers[0].volumes), reading.complete) == (volumes, True)
+        assert ssacli.runner.calls == [READ]
+
+
+def test_every_capture_through_the_provider(shared_corpus: pathlib.Path) -> None:
+    for file in sorted((shared_corpus / "ssacli").glob("netdata*")):
+        reading = provider({READ: Reply(file.read_text())}).read()
+        assert reading.controllers
+        assert (reading.complete, reading.not_understood) == (True, ())
+        for controller in reading.controllers:
+            for volume in controller.volumes:
+                assert provider().agrees(controller, volume, "read", "read_ahead")
+                assert objection(controller, volume, write="writethrough", read="none") is None
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "present", "wished", "also"),
+    [
+        ("read", "read_ahead", {}, {}, {"write": "writeback"}),
+        ("read", "read_ahead", {"no_battery_write_cache": "enabled"}, {}, {"write": "writeback_always"}),
+        ("read", "read_ahead", {}, {"no_battery_write_cache": "enabled"}, {"write": "writeback_always"}),
+        ("read", "read_ahead", {"no_battery_write_cache": "enabled"}, {"no_battery_write_cache": "disabled"}, {"write": "writeback"}),
+        ("read", "none", {}, {}, {"write": "writethrough"}),
+        ("write", "writeback", {}, {}, {"read": "read_ahead"}),
+        ("write", "writeback_always", {}, {}, {"read": "read_ahead"}),
+        ("write", "writethrough", {}, {}, {"read": "none"}),
+        # With the whole cache for reading, caching leaves writes alone, if it stays so.
+        ("read", "read_ahead", {"cache_ratio": 100}, {}, {"write": "writethrough"}),
+        ("read", "read_ahead", {"cache_ratio": 100}, {"cache_ratio": 100}, {"write": "writethrough"}),
+        ("read", "read_ahead", {"cache_ratio": 100}, {"cache_ratio": 10}, {"write": "writeback"}),
+        ("read", "read_ahead", {"cache_ratio": 10}, {"cache_ratio": 100}, {"write": "writeback"}),
+        ("write", "writethrough", {"cache_ratio": 100}, {}, {}),
+        ("drive_cache", "enabled", {}, {}, {}),
+    ],
+)
+def test_one_switch_sets_reading_and_writing(attribute: str, value: str, present: dict[str, t.Any], wished: dict[str, t.Any], also: dict[str, str]) -> None:
+    card = dataclasses.replace(NEW, **present)
+    assert provider().side_effects(card, PLAIN, attribute, value, wished) == also
+    assert provider().side_effects(card, card, "cache_ratio", 10, wished) == {}
+
+
+def test_the_ratio_comes_with_the_first_volume_that_is_cached() -> None:
+    card = dataclasses.replace(NEW, cache=CacheModule("not_configured"), cache_ratio=None)
+    assert "no logical drive has caching enabled" in (objection(card, card, {"caching": False}, cache_ratio=10) or "")
+    assert objection(card, card, {"caching": True}, cache_ratio=10) is None
+    broken = dataclasses.replace(card, cache=CacheModule("permanently_disabled"))
+    assert objection(broken, broken, {"caching": True}, cache_ratio=10)
+
+
+@pytest.mark.parametrize("rc", [0, 1])
+def test_a_ratio_that_needs_a_battery_is_refused_in_the_words_of_the_tool(rc: int) -> None:
+    text = "\nError: This operation is not supported with the current configuration.\n       Reason: No battery\n\n"
+    judged = provider().judge(Completed(("ssacli",), rc, text, ""))
+    assert (judged.ok, judged.said) == (False, "This operation is not supported with the current configuration. Reason: No battery")

@@ -1,0 +1,532 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The reader of ssacli: its tree of blanks, its vocabulary, real captures, and what it does with damaged ones."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller import model
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Policy, Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import text as ssacli_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.text import parse, parse_configuration
+
+NEW = """\
+
+HPE Smart Array P000i-a SR Gen10 in Slot 3 (Embedded)
+   Bus Interface: PCI
+   Slot: 3
+   Serial Number: SERIAL0
+   Controller Status: OK
+   Firmware Version: 9.99
+   Cache Board Present: True
+   Cache Status: OK
+   Cache Ratio: 10% Read / 90% Write
+   Configured Drive Write Cache Policy: Disable
+   Unconfigured Drive Write Cache Policy: Default
+   HBA Drive Write Cache Policy: Enable
+   Total Cache Size: 4.0
+   No-Battery Write Cache: Disabled
+   Cache Backup Power Source: Capacitors
+   Battery/Capacitor Count: 1
+   Battery/Capacitor Status: OK
+   Driver Name: smartpqi
+   PCI Address (Domain:Bus:Device.Function): 0000:5C:00.0
+   Controller Mode: Mixed
+   Sensor ID: 0
+      Location: Capacitor
+
+   Port Name: 1I
+         Port ID: 0
+
+   Internal Drive Cage at Port 1I, Box 1, OK
+
+      Drive Bays: 4
+      Serial Number: CAGE
+
+   Physical Drives
+      physicaldrive 1I:1:1 (port 1I:box 1:bay 1, SAS SSD, 800 GB, OK)
+      physicaldrive 1I:1:2 (port 1I:box 1:bay 2, SAS SSD, 800 GB, OK)
+      physicaldrive 1I:1:3 (port 1I:box 1:bay 3, SATA HDD, 1 TB, OK, spare)
+
+   Array: A
+      Interface Type: Solid State SAS
+      Status: OK
+      Array Type: Data
+      Smart Path: disable
+
+      Logical Drive: 7
+         Size: 745.18 GB
+         Fault Tolerance: 1+0
+         Status: OK
+         Caching:  Enabled
+         Unique Identifier: 600508B1001C0000000000000000ABCD
+         Disk Name: /dev/sdc
+         Mount Points: None
+         Logical Drive Label: Data 01
+         Mirror Group 1:
+            physicaldrive 1I:1:1 (port 1I:box 1:bay 1, SAS SSD, 800 GB, OK)
+         Mirror Group 2:
+            physicaldrive 1I:1:2 (port 1I:box 1:bay 2, SAS SSD, 800 GB, OK)
+         Drive Type: Data
+         LD Acceleration Method: Controller Cache
+
+      physicaldrive 1I:1:1
+         Status: OK
+         Drive Type: Data Drive
+         Interface Type: Solid State SAS
+         Size: 800 GB
+         Firmware Revision: F1
+         Serial Number: S1
+         WWID: 5000C50000000001
+         Model: HP      MODEL1
+         PHY Count: 2
+
+      physicaldrive 1I:1:2
+         Status: Failed
+         Drive Type: Data Drive
+         Interface Type: Solid State SAS
+         Size: 800 GB
+
+      physicaldrive 1I:1:3
+         Status: OK
+         Drive Type: Spare Drive
+         Interface Type: SATA
+         Size: 1 TB
+         Rotational Speed: 7200
+
+   SEP (Vendor ID HPE, Model Smart Adapter) 379
+      Device Number: 379
+      Firmware Version: 1.11
+"""
+
+UNSUPPORTED = """
+Error: This operation is not supported with the current configuration. Use the
+       "show" command on devices.
+       Reason: Feature requires license key
+
+"""
+
+
+def changed(**lines: str | None) -> str:
+    """The text above with the value of a line changed, or the line dropped; blanks in labels are written as underscores."""
+    rows = NEW.split("\n")
+    for key, value in lines.items():
+        label = key.replace("__", "/").replace("_", " ")
+        found = [index for index, row in enumerate(rows) if row.strip().lower().startswith(label.lower() + ":")]
+        assert found, label
+        row = rows[found[0]]
+        rows[found[0]] = "" if value is None else f"{row[: row.index(':') + 1]} {value}"
+    return "\n".join(rows)
+
+
+def only(text: str) -> Controller:
+    reading = parse(text)
+    assert reading.not_understood == ()
+    assert reading.complete
+    (controller,) = reading.controllers
+    return controller
+
+
+def test_a_controller_and_what_belongs_to_it() -> None:
+    controller = only(NEW)
+    assert (controller.id, controller.model, controller.serial, controller.firmware) == ("3", "HPE Smart Array P000i-a SR Gen10", "SERIAL0", "9.99")
+    assert (controller.driver, controller.pci_address, controller.mode, controller.status) == ("smartpqi", "0000:5c:00.0", "mixed", "optimal")
+    assert controller.cache == model.CacheModule("ok", "", 4 * 1024**3)
+    assert controller.protection == model.Protection("capacitor", model.HEALTHY, said="Battery/Capacitor Status: OK")
+    assert controller.drive_cache == {"configured": "disabled", "unconfigured": "default", "hba": "enabled"}
+    assert (controller.cache_ratio, controller.no_battery_write_cache) == (10, "disabled")
+
+
+def test_a_volume_and_its_drives() -> None:
+    controller = only(NEW)
+    (volume,) = controller.volumes
+    assert (volume.id, volume.name, volume.wwn, volume.array) == ("7", "Data 01", "600508b1001c0000000000000000abcd", "A")
+    assert (volume.raid_level, volume.status, volume.size) == ("10", "optimal", int(745.18 * 1024**3))
+    assert (volume.os_device, volume.acceleration, volume.drive_cache) == ("/dev/sdc", "controller_cache", "disabled")
+    assert volume.members == ("1I:1:1", "1I:1:2")
+    assert volume.read == Policy("read_ahead", "read_ahead")
+    assert volume.write == Policy("writeback", "writeback")
+    first, second, spare = controller.drives
+    assert (first.address, first.model, first.serial, first.wwn, first.size) == ("1I:1:1", "HP MODEL1", "S1", "5000c50000000001", 800 * 1000**3)
+    assert (first.media, first.interface, first.usage, first.write_cache) == ("ssd", "sas", "configured", "unknown")
+    assert (second.state, spare.usage, spare.media, spare.size) == ("failed", "spare", "hdd", 1000**4)
+
+
+@pytest.mark.parametrize(
+    ("lines", "read", "write"),
+    [
+        ({"Caching": "Disabled"}, Policy("none", "none"), Policy("writethrough", "writethrough")),
+        ({"No-Battery_Write_Cache": "Enabled"}, Policy("read_ahead", "read_ahead"), Policy("writeback_always", "writeback_always")),
+        ({"Cache_Status": "Temporarily Disabled"}, Policy("read_ahead", "none"), Policy("writeback", "writethrough")),
+        ({"Cache_Status": "Permanently Disabled"}, Policy("read_ahead", "none"), Policy("writeback", "writethrough")),
+        ({"Cache_Status": "Not Configured"}, Policy("read_ahead", "none"), Policy("writeback", "writethrough")),
+        ({"Cache_Status": None}, Policy("read_ahead", "unknown"), Policy("writeback", "unknown")),
+        ({"Cache_Ratio": "100% Read / 0% Write"}, Policy("read_ahead", "read_ahead"), Policy("writeback", "writethrough")),
+        ({"Cache_Board_Present": "False"}, Policy("read_ahead", "none"), Policy("writeback", "writethrough")),
+        ({"Caching": None}, Policy(), Policy()),
+    ],
+)
+def test_what_is_in_force(lines: dict[str, str | None], read: Policy, write: Policy) -> None:
+    (volume,) = parse(changed(**lines)).controllers[0].volumes
+    assert (volume.read, volume.write) == (read, write)
+
+
+@pytest.mark.parametrize(
+    ("status", "health", "protects"),
+    [
+        ("OK", "healthy", True),
+        ("Recharging", "charging", False),
+        ("Failed (Replace Batteries)", "failed", False),
+        ("Failed (Replace Batteries/Capacitors)", "failed", False),
+    ],
+)
+def test_protection(status: str, health: str, protects: bool) -> None:
+    protection = only(changed(Battery__Capacitor_Status=status)).protection
+    assert (protection.health, protection.protects) == (health, protects)
+    assert status in protection.said
+
+
+def test_a_broken_cable_is_no_health() -> None:
+    text = changed(Battery__Capacitor_Status=None, Cache_Status="Permanently Disabled\n   Cache Status Details: Cable Error")
+    controller = only(text)
+    assert (controller.protection.health, controller.protection.protects) == ("unknown", None)
+    assert controller.protection.said == "Cable Error"
+    assert (controller.cache.status, controller.cache.reason) == ("permanently_disabled", "Cable Error")
+    missing = only(changed(Battery__Capacitor_Status=None, Battery__Capacitor_Count="0")).protection
+    assert (missing.health, missing.protects) == ("missing", False)
+
+
+def test_old_words() -> None:
+    text = changed(
+        Cache_Ratio="x",
+        Configured_Drive_Write_Cache_Policy=None,
+        Unconfigured_Drive_Write_Cache_Policy=None,
+        HBA_Drive_Write_Cache_Policy=None,
+        Fault_Tolerance="RAID 6 (ADG)",
+    )
+    text = text.replace("Cache Ratio: x", "Accelerator Ratio: 25% Read / 75% Write\n   Drive Write Cache: Enabled").replace(
+        "Caching:  Enabled", "Array Accelerator: Enabled"
+    )
+    text = (
+        text.replace("   Array: A", "   array A").replace("Controller Mode: Mixed", "Total Cache Memory Available: 208 MB").replace("Size: 4.0", "Size: 256 MB")
+    )
+    controller = only(text)
+    assert (controller.cache_ratio, controller.drive_cache, controller.mode, controller.cache.memory) == (25, {"all": "enabled"}, "unknown", 256 * 1024**2)
+    assert (controller.volumes[0].write.configured, controller.volumes[0].raid_level, controller.volumes[0].drive_cache) == ("writeback", "6", "enabled")
+    assert controller.traits["volume_switch"] == "arrayaccelerator"
+
+
+def test_two_labels_on_one_line() -> None:
+    text = NEW.replace("Array Type: Data\n      Smart Path: disable", "Array Type: Data       HPE SSD Smart Path: enable").replace(
+        "Disk Name: /dev/sdc\n         Mount Points: None", "Disk Name: /dev/sdc          Mount Points: None"
+    )
+    controller = only(text)
+    assert controller.traits["smart_path"] == {"A": True}
+    assert controller.volumes[0].os_device == "/dev/sdc"
+
+
+def test_warnings_in_the_middle_do_not_end_a_section() -> None:
+    warning = "\n\nWarning: Unrecoverable Media Errors Detected on Drives during previous Rebuild \nor Background Surface Analysis (ARM) scan.\n\n"
+    text = NEW.replace("(Embedded)\n", f"(Embedded)\n{warning}").replace("      Logical Drive: 7\n", f"{warning}      Logical Drive: 7\n")
+    assert only(text) == only(NEW)
+
+
+def test_hba_mode() -> None:
+    text = """
+Smart Array P840ar in Slot 0 (Embedded) (HBA Mode)
+   Slot: 0
+   Controller Status: OK
+   HBA Mode Enabled: True
+   Controller Mode: HBA
+
+   HBA Drives
+
+      physicaldrive 1I:1:13
+         Status: OK
+         Drive Type: HBA Mode Drive
+         Interface Type: SAS
+         Size: 3 TB
+         Rotational Speed: 7200
+         Disk Name: /dev/sda
+"""
+    controller = only(text)
+    assert (controller.mode, controller.drives[0].usage, controller.drives[0].media) == ("hba", "hba", "hdd")
+    assert controller.traits["drive_devices"] == {"1I:1:13": "/dev/sda"}
+    assert controller.cache == model.CacheModule()
+    assert only("Smart HBA H240 in Slot 1 (RAID Mode)\n   Slot: 1\n").mode == "raid"
+
+
+def test_short_listings() -> None:
+    text = """
+Smart Array P400 in Slot 1                (sn: SERIAL1)
+
+   array A (SAS, Unused Space: 0  MB)
+
+      logicaldrive 1 (410.1 GB, RAID 5, Interim Recovery Mode)
+
+      physicaldrive 2I:1:1 (port 2I:box 1:bay 1, SAS, 146 GB, OK)
+      physicaldrive 2:1 (port 2:id 1 , Parallel SCSI, 36.4 GB, OK)
+
+   unassigned
+
+      physicaldrive 2I:1:9 (port 2I:box 1:bay 9, SAS HDD, 146 GB, Failed)
+"""
+    controller = only(text)
+    assert (controller.serial, controller.volumes[0].raid_level, controller.volumes[0].status, controller.volumes[0].array) == ("SERIAL1", "5", "degraded", "A")
+    assert [(drive.address, drive.interface, drive.usage, drive.state) for drive in controller.drives] == [
+        ("2I:1:1", "sas", "configured", "ok"),
+        ("2:1", "scsi", "configured", "ok"),
+        ("2I:1:9", "sas", "unconfigured", "failed"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        "Error: No controllers detected. Possible causes: The driver for the installed controller(s) is not loaded.\n",
+        UNSUPPORTED,
+        "\nError: The specified device does not have any logical drives.\n",
+        "CLI Syntax\n   A typical SSACLI command line consists of three parts: a target device,\n   a command, and a parameter with values if necessary.\n",
+        "\n   logicaldrive 1 (136.7 GB, RAID 1): OK\n",
+        "\n   physicaldrive 1I:1:1 (port 1I:box 1:bay 1, 146 GB): OK\n",
+        "\n   SSACLI Version: 9.9.9.0\n   SOULAPI Version: 9.9.9.0\n\n",
+    ],
+)
+def test_answers_that_describe_no_controller(text: str) -> None:
+    assert parse(text) == Reading()
+
+
+def test_errors_are_joined_with_their_reason() -> None:
+    assert ssacli_text.errors(UNSUPPORTED) == [
+        'This operation is not supported with the current configuration. Use the "show" command on devices. Reason: Feature requires license key'
+    ]
+
+
+@pytest.mark.parametrize("text", ["Controllers found: 1\nController information\n", '{"Controllers": []}', "\x00\xff\x1b[31m", "   indented: only\n"])
+def test_foreign_text_is_said_to_be_so(text: str) -> None:
+    reading = parse(text)
+    assert not reading.complete
+    assert reading.controllers == ()
+    assert reading.not_understood
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("Caching:  Enabled", "Caching:  Sideways", "Sideways"),
+        ("Cache Status: OK", "Cache Status: Odd", "Odd"),
+        ("Capacitor Status: OK", "Capacitor Status: Odd", "Odd"),
+        ("10% Read / 90% Write", "10% Read / 91% Write", "91%"),
+        ("Policy: Disable", "Policy: Perhaps", "Perhaps"),
+        ("Fault Tolerance: 1+0", "Fault Tolerance: many", "many"),
+        ("Controller Mode: Mixed", "Controller Mode: Odd", "Odd"),
+        ("0000:5C:00.0", "0000:5C", "0000:5C"),
+        ("Size: 745.18 GB", "Size: big", "big"),
+        ("      Logical Drive: 7", "      Logical Drive: x", "Logical Drive: x"),
+        ("   Array: A\n", "", "belongs to no array"),
+    ],
+)
+def test_known_labels_with_strange_values_are_named_and_unknown(old: str, new: str, said: str) -> None:
+    assert old in NEW
+    reading = parse(NEW.replace(old, new))
+    assert any(said in text for text in reading.not_understood)
+
+
+def test_strange_values_do_not_become_settings() -> None:
+    (controller,) = parse(NEW.replace("Caching:  Enabled", "Caching:  Sideways").replace("Capacitor Status: OK", "Capacitor Status: Odd")).controllers
+    assert controller.volumes[0].write == Policy()
+    assert controller.protection.protects is None
+
+
+def test_cut_outputs_are_said_to_be_cut() -> None:
+    assert not parse(NEW[: NEW.index("Caching")]).complete
+    for label in ("      Logical Drive: 7", "      physicaldrive 1I:1:2\n", "      physicaldrive 1I:1:3\n"):
+        assert not parse_configuration(NEW[: NEW.index(label) + len(label)].rstrip("\n") + "\n").complete, label
+    head = NEW[: NEW.index("   Port Name")]
+    assert parse(head).complete
+    assert not parse_configuration(head).complete
+
+
+def test_one_slot_counts_once() -> None:
+    reading = parse(NEW + NEW)
+    assert len(reading.controllers) == 1
+    assert any("slot 3 again" in text for text in reading.not_understood)
+
+
+@pytest.mark.parametrize(("table", "ours"), [(ssacli_text.SWITCHES, {"enabled", "disabled"}), (ssacli_text.DRIVE_POLICIES, {"enabled", "disabled", "default"})])
+def test_every_value_of_ours_has_a_word(table: dict[str, str], ours: set[str]) -> None:
+    assert set(table.values()) == ours
+
+
+# The corpus.
+
+
+def files(corpus: pathlib.Path) -> list[pathlib.Path]:
+    return sorted((corpus / "ssacli").iterdir())
+
+
+def test_every_capture_is_read_to_its_end(shared_corpus: pathlib.Path) -> None:
+    found = files(shared_corpus)
+    assert len(found) == 7
+    for file in found:
+        reading = parse(file.read_text())
+        assert reading.controllers, file.name
+        assert (reading.not_understood, reading.complete) == ((), True), file.name
+        for controller in reading.controllers:
+            assert controller.id != "unknown"
+            assert controller.volumes or controller.mode != "unknown", file.name
+
+
+def test_facts_of_the_captures(shared_corpus: pathlib.Path) -> None:
+    read = {file.name: parse(file.read_text()).controllers for file in files(shared_corpus)}
+    (failed,) = read["netdata_ssacli-P400i-unassigned.txt"]
+    assert (failed.cache.status, failed.cache.reason) == ("temporarily_disabled", "Cache disabled; low batteries.")
+    assert (failed.protection.kind, failed.protection.health, failed.driver) == ("battery", "failed", "cciss")
+    assert failed.volumes[0].write == Policy("writeback", "writethrough")
+    assert [drive.usage for drive in failed.drives] == ["configured", "configured", "unconfigured", "unconfigured"]
+    (mixed,) = read["netdata_ssacli-P408i-a.txt"]
+    assert (mixed.mode, mixed.cache_ratio, mixed.drive_cache) == ("mixed", 20, {"configured": "enabled", "unconfigured": "default"})
+    assert mixed.volumes[0].write == Policy("writeback_always", "writeback_always")
+    assert mixed.volumes[0].members == ("2I:1:1", "2I:1:2", "2I:1:3", "2I:1:4")
+    external, embedded = read["netdata_ssacli-P212_P410i.txt"]
+    assert (external.id, embedded.id, external.protection.health) == ("5", "0", "unknown")
+    assert [len(external.volumes), len(embedded.volumes), len(external.drives), len(embedded.drives)] == [1, 2, 12, 6]
+    (listing,) = read["scality_ld-all-show-detail.txt"]
+    assert [volume.id for volume in listing.volumes] == [str(number) for number in range(1, 12)]
+    assert (listing.volumes[0].acceleration, listing.volumes[0].write.configured, listing.volumes[0].raid_level) == ("io_bypass", "writethrough", "1")
+    (big, other) = read["wikimedia_hpssacli-config-detail.txt"]
+    assert (big.id, other.id, len(big.drives), len(other.drives)) == ("3", "1", 24, 14)
+    assert [volume.raid_level for volume in other.volumes] == ["1", "10"]
+
+
+def test_captures_of_other_tools_are_not_ours(shared_corpus: pathlib.Path) -> None:
+    for folder in ("arcconf", "storcli", "megacli", "mvcli"):
+        for file in sorted((shared_corpus / folder).iterdir()):
+            reading = parse(file.read_text(errors="replace"))
+            assert reading.controllers == (), file.name
+
+
+SETTINGS = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@SETTINGS
+@given(data=st.data())
+def test_damage_never_raises(shared_corpus: pathlib.Path, data: st.DataObject) -> None:
+    texts = [NEW, *(file.read_text() for file in files(shared_corpus))]
+    text = data.draw(st.sampled_from(texts))
+    kind = data.draw(st.sampled_from(["cut", "delete", "double", "swap", "flip", "splice", "indent"]))
+    lines = text.split("\n")
+    first = data.draw(st.integers(0, len(lines) - 1))
+    second = data.draw(st.integers(0, len(lines) - 1))
+    if kind == "cut":
+        text = text[: data.draw(st.integers(0, len(text)))]
+    elif kind == "delete":
+        text = "\n".join(lines[:first] + lines[first + data.draw(st.integers(1, 40)) :])
+    elif kind == "double":
+        text = "\n".join(lines[: first + 1] + lines[first:])
+    elif kind == "swap":
+        lines[first], lines[second] = lines[second], lines[first]
+        text = "\n".join(lines)
+    elif kind == "flip":
+        for _turn in range(5):
+            place = data.draw(st.integers(0, len(text) - 1))
+            text = text[:place] + data.draw(st.characters()) + text[place + 1 :]
+    elif kind == "splice":
+        other = data.draw(st.sampled_from(texts)).split("\n")
+        text = "\n".join(lines[:first] + other[min(second, len(other) - 1) :])
+    else:
+        text = "\n".join(" " * data.draw(st.integers(0, 12)) + line.strip() for line in lines[: first + 1])
+    for reader in (parse, parse_configuration):
+        reading = reader(text)
+        assert isinstance(reading, Reading)
+        for controller in reading.controllers:
+            assert controller.as_result()["provider"] == "ssacli"
+
+
+@SETTINGS
+@given(data=st.data())
+def test_a_cut_configuration_is_noticed_or_harmless(shared_corpus: pathlib.Path, data: st.DataObject) -> None:
+    """A cut is either noticed, or what is left tells nothing else than the whole about what it still has."""
+    text = data.draw(st.sampled_from([file for file in files(shared_corpus) if "config" in file.name or "netdata" in file.name])).read_text()
+    whole = parse_configuration(text)
+    part = parse_configuration(text[: data.draw(st.integers(0, len(text)))])
+    if part.complete:
+        known = {(controller.id, volume.id): volume for controller in whole.controllers for volume in controller.volumes}
+        for controller in part.controllers:
+            for volume in controller.volumes:
+                assert volume.write == known[controller.id, volume.id].write
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.text(max_size=400))
+def test_any_text_is_survived(text: str) -> None:
+    assert isinstance(parse(text), Reading)
+
+
+# What is lost
+
+DETAILS = "      physicaldrive 1I:1:1\n         Status: OK\n"
+GROUPED = "            physicaldrive 1I:1:2 (port 1I:box 1:bay 2, SAS SSD, 800 GB, OK)\n"
+
+
+@pytest.mark.parametrize("heading", ["Logical Drive: ?", "Log?cal Drive: 7", "Logical Drive 7", "l\x00gicaldrive", None])
+def test_a_logical_drive_whose_heading_is_damaged_is_lost(heading: str | None) -> None:
+    reading = parse(NEW.replace("      Logical Drive: 7\n", "" if heading is None else f"      {heading}\n"))
+    assert reading.controllers[0].volumes == ()
+    assert [said for said in reading.lost if "logical drive" in said]
+    assert set(reading.lost) <= set(reading.not_understood)
+
+
+@pytest.mark.parametrize("heading", ["physicaldrive ?", "physicaldrive 1I:1:?", "phys?caldrive 1I:1:1", None])
+def test_a_physical_drive_whose_heading_is_damaged_is_lost(heading: str | None) -> None:
+    reading = parse(NEW.replace(DETAILS, f"{'' if heading is None else f'      {heading}'}\n         Status: OK\n"))
+    assert [said for said in reading.lost if "physical drive" in said]
+    assert set(reading.lost) <= set(reading.not_understood)
+
+
+@pytest.mark.parametrize("model", ["HPE Smart Array P000i-a SR Gen10 in Sl?t 4", "HPE Smart Array in Slot ?", "?"])
+def test_a_controller_whose_heading_is_damaged_is_lost(model: str) -> None:
+    other = NEW.replace("HPE Smart Array P000i-a SR Gen10 in Slot 3 (Embedded)", model)
+    reading = parse(NEW + other)
+    assert [one.id for one in reading.controllers] == ["3"]
+    assert [said for said in reading.lost if "a controller that is not named here" in said]
+    assert not reading.complete
+
+
+def test_what_is_told_again_may_be_another_one() -> None:
+    assert any("tells of slot 3 again" in said for said in parse(NEW + NEW).lost)
+    second = NEW[NEW.index("      Logical Drive: 7") : NEW.index("      physicaldrive 1I:1:1\n")]
+    assert any("tells of logical drive 7 again" in said for said in parse(NEW.replace(DETAILS, second + DETAILS)).lost)
+    assert any("tells of drive 1I:1:1 again" in said for said in parse(NEW.replace("      physicaldrive 1I:1:2\n", "      physicaldrive 1I:1:1\n")).lost)
+
+
+def test_members_that_cannot_be_named_are_counted() -> None:
+    (one,) = parse(NEW.replace(GROUPED, "            physicaldrive 1I:?:2 (port 1I:box 1:bay 2)\n")).controllers[0].volumes
+    assert (one.members, one.members_untold) == (("1I:1:1",), 1)
+    start, end = NEW.index("         Mirror Group 1"), NEW.index("         Drive Type: Data\n")
+    ungrouped = NEW[:start] + NEW[end:]
+    (one,) = parse(ungrouped).controllers[0].volumes
+    assert (one.members, one.members_untold) == (("1I:1:1", "1I:1:2"), 0)
+    (one,) = parse(ungrouped.replace("      physicaldrive 1I:1:1\n", "      physicaldrive 1?:1:1\n")).controllers[0].volumes
+    assert (one.members, one.members_untold) == (("1I:1:2",), 1)
+    (one,) = parse(ungrouped.replace("   Array: A\n", "   Arr?y: A\n")).controllers[0].volumes
+    assert (one.members, one.members_untold) == ((), 1)
+
+
+def test_what_real_outputs_tell_is_not_lost(shared_corpus: pathlib.Path) -> None:
+    paths = sorted((shared_corpus / "ssacli").iterdir())
+    assert paths
+    for path in paths:
+        reading = parse(path.read_text(encoding="utf-8", errors="replace"))
+        assert reading.lost == (), path.name
+        assert all(volume.members_untold == 0 for one in reading.controllers for volume in one.volumes), path.name

@@ -1,0 +1,555 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the labels and words of storcli and perccli 7.x mean."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Policy, Reading, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import volume_finding
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import words
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.facts import parse
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import join, scsi_address
+
+
+def answer(data: dict[str, t.Any], controller: t.Any = 0, **status: t.Any) -> str:
+    known = {"CLI Version": "007.1616.0000.0000 Dec 24, 2020", "Controller": controller, "Status": "Success", "Description": "None", **status}
+    return json.dumps({"Controllers": [{"Command Status": known, "Response Data": data}]}, indent=1)
+
+
+def only(text: str) -> Controller:
+    reading = parse(text)
+    assert list(reading.not_understood) == []
+    (controller,) = reading.controllers
+    return controller
+
+
+def volume(cache: str = "RWBD", initial: str | None = "WriteBack", properties: dict[str, t.Any] | None = None, **row: t.Any) -> Volume:
+    data: dict[str, t.Any] = {"/c0/v3": [{"DG/VD": "1/3", "TYPE": "RAID5", "State": "Optl", "Cache": cache, "Cac": "-", "Size": "2.000 TB", "Name": "", **row}]}
+    data["VD3 Properties"] = {**({} if initial is None else {"Write Cache(initial setting)": initial}), **(properties or {})}
+    (one,) = only(answer(data)).volumes
+    return one
+
+
+@pytest.mark.parametrize(
+    "column, read, write, io",
+    [
+        ("RWBD", "read_ahead", "writeback", "direct"),
+        ("NRWBD", "none", "writeback", "direct"),
+        ("RWTD", "read_ahead", "writethrough", "direct"),
+        ("NRWTD", "none", "writethrough", "direct"),
+        ("RAWBD", "read_ahead", "writeback_always", "direct"),
+        ("NRAWBC", "none", "writeback_always", "cached"),
+        ("RFWBC", "read_ahead", "writeback_always", "cached"),
+        ("RaWBD", "adaptive", "writeback", "direct"),
+        ("RaAWBD", "adaptive", "writeback_always", "direct"),
+        ("RWBC", "read_ahead", "writeback", "cached"),
+        ("AWTD", "adaptive", "writethrough", "direct"),
+    ],
+)
+def test_the_cache_column_is_read_from_both_ends(column: str, read: str, write: str, io: str) -> None:
+    one = volume(column, initial=None)
+    assert (one.read, one.write, one.io) == (Policy(read, read), Policy("unknown", write), Policy(io, io))
+
+
+@pytest.mark.parametrize("column", ["WBD", "RWB?", "RXD", "R", "AWBD", "rwbd", "RWBDD"])
+def test_a_cache_column_that_nobody_knows_is_unknown_and_told(column: str) -> None:
+    reading = parse(answer({"VD LIST": [{"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": column}]}))
+    (one,) = reading.controllers[0].volumes
+    assert (one.read.effective, one.write.effective, one.io.effective) == ("unknown", "unknown", "unknown")
+    (problem,) = reading.not_understood
+    assert f"Cache: {column} (line " in problem
+
+
+@pytest.mark.parametrize(
+    "initial, column, configured, effective",
+    [
+        ("WriteBack", "RWBD", "writeback", "writeback"),
+        ("WriteBack", "RWTD", "writeback", "writethrough"),
+        ("WriteThrough", "RWTD", "writethrough", "writethrough"),
+        ("AlwaysWriteBack", "RAWBD", "writeback_always", "writeback_always"),
+        ("AlwaysWriteBack", "RWBD", "writeback_always", "writeback_always"),
+        ("WriteBack", "RAWBD", "writeback_always", "writeback_always"),
+        ("WriteThrough", "RWBD", "writethrough", "writeback"),
+        (None, "RWTD", "unknown", "writethrough"),
+        (None, "RAWBD", "unknown", "writeback_always"),
+        ("WriteThrough", "RWTC", "writethrough", "writeback"),
+    ],
+)
+def test_configured_is_the_initial_setting_and_effective_the_column(initial: str | None, column: str, configured: str, effective: str) -> None:
+    assert volume(column, initial).write == Policy(configured, effective)
+
+
+def test_what_a_volume_is() -> None:
+    one = volume(
+        Name="data",
+        properties={"Disk Cache Policy": "Disk's Default", "OS Drive Name": "/dev/sdb", "SCSI NAA Id": "6A0042BB0FCCFEC02C14E04218AE3545"},
+    )
+    assert (one.id, one.name, one.raid_level, one.status, one.array, one.size) == ("3", "data", "5", "optimal", "1", 2 * 1024**4)
+    assert (one.drive_cache, one.os_device, one.wwn) == ("default", "/dev/sdb", "6a0042bb0fccfec02c14e04218ae3545")
+
+
+@pytest.mark.parametrize(
+    "printed, known", [("Disk's Default", "default"), ("Enabled", "enabled"), ("Disabled", "disabled"), ("N/A", "unknown"), ("", "unknown")]
+)
+def test_drive_cache_of_a_volume(printed: str, known: str) -> None:
+    assert volume(properties={"Disk Cache Policy": printed}).drive_cache == known
+
+
+def test_the_capability_of_the_same_name_is_no_policy() -> None:
+    row = {"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": "RWBD"}
+    controller = only(answer({"VD LIST": [row], "Supported VD Operations": {"Disk Cache Policy": "Yes", "IO Policy": "No"}}))
+    assert controller.volumes[0].drive_cache == "unknown"
+    assert controller.traits == {"can_set_drive_cache": True, "can_set_io": False}
+
+
+def topology(group: int, policy: str, *drives: str) -> list[dict[str, t.Any]]:
+    head = {"DG": group, "Arr": "-", "Row": "-", "EID:Slot": "-", "Type": "RAID1", "PDC": policy}
+    return [head, {**head, "Arr": 0}] + [{"DG": group, "Arr": 0, "Row": n, "EID:Slot": drive, "Type": "DRIVE", "PDC": policy} for n, drive in enumerate(drives)]
+
+
+def test_topology_tells_drive_cache_and_members_of_the_only_volume_of_a_group() -> None:
+    listed = [{"DG/VD": f"{group}/{number}", "TYPE": "RAID1", "State": "Optl", "Cache": "RWBD"} for group, number in ((0, 0), (1, 1), (1, 2))]
+    controller = only(answer({"TOPOLOGY": topology(0, "enbl", "8:0", " :1") + topology(1, "dsbl", "8:2"), "VD LIST": listed}))
+    assert [(one.id, one.drive_cache, one.members) for one in controller.volumes] == [
+        ("0", "enabled", ("8:0", ":1")),
+        ("1", "unknown", ("8:2",)),
+        ("2", "unknown", ("8:2",)),
+    ]
+
+
+def drive_details(address: str, cache: str) -> dict[str, t.Any]:
+    enclosure, _colon, slot = address.partition(":")
+    path = f"Drive /c0/e{enclosure}/s{slot}"
+    return {f"{path} - Detailed Information": {f"{path} Device attributes": {"SN": f"S{slot}", "Write Cache": cache}}}
+
+
+def with_a_fourth_drive(state: str, group: t.Any, cache: str) -> Controller:
+    """Two drives of a volume, their caches off, and one more in its drive group."""
+    rows = topology(0, "dflt", "252:0", "252:1")
+    spare = {**rows[-1], "Arr": "-" if state in ("DHS", "GHS") else 0, "DG": group, "EID:Slot": "252:3", "Type": "DRIVE", "State": state}
+    details: dict[str, t.Any] = {}
+    for address, said in (("252:0", "Disabled"), ("252:1", "Disabled"), ("252:3", cache)):
+        details.update(drive_details(address, said))
+    listed = [drive_row(**{"EID:Slt": address, "State": word}) for address, word in (("252:0", "Onln"), ("252:1", "Onln"), ("252:3", state))]
+    row = {"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": "NRWTD"}
+    data = {"TOPOLOGY": [*rows, spare], "VD LIST": [row], "PD LIST": listed, "/c0/v0": [row], "PDs for VD 0": listed, **details}
+    return only(answer(data))
+
+
+@pytest.mark.parametrize(("state", "group"), [("DHS", 0), ("GHS", "-"), ("HspShld", 0)])
+def test_a_spare_is_no_member_and_its_cache_does_not_count_for_the_volume(state: str, group: t.Any) -> None:
+    controller = with_a_fourth_drive(state, group, "Enabled")
+    (one,) = controller.volumes
+    assert (one.members, one.members_untold) == (("252:0", "252:1"), 0)
+    assert [(drive.usage, drive.write_cache) for drive in controller.drives] == [("configured", "disabled"), ("configured", "disabled"), ("spare", "enabled")]
+    finding = volume_finding(controller, one)
+    assert (finding.volatile, finding.loses) == (False, False)
+    assert finding.state["drive_cache"] == "disabled"
+
+
+def test_a_spare_that_is_in_use_is_a_member() -> None:
+    controller = with_a_fourth_drive("Rbld", 0, "Enabled")
+    assert controller.volumes[0].members == ("252:0", "252:1", "252:3")
+    assert volume_finding(controller, controller.volumes[0]).loses
+
+
+def test_a_spare_is_no_member_in_plain_text_either() -> None:
+    line = "-" * 60
+    text = f"""Controller = 0
+Status = Success
+Description = None
+
+TOPOLOGY :
+========
+
+{line}
+DG Arr Row EID:Slot DID Type  State BT      Size PDC  PI SED
+{line}
+ 0 -   -   -        -   RAID1 Optl  N  10.000 GB dflt N  N
+ 0 0   -   -        -   RAID1 Optl  N  10.000 GB dflt N  N
+ 0 0   0   252:0    1   DRIVE Onln  N  10.000 GB dflt N  N
+ 0 0   1   252:1    2   DRIVE Onln  N  10.000 GB dflt N  N
+ 0 -   -   252:3    3   DRIVE DHS   -  10.000 GB -    -  N
+{line}
+
+VD LIST :
+=======
+
+{line}
+DG/VD TYPE  State Access Consist Cache Cac sCC      Size Name
+{line}
+0/0   RAID1 Optl  RW     Yes     NRWTD -   ON  10.000 GB data
+{line}
+"""
+    (one,) = only(text).volumes
+    assert (one.members, one.members_untold) == (("252:0", "252:1"), 0)
+
+
+@pytest.mark.parametrize("number, address", [("0", (2, 0, 0)), ("127", (2, 127, 0)), ("128", (3, 0, 0)), ("239", (3, 111, 0))])
+def test_scsi_addresses_of_megaraid_sas(number: str, address: tuple[int, int, int]) -> None:
+    assert scsi_address(number) == address
+    row = {"DG/VD": f"0/{number}", "TYPE": "RAID1", "State": "Optl", "Cache": "RWBD"}
+    assert only(answer({"Driver Name": "megaraid_sas", "VD LIST": [row]})).volumes[0].scsi == address
+    assert only(answer({"VD LIST": [row]})).volumes[0].scsi is None
+
+
+def drive_row(**row: t.Any) -> dict[str, t.Any]:
+    return {"EID:Slt": "252:3", "DID": 1, "State": "Onln", "DG": 0, "Size": "10.000 GB", "Intf": "SATA", "Med": "HDD", "Model": "X  ", "Sp": "U", **row}
+
+
+@pytest.mark.parametrize(
+    "state, usage",
+    [("Onln", "configured"), ("Rbld", "configured"), ("UGood", "unconfigured"), ("UBad", "unconfigured"), ("GHS", "spare"), ("DHS", "spare"), ("JBOD", "jbod")],
+)
+def test_usage_of_drives(state: str, usage: str) -> None:
+    (drive,) = only(answer({"PD LIST": [drive_row(State=state)]})).drives
+    assert (drive.address, drive.usage, drive.state, drive.model, drive.size) == ("252:3", usage, state.lower(), "X", 10 * 1024**3)
+    assert (drive.media, drive.interface, drive.write_cache) == ("hdd", "sata", "unknown")
+
+
+@pytest.mark.parametrize("printed, known", [("Enabled", "enabled"), ("Disabled", "disabled"), ("N/A", "unknown")])
+@pytest.mark.parametrize("enclosure", ["/e252", ""])
+def test_attributes_of_a_drive(printed: str, known: str, enclosure: str) -> None:
+    path = f"Drive /c0{enclosure}/s3"
+    attributes = {"SN": "  S1 ", "WWN": "5000C500D99B25B0", "Firmware Revision": "E003 ", "Write Cache": printed}
+    address = f"{enclosure[2:]}:3"
+    nested = {path: [drive_row(**{"EID:Slt": address or " :3"})], f"{path} - Detailed Information": {f"{path} Device attributes": attributes}}
+    for data in (nested, {"Physical Device Information": nested}, {path: nested[path], f"{path} Device attributes": attributes}):
+        (drive,) = only(answer(data)).drives
+        assert (drive.address, drive.write_cache, drive.serial, drive.firmware, drive.wwn) == (address, known, "S1", "E003", "5000c500d99b25b0")
+
+
+def test_a_cachecade_is_a_cache_volume_and_its_drives_are_its_own() -> None:
+    listed = [
+        {"DG/VD": "0/0", "TYPE": "RAID5", "State": "Optl", "Cache": "RWBD", "Cac": "R", "Size": "1.000 TB", "Name": "data"},
+        {"DG/VD": "1/1", "TYPE": "Cac1", "State": "Optl", "Cache": "NRWBD", "Cac": "-", "Size": "100.000 GB", "Name": "cc"},
+    ]
+    controller = only(answer({"TOPOLOGY": topology(1, "dsbl", "8:2"), "VD LIST": listed, "PD LIST": [drive_row(**{"EID:Slt": "8:2", "DG": 1, "Med": "SSD"})]}))
+    (data,) = controller.volumes
+    assert data.maxcache is not None
+    assert data.maxcache.read.configured == "enabled"
+    assert controller.maxcache is not None
+    assert [(cache.id, cache.name, cache.members) for cache in controller.maxcache.volumes] == [("1", "cc", ("8:2",))]
+    assert controller.drives[0].usage == "cache"
+
+
+@pytest.mark.parametrize(
+    "state, health",
+    [
+        ("Optimal", "healthy"),
+        ("Degraded", "degraded"),
+        ("Degraded(Need Attention)", "degraded"),
+        ("Degraded (need attention)", "degraded"),
+        ("Degraded (Charging)", "charging"),
+        ("Failed", "failed"),
+        ("Missing", "missing"),
+        ("Learning", "learning"),
+        ("Charging", "charging"),
+        ("Unknown", "unknown"),
+    ],
+)
+@pytest.mark.parametrize("table, kind", [("BBU_Info", "battery"), ("Cachevault_Info", "capacitor")])
+def test_states_of_batteries_and_cachevaults(state: str, health: str, table: str, kind: str) -> None:
+    for value in ([{"Model": "CVPM05", "State": state, "Temp": "29C"}], [{"Property": "Type", "Value": "CVPM05"}, {"Property": "State", "Value": state}]):
+        unit = only(answer({table: value, "Status": {"BBU Status": 0}, "HwCfg": {"BBU": "Present"}})).protection
+        assert (unit.kind, unit.health, unit.said) == (kind, health, f"CVPM05 {state}")
+        assert unit.learn_cycle == ("active" if health == "learning" else "unknown")
+
+
+def test_the_show_all_of_a_battery_tells_charge_and_learn_cycle() -> None:
+    def listed(**properties: t.Any) -> list[dict[str, t.Any]]:
+        return [{"Property": label.replace("_", " "), "Value": value} for label, value in properties.items()]
+
+    data = {
+        "BBU_Info": listed(Type="BBU", Battery_State="Optimal"),
+        "BBU_Firmware_Status": listed(Learn_Cycle_Active="Yes", Charging_Status="None"),
+        "BBU_Capacity_Info": listed(Relative_State_of_Charge="98%"),
+    }
+    unit = only(answer(data)).protection
+    assert (unit.kind, unit.health, unit.charge, unit.learn_cycle) == ("battery", "learning", 98, "active")
+    data["BBU_Firmware_Status"] = listed(Learn_Cycle_Active="No", Learn_Cycle_Requested="No")
+    unit = only(answer(data)).protection
+    assert (unit.health, unit.learn_cycle) == ("healthy", "idle")
+
+
+@pytest.mark.parametrize(
+    "bits, health, learn",
+    [
+        (0, "healthy", "unknown"),
+        (1, "missing", "unknown"),
+        (8, "charging", "unknown"),
+        (32, "degraded", "requested"),
+        (64, "learning", "active"),
+        (128, "failed", "unknown"),
+        (1024, "failed", "unknown"),
+        (2048, "degraded", "unknown"),
+        (4096, "healthy", "unknown"),
+        (4096 + 64, "learning", "active"),
+    ],
+)
+def test_bits_are_read_where_the_unit_has_no_row(bits: int, health: str, learn: str) -> None:
+    unit = only(answer({"Status": {"BBU Status": bits}, "HwCfg": {"BBU": "Present"}})).protection
+    assert (unit.kind, unit.health, unit.learn_cycle) == ("unknown", health, learn)
+
+
+def test_silence_is_not_health() -> None:
+    assert only(answer({"Status": {"BBU Status": 0}})).protection.health == "unknown"
+    assert only(answer({"Status": {"BBU Status": "NA"}, "HwCfg": {"BBU": "Present"}})).protection.health == "unknown"
+    assert only(answer({"Status": {"Controller Status": "OK"}})).protection.kind == "unknown"
+
+
+@pytest.mark.parametrize(
+    "label, supported, kind, health", [("BBU", "Yes", "unknown", "missing"), ("BBU", "No", "none", "unknown"), ("Energy Pack", "NA", "none", "unknown")]
+)
+def test_an_absent_unit_is_missing_where_there_is_a_place_for_it(label: str, supported: str, kind: str, health: str) -> None:
+    unit = only(answer({"HwCfg": {label: "Absent"}, "Supported Adapter Operations": {f"{label} ": supported}})).protection
+    assert (unit.kind, unit.health) == (kind, health)
+    assert unit.protects is False
+
+
+def failure(message: str, **status: t.Any) -> str:
+    row = {"Ctrl": 0, "Status": "Failed", "Property": "-", "ErrMsg": message, "ErrCd": 34}
+    return json.dumps({"Controllers": [{"Command Status": {"Controller": 0, "Status": "Failure", "Description": "None", "Detailed Status": [row], **status}}]})
+
+
+@pytest.mark.parametrize(
+    "message, kind, health",
+    [("Battery is absent!", "battery", "missing"), ("use /cx/cv", "capacitor", "unknown"), ("Cachevault is absent!", "capacitor", "missing")],
+)
+def test_a_refusal_to_show_a_unit_tells_of_it(message: str, kind: str, health: str) -> None:
+    unit = only(failure(message)).protection
+    assert (unit.kind, unit.health, unit.said) == (kind, health, message)
+
+
+@pytest.mark.parametrize("message", ["Invalid VD number", "Un-supported Command", "No Controller found"])
+def test_other_failures_tell_of_no_controller(message: str) -> None:
+    assert parse(failure(message)) == Reading()
+
+
+@pytest.mark.parametrize(
+    "data, mode",
+    [
+        ({"Status": {"Current Personality": "RAID-Mode "}}, "raid"),
+        ({"Status": {"Current Personality": "JBOD-Mode "}}, "jbod"),
+        ({"Current Personality": "HBA-Mode", "Driver Name": "megaraid_sas"}, "hba"),
+        ({"Version": {"Driver Name": "mpt3sas"}}, "hba"),
+        ({"Driver Name": "megaraid_sas", "PD LIST": [drive_row(State="JBOD")]}, "jbod"),
+        ({"Driver Name": "megaraid_sas", "PD LIST": [drive_row(State="JBOD")], "VD LIST": [{"DG/VD": "0/0", "Cache": "RWBD"}]}, "mixed"),
+        ({"Driver Name": "megaraid_sas", "VD LIST": [{"DG/VD": "0/0", "Cache": "RWBD"}]}, "raid"),
+        ({"Driver Name": "megaraid_sas"}, "unknown"),
+        ({"VD LIST": [{"DG/VD": "0/0", "Cache": "RWBD"}]}, "unknown"),
+    ],
+)
+def test_mode(data: dict[str, t.Any], mode: str) -> None:
+    assert only(answer(data)).mode == mode
+
+
+@pytest.mark.parametrize(
+    "status, known",
+    [("Optimal", "optimal"), ("OK", "optimal"), ("Needs Attention", "needs_attention"), ("Degraded", "degraded"), ("Failed", "failed"), ("Odd", "odd")],
+)
+def test_status(status: str, known: str) -> None:
+    assert only(answer({"Status": {"Controller Status": status}})).status == known
+
+
+@pytest.mark.parametrize(
+    "printed, memory, status", [("4096MB", 4 << 30, "unknown"), ("0 MB", 0, "absent"), ("0MB", 0, "absent"), ("N/A", None, "unknown"), (None, None, "unknown")]
+)
+def test_memory(printed: str | None, memory: int | None, status: str) -> None:
+    cache = only(answer({"HwCfg": {} if printed is None else {"On Board Memory Size": printed}, "x": 1})).cache
+    assert (cache.memory, cache.status) == (memory, status)
+
+
+def test_builds_that_print_gib_mean_powers_of_ten_by_gb() -> None:
+    row = {"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": "RWBD", "Size": "744.687 GiB"}
+    controller = only(answer({"VD LIST": [row], "PD LIST": [drive_row(Size="800.00 GB")]}))
+    assert controller.drives[0].size == 800 * 10**9
+    assert controller.volumes[0].size == int(744.687 * 1024**3)
+
+
+@pytest.mark.parametrize(
+    "printed, known", [("00:c1:00:00", "0000:c1:00.0"), ("00:16:00:0", "0000:16:00.0"), ("01:0a:1f:07", "0001:0a:1f.7"), ("N/A", None), ("", None)]
+)
+def test_pci_addresses(printed: str, known: str | None) -> None:
+    assert words.pci_address(printed) == known
+
+
+def test_jbod_write_cache_is_a_class_only_where_the_controller_has_it() -> None:
+    assert only(answer({"Supported Adapter Operations": {"Support JBOD Write cache": "No"}})).drive_cache == {}
+    able = only(answer({"Supported Adapter Operations": {"Support JBOD Write cache": "Yes"}}))
+    assert able.drive_cache == {"jbod": "unknown"}
+    shown = parse(answer({"Controller Properties": [{"Ctrl_Prop": "JBOD Write Cache", "Value": "Off"}]}))
+    (joined,) = join([Reading((able,)), shown]).controllers
+    assert joined.drive_cache == {"jbod": "disabled"}
+
+
+def test_several_controllers_with_success_and_failure_mixed() -> None:
+    blocks = [
+        {"Command Status": {"Controller": 0, "Status": "Success"}, "Response Data": {"Product Name": "A"}},
+        {"Command Status": {"Controller": 1, "Status": "Failure", "Description": "Un-supported Command"}},
+        {"Command Status": {"Controller": 2, "Status": "Failure", "Description": "Incomplete foreign configuration"}, "Response Data": {"Product Name": "C"}},
+    ]
+    reading = parse(json.dumps({"Controllers": blocks}))
+    assert [(controller.id, controller.model) for controller in reading.controllers] == [("0", "A"), ("2", "C")]
+    assert reading.complete
+
+
+def test_an_overview_names_controllers() -> None:
+    row = {"Ctl": 1, "Model": "MegaRAID", "BBU": "Dgd", "Hlth": "NdAtn"}
+    other = {"Ctl": 0, "Model": "HBA", "PCI Address": "00:01:00:00"}
+    reading = parse(answer({"Number of Controllers": 2, "System Overview": [row], "IT System Overview": [other]}))
+    assert [(one.id, one.model, one.mode, one.status, one.protection.health, one.pci_address) for one in reading.controllers] == [
+        ("1", "MegaRAID", "unknown", "needs_attention", "degraded", None),
+        ("0", "HBA", "hba", "unknown", "unknown", "0000:01:00.0"),
+    ]
+
+
+@pytest.mark.parametrize("data", [{"Number of Controllers": 0, "Host Name": "a"}, {}])
+def test_no_controller_is_an_answer(data: dict[str, t.Any]) -> None:
+    assert parse(answer(data)) == Reading()
+
+
+def test_the_number_of_a_controller_comes_from_paths_if_nothing_else_tells_it() -> None:
+    text = answer({"/c4/v0": [{"DG/VD": "0/0", "Cache": "RWBD"}]}).replace('"Controller": 0,', "")
+    assert only(text).id == "4"
+    assert only(answer({"Product Name": "A"}).replace('"Controller": 0,', "")).id == "unknown"
+
+
+def test_output_of_the_next_generation_is_refused() -> None:
+    reading = parse(answer({"Basics": {}}).replace("007.1616", "008.0005"))
+    assert reading.controllers == ()
+    assert not reading.complete
+    assert "storcli2" in reading.not_understood[0]
+
+
+def test_joining_fills_what_is_unknown_and_overwrites_nothing() -> None:
+    row = {"DG/VD": "0/5", "TYPE": "RAID1", "State": "Optl", "Cache": "RWTD", "Name": "a"}
+    properties = {"Write Cache(initial setting)": "WriteBack", "SCSI NAA Id": "6000000012345678"}
+    summary = parse(answer({"Driver Name": "megaraid_sas", "Current Personality": "RAID-Mode", "VD LIST": [row], "PD LIST": [drive_row()]}))
+    details = parse(answer({"/c0/v5": [row], "PDs for VD 5": [drive_row()], "VD5 Properties": properties}))
+    path = "Drive /c0/e252/s3"
+    drives = parse(answer({path: [drive_row()], f"{path} - Detailed Information": {f"{path} Device attributes": {"SN": "S1", "Write Cache": "Enabled"}}}))
+    (controller,) = join([summary, details, drives]).controllers
+    assert controller.mode == "raid"
+    (one,) = controller.volumes
+    assert (one.write, one.wwn, one.members, one.scsi) == (Policy("writeback", "writethrough"), "6000000012345678", ("252:3",), (2, 5, 0))
+    (drive,) = controller.drives
+    assert (drive.serial, drive.write_cache, drive.media) == ("S1", "enabled", "hdd")
+
+
+def test_joining_keeps_controllers_apart() -> None:
+    first, second = parse(answer({"Product Name": "A"})), parse(answer({"Product Name": "B"}, controller=1))
+    assert [one.model for one in join([first, second]).controllers] == ["A", "B"]
+    nameless = parse(answer({"Product Name": "C"}).replace('"Controller": 0,', ""))
+    assert [one.model for one in join([nameless, nameless]).controllers] == ["C", "C"]
+
+
+def test_a_learn_cycle_that_only_the_unit_itself_tells_is_kept() -> None:
+    summary = parse(answer({"BBU_Info": [{"Model": "iBBU08", "State": "Degraded"}]}))
+    unit = parse(
+        answer(
+            {"BBU_Info": [{"Property": "Battery State", "Value": "Learning"}], "BBU_Capacity_Info": [{"Property": "Relative State of Charge", "Value": "40%"}]}
+        )
+    )
+    protection = join([summary, unit]).controllers[0].protection
+    assert (protection.health, protection.learn_cycle, protection.charge) == ("learning", "active", 40)
+
+
+def test_every_capture_is_understood(shared_corpus: pathlib.Path) -> None:
+    damaged = "storcli_call-vall-show-all_RWTD-with-WriteBack-initial_truncated.txt"
+    for path in sorted([*(shared_corpus / "storcli").iterdir(), *(shared_corpus / "perccli").iterdir(), *(shared_corpus / "transcribed").glob("storcli*")]):
+        reading = parse(path.read_bytes().decode("utf-8", errors="replace"))
+        assert reading.complete == (path.name != damaged), path.name
+        if path.name != damaged:
+            assert reading.not_understood == (), path.name
+
+
+def test_a_cut_capture_still_tells_what_it_says(shared_corpus: pathlib.Path) -> None:
+    text = (shared_corpus / "transcribed" / "storcli_call-vall-show-all_RWTD-with-WriteBack-initial_truncated.txt").read_text(encoding="utf-8")
+    reading = parse(text)
+    assert [one.write for one in reading.controllers[0].volumes] == [Policy("writeback", "writethrough")]
+    assert "line" in reading.not_understood[0]
+
+
+def test_plain_text_and_json_of_one_layout_agree(shared_corpus: pathlib.Path) -> None:
+    """The HBA was captured both ways (on two hosts): the same facts are found in both."""
+    found = [parse((shared_corpus / "storcli" / f"c0-show-all_hba-9400-16i.{ending}").read_text(encoding="utf-8")).controllers[0] for ending in ("json", "txt")]
+    for controller in found:
+        assert (controller.model, controller.mode, controller.driver, controller.cache.memory) == ("HBA 9400-16i", "hba", "mpt3sas", 0)
+        assert len(controller.drives) > 10
+        assert all(drive.serial and drive.wwn and drive.media != "unknown" for drive in controller.drives)
+
+
+# What is lost
+
+VD = {"TYPE": "RAID1", "State": "Optl", "Cache": "RWBD", "Size": "1.000 TB", "Name": ""}
+PD = {"DID": 1, "State": "Onln", "DG": 0, "Size": "1.000 TB", "Intf": "SAS", "Med": "HDD", "Model": "X"}
+DRIVE = {"DG": 0, "Arr": 0, "Row": 0, "Type": "DRIVE", "State": "Onln"}
+
+
+def volumes_of(data: dict[str, t.Any]) -> list[tuple[str, tuple[str, ...], int]]:
+    return [(one.id, one.members, one.members_untold) for one in parse(answer(data)).controllers[0].volumes]
+
+
+@pytest.mark.parametrize("place", ["-", "", "252:?", " :x"])
+def test_members_without_a_readable_address_are_counted(place: str) -> None:
+    listed = {"VD LIST": [{**VD, "DG/VD": "0/0"}]}
+    seen = {**DRIVE, "EID:Slot": "252:0"}
+    assert volumes_of({**listed, "TOPOLOGY": [seen, {**DRIVE, "EID:Slot": place, "State": "Msng"}]}) == [("0", ("252:0",), 1)]
+    drives = [{**PD, "EID:Slt": "252:0"}, {**PD, "EID:Slt": place}]
+    assert volumes_of({"/c0/v0": [{**VD, "DG/VD": "0/0"}], "PDs for VD 0": drives}) == [("0", ("252:0",), 1)]
+    assert volumes_of({**listed, "TOPOLOGY": [seen, {**DRIVE, "EID:Slot": "252:1"}]}) == [("0", ("252:0", "252:1"), 0)]
+
+
+def test_member_that_one_list_lacks_is_told_by_the_other() -> None:
+    summary = parse(answer({"VD LIST": [{**VD, "DG/VD": "0/0"}], "TOPOLOGY": [{**DRIVE, "EID:Slot": "252:0"}, {**DRIVE, "EID:Slot": "-"}]}))
+    for drives, members, untold in ((("252:0", "252:1"), ("252:0", "252:1"), 0), (("252:0",), ("252:0",), 1), ((), ("252:0",), 1)):
+        rows = [{**PD, "EID:Slt": address} for address in drives]
+        details = parse(answer({"/c0/v0": [{**VD, "DG/VD": "0/0"}], "PDs for VD 0": rows}))
+        for order in ([summary, details], [details, summary]):
+            (one,) = join(order).controllers[0].volumes
+            assert (set(one.members), one.members_untold) == (set(members), untold)
+
+
+@pytest.mark.parametrize(
+    ("data", "clause"),
+    [
+        ({"VD LIST": [{**VD, "DG/VD": "1/x"}]}, "DG/VD: 1/x"),
+        ({"/c0/v1": [{**VD, "DG/VD": "?"}]}, "DG/VD: ?"),
+        ({"VD LIST": [{**VD, "DG?VD": "1/1"}]}, "a row without DG/VD"),
+        ({"PD LIST": [{**PD, "EID:Slt": "252:?"}]}, "EID:Slt: 252:?"),
+        ({"PD LIST": [{**PD, "EID?Slt": "252:3"}]}, "a row without EID:Slt"),
+        ({"VD LIST": [{**VD, "DG/VD": "1/1"}, {**VD, "DG/VD": "2/1"}]}, "DG/VD: 2/1, twice in one list"),
+        ({"PD LIST": [{**PD, "EID:Slt": "252:1"}, {**PD, "EID:Slt": "252: 1"}]}, "EID:Slt: 252: 1, twice in one list"),
+        ({"/c0/v1": [{**VD, "DG/VD": "1/1"}], "/c0/v2": [{**VD, "DG/VD": "2/1"}]}, "DG/VD: 2/1, twice in one list"),
+        ({"Virtual Drives": 2, "VD LIST": [{**VD, "DG/VD": "1/1"}]}, "Virtual Drives: 2, and 1 are listed"),
+        ({"Physical Drives": "2", "PD LIST": [{**PD, "EID:Slt": "252:1"}]}, "Physical Drives: 2, and 1 are listed"),
+    ],
+)
+def test_volumes_and_drives_that_cannot_be_named_are_lost(data: dict[str, t.Any], clause: str) -> None:
+    reading = parse(answer(data))
+    assert [said for said in reading.lost if clause in said]
+    assert set(reading.lost) <= set(reading.not_understood)
+    assert join([parse(answer({"PD LIST": []})), reading]).lost == reading.lost
+
+
+def test_a_drive_that_is_not_there_is_not_lost() -> None:
+    assert parse(answer({"PD LIST": [{**PD, "EID:Slt": "-"}]})).lost == ()
+
+
+def test_what_real_outputs_tell_is_not_lost(shared_corpus: pathlib.Path) -> None:
+    paths = [path for folder in ("storcli", "perccli") for path in sorted((shared_corpus / folder).iterdir())]
+    assert paths
+    for path in paths:
+        reading = parse(path.read_bytes().decode("utf-8", errors="replace"))
+        assert reading.lost == (), path.name
+        assert all(one.members_untold == 0 for controller in reading.controllers for one in controller.volumes), path.name

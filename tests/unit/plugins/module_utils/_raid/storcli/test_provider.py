@@ -1,0 +1,566 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The providers for storcli and perccli: what they ask, what they refuse, what they send, how they take an answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import CacheModule, Controller, Drive, Policy, Protection, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import words
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.provider import PercCli, StorCli
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+TOOL = "/opt/MegaRAID/storcli/storcli64"
+SUMMARY = (TOOL, "/call", "show", "all", "nolog", "J")
+VOLUMES = (TOOL, "/call/vall", "show", "all", "nolog", "J")
+DRIVES = (TOOL, "/call/eall/sall", "show", "all", "nolog", "J")
+
+VOLUME = Volume(
+    id="3",
+    read=Policy("read_ahead", "read_ahead"),
+    write=Policy("writeback", "writeback"),
+    io=Policy("direct", "direct"),
+    drive_cache="default",
+    members=("252:0", "252:1"),
+)
+HDDS = (Drive("252:0", media="hdd", usage="configured"), Drive("252:1", media="hdd", usage="configured"))
+SSDS = (Drive("252:0", media="hdd", usage="configured"), Drive("252:1", media="ssd", usage="configured"))
+ABLE = {"can_set_read": True, "can_set_write": True, "can_set_io": True, "can_set_drive_cache": True, "ssd_drive_cache_blocked": True}
+CONTROLLER = Controller(
+    "storcli",
+    id="0",
+    mode="raid",
+    cache=CacheModule(memory=1 << 30),
+    protection=Protection("capacitor", "healthy"),
+    volumes=(VOLUME,),
+    drives=HDDS,
+    traits=ABLE,
+)
+
+
+def provider(kind: type[StorCli] = StorCli, replies: t.Mapping[tuple[str, ...], t.Any] | None = None) -> StorCli:
+    return kind(ScriptedRunner(replies or {}), TOOL)  # type: ignore[arg-type]
+
+
+def said(*blocks: dict[str, t.Any]) -> Reply:
+    return Reply(json.dumps({"Controllers": list(blocks)}))
+
+
+def block(data: dict[str, t.Any] | None = None, description: str = "None", status: str = "Success", **more: t.Any) -> dict[str, t.Any]:
+    whole: dict[str, t.Any] = {"Command Status": {"Controller": 0, "Status": status, "Description": description, **more}}
+    return whole if data is None else {**whole, "Response Data": data}
+
+
+def row(number: int, cache: str = "RWBD") -> dict[str, t.Any]:
+    return {"DG/VD": f"{number}/{number}", "TYPE": "RAID1", "State": "Optl", "Cache": cache, "Cac": "-", "Size": "1.000 TB", "Name": ""}
+
+
+def script(volumes: int = 1, **summary: t.Any) -> dict[tuple[str, ...], Reply]:
+    numbers = range(volumes)
+    details: dict[str, t.Any] = {}
+    for number in numbers:
+        details[f"/c0/v{number}"] = [row(number)]
+        details[f"VD{number} Properties"] = {"Write Cache(initial setting)": "WriteBack", "Disk Cache Policy": "Disk's Default"}
+    listed = {"Product Name": "Simulated", "Driver Name": "megaraid_sas", "VD LIST": [row(number) for number in numbers], **summary}
+    return {SUMMARY: said(block(listed)), VOLUMES: said(block(details)), DRIVES: said(block(status="Failure", description="No drive found!"))}
+
+
+def calls(one: StorCli) -> list[str]:
+    return [" ".join(asked[1:]) for asked in t.cast("ScriptedRunner", one.runner).calls]
+
+
+# Reading
+
+
+@pytest.mark.parametrize("volumes", [1, 64])
+def test_a_read_takes_three_commands_however_many_volumes_there_are(volumes: int) -> None:
+    one = provider(replies=script(volumes))
+    reading = one.read()
+    assert reading.complete
+    assert reading.not_understood == ()
+    assert calls(one) == ["/call show all nolog J", "/call/vall show all nolog J", "/call/eall/sall show all nolog J"]
+    assert len(reading.controllers[0].volumes) == volumes
+    assert {volume.write for volume in reading.controllers[0].volumes} == {Policy("writeback", "writeback")}
+
+
+@pytest.mark.parametrize("description", ["No Controller found", "Controller 0 not found"])
+def test_no_controller_takes_one_command(description: str) -> None:
+    one = provider(replies={SUMMARY: said(block(status="Failure", description=description))})
+    reading = one.read()
+    assert (reading.controllers, reading.complete, reading.not_understood) == ((), True, ())
+    assert calls(one) == ["/call show all nolog J"]
+
+
+def test_an_answer_without_any_controller_is_settled_by_the_overview() -> None:
+    one = provider(replies={SUMMARY: said(block()), (TOOL, "show"): said(block({"Number of Controllers": 0}))})
+    assert one.read().controllers == ()
+    assert calls(one)[1:] == ["show nolog J"]
+
+
+def test_jbod_write_cache_is_asked_for_where_the_controller_has_it() -> None:
+    replies = script(**{"Supported Adapter Operations": {"Support JBOD Write cache": "Yes"}})
+    replies[TOOL, "/call", "show", "jbodwritecache"] = said(block({"Controller Properties": [{"Ctrl_Prop": "JBOD Write Cache", "Value": "Default"}]}))
+    one = provider(replies=replies)
+    assert one.read().controllers[0].drive_cache == {"jbod": "default"}
+    assert len(calls(one)) == 4
+
+
+@pytest.mark.parametrize("table, place", [("BBU_Info", "/call/bbu"), ("Cachevault_Info", "/call/cv")])
+def test_a_unit_that_is_not_well_is_asked_why(table: str, place: str) -> None:
+    replies = script(**{table: [{"Model": "X", "State": "Degraded"}]})
+    replies[TOOL, place, "show", "all"] = said(block({table: [{"Property": "State", "Value": "Learning"}]}))
+    one = provider(replies=replies)
+    assert one.read().controllers[0].protection.health == "learning"
+    assert calls(one)[3:] == [f"{place} show all nolog J"]
+
+
+def test_a_healthy_unit_is_not_asked() -> None:
+    one = provider(replies=script(BBU_Info=[{"Model": "X", "State": "Optimal"}]))
+    one.read()
+    assert len(calls(one)) == 3
+
+
+def test_drives_without_an_enclosure_are_asked_for_on_their_own() -> None:
+    replies = script(**{"PD LIST": [{"EID:Slt": " :4", "State": "JBOD", "Med": "HDD", "Intf": "SAS"}]})
+    attributes = {"Drive /c0/s4 Device attributes": {"SN": "S4", "Write Cache": "Disabled"}}
+    replies[TOOL, "/call/sall", "show", "all"] = said(block({"Drive /c0/s4 - Detailed Information": attributes}))
+    one = provider(replies=replies)
+    (drive,) = one.read().controllers[0].drives
+    assert (drive.address, drive.serial, drive.write_cache, drive.usage) == (":4", "S4", "disabled", "jbod")
+    assert len(calls(one)) == 4
+
+
+def test_a_refusal_of_the_tool_makes_the_reading_incomplete() -> None:
+    refusal = Reply("syntax error, unexpected TOKEN_UNKNOWN, expecting $end\n", rc=255)
+    reading = provider(replies={SUMMARY: refusal}).read()
+    assert not reading.complete
+    assert reading.not_understood == ("/call show all: syntax error, unexpected TOKEN_UNKNOWN, expecting $end",)
+    reading = provider(replies={**script(), VOLUMES: refusal}).read()
+    assert not reading.complete
+    assert [volume.write for volume in reading.controllers[0].volumes] == [Policy("unknown", "writeback")]
+
+
+def test_a_failure_of_one_controller_is_told_and_leaves_the_others() -> None:
+    reading = provider(replies={**script(), VOLUMES: said(block(status="Failure", description="Internal error"))}).read()
+    assert reading.complete
+    assert reading.not_understood == ("/call/vall show all: Internal error",)
+
+
+def test_a_cut_answer_makes_the_reading_incomplete() -> None:
+    replies = script()
+    replies[VOLUMES] = Reply(replies[VOLUMES].stdout[:90])
+    reading = provider(replies=replies).read()
+    assert not reading.complete
+    assert reading.not_understood[0].startswith("/call/vall show all: the JSON is cut or broken at line 1")
+
+
+def test_a_tool_that_cannot_run_is_an_error() -> None:
+    with pytest.raises(CommandFailed, match="libstorelib"):
+        provider(replies={SUMMARY: Reply(rc=127, stderr="error while loading shared libraries: libstorelib.so\n")}).read()
+
+
+def test_exit_status_does_not_count() -> None:
+    replies = {asked: dataclasses.replace(reply, rc=6) for asked, reply in script().items()}
+    assert provider(replies=replies).read().complete
+
+
+def test_captures_of_one_host_are_joined(shared_corpus: pathlib.Path) -> None:
+    folder = shared_corpus / "perccli"
+    names = {SUMMARY: "call-show-all", VOLUMES: "call-vall-show-all", DRIVES: "call-eall-sall-show-all"}
+    replies = {asked: Reply((folder / f"{name}_perc-h755.json").read_text(encoding="utf-8")) for asked, name in names.items()}
+    reading = provider(PercCli, replies).read()
+    assert (reading.complete, reading.not_understood) == (True, ())
+    (controller,) = reading.controllers
+    assert (controller.provider, controller.mode, controller.protection.health) == ("perccli", "raid", "healthy")
+    (volume,) = controller.volumes
+    assert (volume.write, volume.drive_cache, volume.scsi, len(volume.members)) == (Policy("writeback", "writeback"), "default", (3, 111, 0), 7)
+    assert [drive.write_cache for drive in controller.drives] == ["disabled"] * 8
+    assert [drive.usage for drive in controller.drives].count("unconfigured") == 1
+
+
+# What cannot be done
+
+
+def objection(subject: t.Any, wishes: dict[str, t.Any], controller: Controller = CONTROLLER, kind: type[StorCli] = StorCli) -> str | None:
+    return provider(kind).objection(controller, subject, wishes, {})
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [{"read": "none"}, {"write": "writethrough"}, {"write": "writeback_always"}, {"io": "cached"}, {"drive_cache": "enabled"}, {"drive_cache": "disabled"}, {}],
+)
+def test_what_the_controller_can_do_meets_no_objection(wishes: dict[str, t.Any]) -> None:
+    assert objection(VOLUME, wishes) is None
+
+
+def test_adaptive_reading_is_not_known_to_the_tool() -> None:
+    assert objection(VOLUME, {"read": "adaptive"}) == "cannot have read: adaptive, since storcli sets rdcache to NoRA and RA only"
+    assert "perccli" in (objection(VOLUME, {"read": "adaptive"}, kind=PercCli) or "")
+
+
+def test_what_is_so_already_meets_no_objection() -> None:
+    adaptive = dataclasses.replace(VOLUME, read=Policy("adaptive", "adaptive"))
+    incapable = dataclasses.replace(CONTROLLER, traits=dict.fromkeys(ABLE, False), cache=CacheModule(memory=0))
+    assert objection(adaptive, {"read": "adaptive", "write": "writeback", "io": "direct", "drive_cache": "default"}, incapable) is None
+
+
+@pytest.mark.parametrize(
+    "attribute, value, label",
+    [
+        ("read", "none", "Read Policy"),
+        ("write", "writethrough", "Write Policy"),
+        ("io", "cached", "IO Policy"),
+        ("drive_cache", "enabled", "Disk Cache Policy"),
+    ],
+)
+def test_the_flags_of_the_controller_are_its_reasons(attribute: str, value: str, label: str) -> None:
+    incapable = dataclasses.replace(CONTROLLER, traits={**ABLE, f"can_set_{attribute}": False})
+    assert objection(VOLUME, {attribute: value}, incapable) == f"cannot have {attribute}: {value}, since the controller does not support it ({label}: No)"
+
+
+def test_write_back_needs_memory() -> None:
+    cacheless = dataclasses.replace(CONTROLLER, cache=CacheModule(status="absent", memory=0))
+    plain = dataclasses.replace(VOLUME, write=Policy("writethrough", "writethrough"))
+    for value in ("writeback", "writeback_always"):
+        assert (
+            objection(plain, {"write": value}, cacheless)
+            == f"cannot have write: {value}, since the controller has no cache memory (On Board Memory Size: 0 MB)"
+        )
+    assert objection(plain, {"write": "writethrough"}, cacheless) is None
+
+
+def test_drive_caches_of_volumes_on_ssds_can_be_blocked() -> None:
+    on_ssd = dataclasses.replace(CONTROLLER, drives=SSDS)
+    reason = objection(VOLUME, {"drive_cache": "disabled"}, on_ssd)
+    assert reason is not None
+    assert reason.endswith("(Block SSD Write Disk Cache Change: Yes)")
+    assert objection(VOLUME, {"drive_cache": "default"}, on_ssd) is None
+    assert objection(VOLUME, {"drive_cache": "disabled"}, dataclasses.replace(on_ssd, traits={**ABLE, "ssd_drive_cache_blocked": False})) is None
+    assert objection(VOLUME, {"drive_cache": "disabled"}) is None
+
+
+def test_an_hba_has_no_volumes() -> None:
+    assert "HBA" in (objection(VOLUME, {"write": "writethrough"}, dataclasses.replace(CONTROLLER, mode="hba")) or "")
+
+
+def test_drives_of_an_hba_are_the_hosts() -> None:
+    hba = dataclasses.replace(CONTROLLER, mode="hba", volumes=())
+    reason = objection(Drive("0:1", usage="jbod"), {"write_cache": "enabled"}, hba)
+    assert reason == "cannot have write_cache: enabled, since the controller is an HBA and leaves the cache of its drives to the host"
+
+
+def test_a_single_drive_cannot_be_set() -> None:
+    reason = objection(HDDS[0], {"write_cache": "disabled"})
+    assert (
+        reason
+        == "cannot have write_cache: disabled, since storcli has no setting for a single drive, only for all drives of a volume (drive_cache of volume 3)"
+    )
+    reason = objection(Drive("252:7", usage="jbod"), {"write_cache": "disabled"})
+    assert reason is not None
+    assert "drive_cache.jbod" in reason
+    assert objection(Drive("252:7", write_cache="disabled"), {"write_cache": "disabled"}) is None
+
+
+@pytest.mark.parametrize("told, said_so", [(True, None), (False, "(Support JBOD Write cache: No)"), (None, "(Support JBOD Write cache is not printed)")])
+def test_jbod_write_cache_needs_support(told: bool | None, said_so: str | None) -> None:
+    controller = dataclasses.replace(CONTROLLER, traits={} if told is None else {"jbod_write_cache": told}, drive_cache={"jbod": "default"} if told else {})
+    reason = objection(controller, {"drive_cache.jbod": "disabled"}, controller)
+    assert reason is None if said_so is None else reason is not None and reason.endswith(said_so)
+
+
+@pytest.mark.parametrize(
+    "attribute, value",
+    [
+        ("drive_cache.all", "enabled"),
+        ("drive_cache.configured", "disabled"),
+        ("drive_cache.hba", "default"),
+        ("no_battery_write_cache", "enabled"),
+        ("cache_ratio", 10),
+    ],
+)
+def test_settings_of_other_families_are_refused(attribute: str, value: t.Any) -> None:
+    reason = objection(CONTROLLER, {attribute: value})
+    assert reason is not None
+    assert reason.startswith(f"cannot have {attribute}: {value}, since storcli ")
+
+
+# Setting
+
+
+@pytest.mark.parametrize(
+    "attribute, value, word",
+    [
+        ("read", "none", "rdcache=NoRA"),
+        ("read", "read_ahead", "rdcache=RA"),
+        ("write", "writethrough", "wrcache=WT"),
+        ("write", "writeback", "wrcache=WB"),
+        ("write", "writeback_always", "wrcache=AWB"),
+        ("io", "direct", "iopolicy=Direct"),
+        ("io", "cached", "iopolicy=Cached"),
+        ("drive_cache", "enabled", "pdcache=On"),
+        ("drive_cache", "disabled", "pdcache=Off"),
+        ("drive_cache", "default", "pdcache=Default"),
+    ],
+)
+def test_commands_for_volumes(attribute: str, value: str, word: str) -> None:
+    assert provider().command(CONTROLLER, VOLUME, attribute, value) == ["/c0/v3", "set", word, "nolog", "J"]
+
+
+@pytest.mark.parametrize("value, word", [("enabled", "on"), ("disabled", "off"), ("default", "default")])
+def test_commands_for_controllers(value: str, word: str) -> None:
+    assert provider().command(CONTROLLER, CONTROLLER, "drive_cache.jbod", value) == ["/c0", "set", f"jbodwritecache={word}", "nolog", "J"]
+
+
+def test_io_is_set_before_write() -> None:
+    assert StorCli.order.index("io") < StorCli.order.index("write")
+
+
+@pytest.mark.parametrize("known, value", [(Policy("writeback", "writethrough"), "writeback"), (Policy("writethrough", "writethrough"), "writethrough")])
+def test_what_is_configured_agrees_whatever_is_in_force(known: Policy, value: str) -> None:
+    volume = dataclasses.replace(VOLUME, write=known)
+    assert provider().agrees(CONTROLLER, volume, "write", value)
+    assert not provider().agrees(CONTROLLER, volume, "write", "writeback_always")
+
+
+def test_without_an_initial_setting_only_what_cannot_be_a_fallback_agrees() -> None:
+    failed = dataclasses.replace(CONTROLLER, protection=Protection("battery", "failed"))
+    through = dataclasses.replace(VOLUME, write=Policy("unknown", "writethrough"))
+    back = dataclasses.replace(VOLUME, write=Policy("unknown", "writeback"))
+    assert provider().agrees(CONTROLLER, through, "write", "writethrough")
+    assert not provider().agrees(failed, through, "write", "writethrough")
+    assert provider().agrees(failed, back, "write", "writeback")
+    assert not provider().agrees(CONTROLLER, through, "write", "writeback")
+    assert not provider().agrees(CONTROLLER, dataclasses.replace(back, io=Policy("cached", "cached")), "write", "writeback")
+
+
+def judged(stdout: str, rc: int = 0) -> tuple[bool, str]:
+    judgement = provider().judge(Completed((TOOL,), rc, stdout, ""))
+    return judgement.ok, judgement.said
+
+
+def detail(status: str, message: str, code: t.Any) -> dict[str, t.Any]:
+    return {"VD": 3, "Property": "wrCache", "Value": "WB", "Status": status, "ErrCd": code, "ErrMsg": message}
+
+
+def test_a_refused_property_is_a_refusal_although_the_tool_exits_zero() -> None:
+    refusal = {"Detailed Status": [detail("Success", "-", 0), detail("Failed", "SSD Pd is present", 255)]}
+    assert judged(said(block(**refusal)).stdout) == (False, "SSD Pd is present")
+    assert judged(said(block(status="Failure", **refusal)).stdout) == (False, "SSD Pd is present")
+
+
+@pytest.mark.parametrize("rc", [0, 6, 255])
+def test_success_is_success_whatever_the_exit_status(rc: int) -> None:
+    assert judged(said(block(**{"Detailed Status": [detail("Success", "-", 0)]})).stdout, rc) == (True, "")
+
+
+@pytest.mark.parametrize(
+    "text, reason",
+    [
+        ("", ""),
+        ("bash: storcli64: not found\n", "line 1: 'bash: storcli64: not found'"),
+        ("syntax error, unexpected TOKEN_X\nstorcli /cx show\n", "syntax error, unexpected TOKEN_X"),
+        ('{"Controllers":[{"Command Status":{"Status":"Success","Detailed', "the JSON is cut or broken at line 1"),
+    ],
+)
+def test_what_is_no_answer_is_no_success(text: str, reason: str) -> None:
+    ok, why = judged(text)
+    assert not ok
+    assert why.startswith(reason)
+
+
+def test_plain_text_answers_are_judged_too() -> None:
+    head = "Controller = 0\nStatus = {}\nDescription = None\n\n"
+    table = "Detailed Status :\n===============\n\n{line}\nVD Property Value Status ErrCd ErrMsg\n{line}\n 3 wrCache  WB    {}   {} {}\n{line}\n"
+    line = "-" * 41
+    assert judged(head.format("Success") + table.format("Success", "   0", "-", line=line)) == (True, "")
+    assert judged(head.format("Success") + table.format("Failed ", " 255", "not allowed now", line=line)) == (False, "not allowed now")
+
+
+def test_captured_answers_to_settings_are_judged(shared_corpus: pathlib.Path) -> None:
+    refused = {
+        "c0-add-vd_fail.json": "disk doesn't have enough capacity",
+        "c0-e252-s7-set-good_failed-255.json": "Operation not allowed.; Set Drive Good Failed.",
+        "c0-set-jbod_fail.json": "device state doesn't support requested command; Set Drive JBOD Failed.",
+        "c0-v-del_vd-not-exist.json": "Some of the specified VDs does not exist",
+    }
+    for name, reason in refused.items():
+        assert judged((shared_corpus / "storcli" / name).read_text(encoding="utf-8")) == (False, reason)
+    for name in ("c0-v228-set-rdcache-wrcache-iopolicy_success.json", "c0-v1-del_success.json"):
+        assert judged((shared_corpus / "storcli" / name).read_text(encoding="utf-8")) == (True, "")
+
+
+def test_a_refusal_is_raised_with_the_reason_of_the_controller() -> None:
+    command = provider().command(CONTROLLER, VOLUME, "drive_cache", "disabled")
+    one = provider(replies={(TOOL, *command): said(block(**{"Detailed Status": [detail("Failed", "SSD Pd is present", 255)]}))})
+    with pytest.raises(CommandFailed, match="SSD Pd is present"):
+        one.send(command, "volume 3")
+
+
+@pytest.mark.parametrize(
+    "ours, vendor",
+    [
+        (storcli.READ_WORDS, {"NoRA": "none", "RA": "read_ahead"}),
+        (storcli.WRITE_WORDS, {"WT": "writethrough", "WB": "writeback", "AWB": "writeback_always"}),
+        (storcli.IO_WORDS, {"Direct": "direct", "Cached": "cached"}),
+        (storcli.DRIVE_CACHE_WORDS, {"On": "enabled", "Off": "disabled", "Default": "default"}),
+        (storcli.JBOD_WORDS, {"on": "enabled", "off": "disabled", "default": "default"}),
+    ],
+)
+def test_words_go_there_and_back(ours: dict[str, str], vendor: dict[str, str]) -> None:
+    assert {word: value for value, word in ours.items()} == vendor
+
+
+def test_what_is_written_is_what_is_read_back() -> None:
+    """The words of ``set`` are those of the outputs; the column abbreviates the I/O policy."""
+    assert {words.WRITE_COLUMN[word]: word for word in storcli.WRITE_WORDS.values()} == storcli.WRITE_WORDS
+    assert {words.IO_COLUMN[word[0]]: word for word in storcli.IO_WORDS.values()} == storcli.IO_WORDS
+    for table in (storcli.DRIVE_CACHE_WORDS, storcli.JBOD_WORDS):
+        assert {words.DRIVE_CACHE[word.lower()]: word for word in table.values()} == table
+
+
+# What is lost
+
+
+def second(description: str) -> dict[str, t.Any]:
+    return {"Command Status": {"Controller": 1, "Status": "Failure", "Description": description}}
+
+
+@pytest.mark.parametrize("place", [SUMMARY, VOLUMES, DRIVES])
+def test_a_controller_that_answers_with_a_failure_is_lost(place: tuple[str, ...]) -> None:
+    replies = script()
+    answered = json.loads(replies[place].stdout)["Controllers"]
+    replies[place] = said(*answered, second("Firmware is in fault state"))
+    reading = provider(replies=replies).read()
+    assert [one.id for one in reading.controllers] == ["0"]
+    assert reading.complete
+    assert [clause for clause in reading.lost if clause.endswith("controller 1 answers with a failure: Firmware is in fault state")]
+    assert any("Firmware is in fault state" in problem for problem in reading.not_understood)
+
+
+@pytest.mark.parametrize("description", ["No VD's have been configured.", "Un-supported command", "No drive found!", "No Enclosure found!"])
+def test_a_controller_that_has_nothing_of_the_kind_is_not_lost(description: str) -> None:
+    replies = script()
+    for place in (VOLUMES, DRIVES):
+        replies[place] = said(*json.loads(replies[place].stdout)["Controllers"], second(description))
+    reading = provider(replies=replies).read()
+    assert (reading.lost, reading.not_understood) == ((), ())
+
+
+BATTERY = (TOOL, "/call/bbu", "show", "all", "nolog", "J")
+VAULT = (TOOL, "/call/cv", "show", "all", "nolog", "J")
+PRESENT = {"HwCfg": {"BBU": "Present"}, "Status": {"BBU Status": "NA"}}
+UNSUPPORTED = "feature is not supported on this controller"
+
+
+def refused(message: str, number: int = 0) -> dict[str, t.Any]:
+    detailed = {"Ctrl": number, "Status": "Failed", "Property": "-", "ErrMsg": message, "ErrCd": 255}
+    return block(status="Failure", **{"Controller": number, "Detailed Status": [detailed]})
+
+
+def properties(**values: t.Any) -> list[dict[str, t.Any]]:
+    return [{"Property": label, "Value": value} for label, value in values.items()]
+
+
+@pytest.mark.parametrize(
+    ("summary", "first", "hint", "second", "table", "kind"),
+    [
+        (PRESENT, BATTERY, "use /cx/cv", VAULT, "Cachevault_Info", "capacitor"),
+        ({"HwCfg": {"BBU": "Present"}, "Status": {"BBU Status": 32}}, BATTERY, "use /cx/cv", VAULT, "Cachevault_Info", "capacitor"),
+        ({"BBU_Info": [{"Model": "X", "State": "Dgd"}]}, BATTERY, "use /cx/cv", VAULT, "Cachevault_Info", "capacitor"),
+        ({"Cachevault_Info": [{"Model": "X", "State": "Dgd"}]}, VAULT, "use /cx/bbu", BATTERY, "BBU_Info", "battery"),
+        (PRESENT, BATTERY, "use /c0/cv", VAULT, "Cachevault_Info", "capacitor"),
+    ],
+)
+def test_the_place_that_the_card_names_is_asked_next(
+    summary: dict[str, t.Any], first: tuple[str, ...], hint: str, second: tuple[str, ...], table: str, kind: str
+) -> None:
+    replies = {**script(**summary), first: said(refused(hint)), second: said(block({table: properties(Type="CVPM05", State="Charging")}))}
+    one = provider(replies=replies)
+    reading = one.read()
+    assert calls(one)[3:] == [" ".join(first[1:]), " ".join(second[1:])]
+    protection = reading.controllers[0].protection
+    assert (protection.kind, protection.health, protection.said) == (kind, "charging", "CVPM05 Charging")
+    assert (reading.not_understood, reading.complete, reading.lost) == ((), True, ())
+
+
+def test_a_healthy_unit_is_seen_at_the_place_that_the_card_names() -> None:
+    replies = {**script(**PRESENT), BATTERY: said(refused("use /cx/cv")), VAULT: said(block({"Cachevault_Info": properties(Type="CVPM05", State="Optimal")}))}
+    protection = provider(replies=replies).read().controllers[0].protection
+    assert (protection.kind, protection.health, protection.protects, protection.said) == ("capacitor", "healthy", True, "CVPM05 Optimal")
+
+
+def test_two_places_that_name_each_other_end_the_questions() -> None:
+    replies = {**script(**PRESENT), BATTERY: said(refused("use /cx/cv")), VAULT: said(refused("use /cx/bbu"))}
+    one = provider(replies=replies)
+    reading = one.read()
+    assert len(calls(one)) == 5
+    assert reading.controllers[0].protection.health == "unknown"
+    assert reading.lost == ()
+
+
+def test_the_place_is_named_by_each_controller_for_itself() -> None:
+    summaries = [block({**PRESENT, "Driver Name": "megaraid_sas"}, Controller=number) for number in (0, 1, 2)]
+    battery = said(refused("use /cx/cv"), block({"BBU_Info": properties(Type="BBU", State="Optimal")}, Controller=1), refused("Battery is absent!", 2))
+    vault = said(block({"Cachevault_Info": properties(Type="CVPM05", State="Failed")}), refused("use /cx/bbu", 1), refused("use /cx/bbu", 2))
+    nothing = said(*(block(status="Failure", description="No VD's have been configured.", Controller=number) for number in (0, 1, 2)))
+    one = provider(replies={SUMMARY: said(*summaries), VOLUMES: nothing, DRIVES: nothing, BATTERY: battery, VAULT: vault})
+    reading = one.read()
+    assert [(unit.kind, unit.health) for unit in (controller.protection for controller in reading.controllers)] == [
+        ("capacitor", "failed"),
+        ("battery", "healthy"),
+        ("battery", "missing"),
+    ]
+    assert reading.not_understood == ()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        said(refused(UNSUPPORTED)),
+        said(block(status="Failure", description=UNSUPPORTED)),
+        said(block(description=UNSUPPORTED)),
+        Reply(f"CLI Version = 007.1616.0000.0000\nOperating system = Linux\nController = 0\nStatus = Failure\nDescription = {UNSUPPORTED}\n\n"),
+        Reply(f"{UNSUPPORTED}\n", rc=1),
+        said(refused("Un-supported Command")),
+    ],
+)
+@pytest.mark.parametrize("hint", [True, False])
+def test_a_unit_that_the_controller_refuses_to_show_is_told_in_its_words(answer: Reply, hint: bool) -> None:
+    replies = {**script(**PRESENT), **({BATTERY: said(refused("use /cx/cv")), VAULT: answer} if hint else {BATTERY: answer})}
+    reading = provider(replies=replies).read()
+    place = "/call/cv" if hint else "/call/bbu"
+    words = UNSUPPORTED if UNSUPPORTED in answer.stdout else "Un-supported Command"
+    assert reading.not_understood == (f"{place} show all: controller 0: {words}",)
+    assert (reading.controllers[0].protection.health, reading.controllers[0].protection.said) == ("unknown", words)
+    assert (reading.complete, reading.lost) == (True, ())
+
+
+def test_a_setting_that_is_not_supported_is_refused_in_the_words_of_the_controller() -> None:
+    for answer in (
+        block(**{"Detailed Status": [detail("Failed", UNSUPPORTED, 61)]}),
+        block(**{"Detailed Status": [detail("Success", UNSUPPORTED, 61)]}),
+        block(description=UNSUPPORTED),
+        block(status="Failure", description=UNSUPPORTED),
+    ):
+        assert judged(said(answer).stdout) == (False, UNSUPPORTED)
+    assert judged(f"{UNSUPPORTED}\n", 255) == (False, UNSUPPORTED)
+    assert judged(f"Controller = 0\nStatus = Success\nDescription = {UNSUPPORTED}\n\n") == (False, UNSUPPORTED)
+
+
+@pytest.mark.parametrize("health", ["failed", "missing", "charging", "unknown"])
+def test_writethrough_in_force_proves_nothing_while_the_protection_is_not_healthy(health: str) -> None:
+    fallen = dataclasses.replace(VOLUME, write=Policy("unknown", "writethrough"))
+    assert not provider().agrees(dataclasses.replace(CONTROLLER, protection=Protection("battery", health)), fallen, "write", "writethrough")
+    assert provider().agrees(CONTROLLER, fallen, "write", "writethrough")

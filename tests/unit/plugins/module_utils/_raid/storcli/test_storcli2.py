@@ -1,0 +1,294 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""storcli2 and perccli2: other labels in the same frame, one property per command."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Drive, Policy, Reading, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import storcli2
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.storcli2 import PercCli2, StorCli2, parse
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+TOOL = "/opt/MegaRAID/storcli2/storcli2"
+
+
+def answer(data: dict[str, t.Any], **status: t.Any) -> str:
+    known = {"CLI Version": "008.0005.0000.0010 Feb 22, 2023", "Controller": "0", "Status": "Success", "Description": "None", **status}
+    return json.dumps({"Controllers": [{"Command Status": known, "Response Data": data}]}, indent=1)
+
+
+def only(text: str) -> Controller:
+    reading = parse(text)
+    assert list(reading.not_understood) == []
+    (controller,) = reading.controllers
+    return controller
+
+
+def row(number: int = 1, current: str = "NR,WB", default: str = "NR,WB") -> dict[str, t.Any]:
+    return {
+        "DG/VD": f"0/{number}",
+        "TYPE": "RAID0",
+        "State": "Optl",
+        "Access": "RW",
+        "CurrentCache": current,
+        "DefaultCache": default,
+        "Size": "9.094 TiB",
+        "Name": "",
+    }
+
+
+DRIVE = {"EID:Slt": "306:0", "PID": 293, "State": "Conf", "Status": "Online", "DG": 0, "Size": "9.094 TiB", "Intf": "SAS", "Med": "HDD", "Model": "X   "}
+VOLUME = {"VD Info": row(), "PDs": [DRIVE], "VD Properties": {"Drive Write Cache Policy": "Disabled", "SCSI NAA Id": "600062B2", "OS Drive Name": "/dev/sdb"}}
+
+
+@pytest.mark.parametrize(
+    "current, default, read, write",
+    [
+        ("NR,WB", "NR,WB", Policy("none", "none"), Policy("writeback", "writeback")),
+        ("NR,WT", "NR,WB", Policy("none", "none"), Policy("writeback", "writethrough")),
+        ("R,AWB", "R,AWB", Policy("read_ahead", "read_ahead"), Policy("writeback_always", "writeback_always")),
+        ("RA,WB", "NR,AWB", Policy("none", "read_ahead"), Policy("writeback_always", "writeback_always")),
+        ("NR, WT", "-", Policy("unknown", "none"), Policy("unknown", "writethrough")),
+    ],
+)
+def test_two_columns_tell_what_is_configured_and_what_is_in_force(current: str, default: str, read: Policy, write: Policy) -> None:
+    (volume,) = only(answer({"VD LIST": [row(current=current, default=default)]})).volumes
+    assert (volume.read, volume.write, volume.io) == (read, write, Policy())
+
+
+@pytest.mark.parametrize("column", ["NRWBD", "NR,XX", "WB", "NR;WB"])
+def test_a_column_that_nobody_knows_is_told(column: str) -> None:
+    reading = parse(answer({"VD LIST": [row(current=column)]}))
+    assert reading.controllers[0].volumes[0].write.effective == "unknown"
+    assert [problem.split(" (")[0] for problem in reading.not_understood] == [f"CurrentCache: {column}"]
+
+
+def test_volumes_come_as_a_list() -> None:
+    controller = only(answer({"Virtual Drives": [VOLUME, {**VOLUME, "VD Info": row(2)}]}))
+    assert [volume.id for volume in controller.volumes] == ["1", "2"]
+    volume = controller.volumes[0]
+    assert (volume.drive_cache, volume.wwn, volume.os_device, volume.members, volume.scsi) == ("disabled", "600062b2", "/dev/sdb", ("306:0",), None)
+    assert volume.size == int(9.094 * 1024**4)
+    (drive,) = controller.drives
+    assert (drive.address, drive.usage, drive.state, drive.media, drive.model) == ("306:0", "configured", "online", "hdd", "X")
+
+
+@pytest.mark.parametrize(
+    "state, status, usage",
+    [("Conf", "Online", "configured"), ("UConf", "Good", "unconfigured"), ("JBOD", "Online", "jbod"), ("UConf", "GHS", "spare"), ("Conf", "DHS", "spare")],
+)
+def test_usage_is_in_state_and_status(state: str, status: str, usage: str) -> None:
+    (drive,) = only(answer({"PD LIST": [{**DRIVE, "State": state, "Status": status}]})).drives
+    assert drive.usage == usage
+
+
+@pytest.mark.parametrize(("status", "members"), [("DHS", ("306:0",)), ("GHS", ("306:0",)), ("Rebuild", ("306:0", "306:9"))])
+def test_a_spare_is_a_member_once_it_is_in_use(status: str, members: tuple[str, ...]) -> None:
+    other = {**DRIVE, "EID:Slt": "306:9", "Status": status}
+    line = {"DG": 0, "Span": 0, "Row": 0, "EID:Slot": "306:0", "Type": "DRIVE", "State": "Conf", "Status": "Online"}
+    group = [{**line, "Span": "-", "Row": "-", "EID:Slot": "-", "Type": "RAID1"}, line, {**line, "EID:Slot": "306:9", "Status": status}]
+    for data in (
+        {"Virtual Drives": [{**VOLUME, "PDs": [DRIVE, other]}]},
+        {"VD LIST": [{**row(), "DG/VD": "0/1"}], "TOPOLOGY": group, "PD LIST": [DRIVE, other]},
+    ):
+        (volume,) = only(answer(data)).volumes
+        assert (volume.members, volume.members_untold) == (members, 0)
+
+
+@pytest.mark.parametrize("printed, known", [("On", "enabled"), ("Off", "disabled"), ("N/A", "unknown")])
+def test_what_a_drive_says_of_itself(printed: str, known: str) -> None:
+    details = {
+        "Serial Number": "S1",
+        "WWN": "5000C500EF7DE7D4",
+        "Firmware Revision Level": "E001",
+        "LU/NS Properties": {"Current Write Cache": printed, "Default Write Cache": "On"},
+    }
+    (drive,) = only(answer({"Drives List": [{"Drive Information": DRIVE, "Drive Detailed Information": details}]})).drives
+    assert (drive.write_cache, drive.serial, drive.wwn, drive.firmware) == (known, "S1", "5000c500ef7de7d4", "E001")
+
+
+@pytest.mark.parametrize(
+    "kind, status, found",
+    [
+        ("Supercap", "Optimal", ("capacitor", "healthy")),
+        ("Supercap", "Critical", ("capacitor", "failed")),
+        ("Supercap", "Charging", ("capacitor", "charging")),
+        ("Battery", "Learning", ("battery", "learning")),
+        ("Odd", "Failed", ("unknown", "failed")),
+    ],
+)
+def test_energy_packs(kind: str, status: str, found: tuple[str, str]) -> None:
+    pack = only(answer({"Energy Pack Info": [{"Type": kind, "SubType": "FBU345", "Status": status}]})).protection
+    assert (pack.kind, pack.health, pack.said) == (*found, f"FBU345 {status}")
+
+
+def test_an_energy_pack_that_is_not_there() -> None:
+    def pack(supported: str) -> tuple[str, str]:
+        data = {"HwCfg": {"Energy Pack": "Absent"}, "Supported Controller operations": {"Support Energy Pack": supported}}
+        found = only(answer(data)).protection
+        return found.kind, found.health
+
+    assert pack("Yes") == ("unknown", "missing")
+    assert pack("No") == ("none", "unknown")
+    assert only(answer({"HwCfg": {"Energy Pack": "Present"}})).protection.health == "unknown"
+
+
+def test_a_controller() -> None:
+    data = {
+        "Basics": {"Product Name": "MegaRAID", "Serial Number": " S "},
+        "Version": {"Package Version": "8.12", "Driver Name": "mpi3mr"},
+        "HostInterface": {"PCI Address": "00:16:00:0"},
+        "Status": {"Controller Status": "Needs Attention", "Controller Personality": "JBOD"},
+        "HwCfg": {"DDR Memory Size(MiB)": 4096},
+        "Supported VD operations": {"Support Changing Read Policy": "Yes", "Support Changing Disk Cache Policy": "No"},
+        "Supported Controller operations": {"Support SSD Ld Disk Cache Change": "No"},
+    }
+    found = only(answer(data))
+    assert (found.id, found.model, found.serial, found.firmware, found.driver) == ("0", "MegaRAID", "S", "8.12", "mpi3mr")
+    assert (found.pci_address, found.status, found.mode, found.cache.memory) == ("0000:16:00.0", "needs_attention", "jbod", 4 << 30)
+    assert found.traits == {"can_set_read": True, "can_set_drive_cache": False, "ssd_drive_cache_blocked": True}
+
+
+def test_an_overview() -> None:
+    data = {
+        "Number of Controllers": 1,
+        "System Overview": [{"Ctrl": 2, "Product Name": "A", "Personality": "RAID", "Status": "Optimal", "EPack": "Optimal", "SerialNumber": "S  "}],
+    }
+    found = only(answer(data, Controller=""))
+    assert (found.id, found.model, found.serial, found.mode, found.status, found.protection.health) == ("2", "A", "S", "raid", "optimal", "healthy")
+
+
+@pytest.mark.parametrize("data", [{"Number of Controllers": 0}, {"Virtual Drives": []}, {}])
+def test_answers_about_nothing(data: dict[str, t.Any]) -> None:
+    assert parse(answer(data)) == Reading()
+
+
+def test_output_of_the_generation_before_is_refused() -> None:
+    reading = parse(answer({"VD LIST": [row()]}).replace("008.0005", "007.2707"))
+    assert (reading.controllers, reading.complete) == ((), False)
+
+
+def provider(kind: type[StorCli2] = StorCli2, replies: t.Mapping[tuple[str, ...], t.Any] | None = None) -> StorCli2:
+    return kind(ScriptedRunner(replies or {}), TOOL)  # type: ignore[arg-type]
+
+
+ONE = Volume(id="25", read=Policy("none", "none"), write=Policy("writeback", "writeback"), drive_cache="default", members=("306:0",))
+CONTROLLER = Controller("storcli2", id="0", mode="raid", volumes=(ONE,), drives=(Drive("306:0", media="ssd"),))
+
+
+@pytest.mark.parametrize(
+    "attribute, value, word",
+    [
+        ("read", "read_ahead", "rdcache=RA"),
+        ("write", "writethrough", "wrcache=WT"),
+        ("write", "writeback_always", "wrcache=AWB"),
+        ("drive_cache", "disabled", "pdcache=Off"),
+    ],
+)
+def test_one_property_per_command(attribute: str, value: str, word: str) -> None:
+    assert provider().objection(CONTROLLER, ONE, {attribute: value}, {}) is None
+    assert provider().command(CONTROLLER, ONE, attribute, value) == ["/c0/v25", "set", word, "nolog", "J"]
+
+
+@pytest.mark.parametrize("kind, name", [(StorCli2, "storcli2"), (PercCli2, "perccli2")])
+@pytest.mark.parametrize("value", ["direct", "cached"])
+def test_there_is_no_io_policy(kind: type[StorCli2], name: str, value: str) -> None:
+    reason = f"cannot have io: {value}, since {name} and its controllers have no I/O policy"
+    assert provider(kind).objection(CONTROLLER, ONE, {"io": value}, {}) == reason
+
+
+def test_jbods_and_single_drives_have_no_setting() -> None:
+    assert "storcli2 has no setting for the cache of a JBOD drive" in (
+        provider().objection(CONTROLLER, Drive("306:1", usage="jbod"), {"write_cache": "disabled"}, {}) or ""
+    )
+    assert "drive_cache of volume 25" in (provider().objection(CONTROLLER, CONTROLLER.drives[0], {"write_cache": "disabled"}, {}) or "")
+    assert "storcli2 sets drive caches per volume" in (provider().objection(CONTROLLER, CONTROLLER, {"drive_cache.jbod": "disabled"}, {}) or "")
+
+
+def test_drive_caches_of_volumes_on_ssds_can_be_blocked() -> None:
+    blocked = dataclasses.replace(CONTROLLER, traits={"ssd_drive_cache_blocked": True})
+    reason = provider().objection(blocked, ONE, {"drive_cache": "enabled"}, {})
+    assert reason is not None
+    assert reason.endswith("(Support SSD Ld Disk Cache Change: No)")
+
+
+def test_a_read_takes_three_commands_whatever_they_exit_with() -> None:
+    replies = {
+        (TOOL, "/call", "show", "all", "nolog", "J"): Reply(answer({"VD LIST": [row()], "Energy Pack Info": [{"Type": "Supercap", "Status": "Failed"}]}), rc=6),
+        (TOOL, "/call/vall", "show", "all", "nolog", "J"): Reply(answer({"Virtual Drives": [VOLUME]}), rc=6),
+        (TOOL, "/call/eall/sall", "show", "all", "nolog", "J"): Reply(answer({"Drives List": [{"Drive Information": DRIVE}]})),
+    }
+    one = provider(replies=replies)
+    reading = one.read()
+    assert (reading.complete, reading.not_understood) == (True, ())
+    assert reading.controllers[0].volumes[0].drive_cache == "disabled"
+    assert len(t.cast("ScriptedRunner", one.runner).calls) == 3
+
+
+def test_captured_answers_are_judged(shared_corpus: pathlib.Path) -> None:
+    refused = {
+        "c0-add-vd_fail.json": "No freespace available to create VD.",
+        "c0-v-delete_vd-not-exist.json": "Invalid VD number; Delete VD failed",
+        "set-jbod_fail.txt": "syntax error, unexpected TOKEN_JBOD, expecting TOKEN_HOTSPARE_DRIVE",
+    }
+    for name in (*refused, "c0-v25-set-wrcache-wt_success.json", "c0-v25-set-rdcache-ra_success.json"):
+        text = (shared_corpus / "storcli2" / name).read_text(encoding="utf-8")
+        judgement = provider().judge(Completed((TOOL,), 0, text, ""))
+        assert (judgement.ok, judgement.said) == (name not in refused, refused.get(name, "")), name
+
+
+def test_every_capture_is_understood(shared_corpus: pathlib.Path) -> None:
+    paths = sorted((shared_corpus / "storcli2").iterdir())
+    assert len(paths) > 20
+    for path in paths:
+        reading = parse(path.read_text(encoding="utf-8"))
+        assert (reading.complete, reading.not_understood) == (True, ()), path.name
+
+
+def test_captures_of_the_other_generation_are_refused(shared_corpus: pathlib.Path) -> None:
+    for name in ("c0-show-all_9270cv.json", "c0-show_cisco_plain.txt"):
+        reading = parse((shared_corpus / "storcli" / name).read_text(encoding="utf-8"))
+        assert (reading.controllers, reading.complete) == ((), False), name
+
+
+def test_words_go_there_and_back() -> None:
+    assert {storcli2.WRITE_COLUMN[word.lower()]: word for word in StorCli2.settings["write"][1].values()} == StorCli2.settings["write"][1]
+    assert {storcli2.READ_COLUMN[word.lower()]: word for word in StorCli2.settings["read"][1].values()} == StorCli2.settings["read"][1]
+
+
+@pytest.mark.parametrize("place", ["-", "306:?", ""])
+def test_members_without_a_readable_address_are_counted(place: str) -> None:
+    data = {"Virtual Drives": [{**VOLUME, "PDs": [DRIVE, {**DRIVE, "EID:Slt": place}]}]}
+    (one,) = parse(answer(data)).controllers[0].volumes
+    assert (one.members, one.members_untold) == (("306:0",), 1)
+    topology = [{"DG": 0, "Span": 0, "Type": "DRIVE", "EID:Slot": address} for address in ("306:0", place)]
+    (one,) = parse(answer({"VD LIST": [row()], "TOPOLOGY": topology})).controllers[0].volumes
+    assert (one.members, one.members_untold) == (("306:0",), 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "clause"),
+    [
+        ({"VD LIST": [{**row(), "DG/VD": "0/x"}]}, "DG/VD: 0/x"),
+        ({"Virtual Drives": [{**VOLUME, "VD Info": {**row(), "DG/VD": "x"}}]}, "DG/VD: x"),
+        ({"PD LIST": [{**DRIVE, "EID:Slt": "x:0"}]}, "EID:Slt: x:0"),
+        ({"VD LIST": [row(1), row(1)]}, "DG/VD: 0/1, twice in one list"),
+        ({"Virtual Drives": [VOLUME, VOLUME]}, "DG/VD: 0/1, twice in one list"),
+        ({"Virtual Drives": 2, "VD LIST": [row()]}, "Virtual Drives: 2, and 1 are listed"),
+    ],
+)
+def test_volumes_and_drives_that_cannot_be_named_are_lost(data: dict[str, t.Any], clause: str) -> None:
+    reading = parse(answer(data))
+    assert [said for said in reading.lost if clause in said]
+    assert set(reading.lost) <= set(reading.not_understood)

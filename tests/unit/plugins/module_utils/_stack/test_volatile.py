@@ -1,0 +1,68 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack import volatile as _volatile
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import LayerFacts, Stack
+
+ON, OFF = LayerFacts("drive", {}, True, "has its volatile write cache on"), LayerFacts("drive", {}, False, "has its write cache off")
+HIDDEN = LayerFacts("drive", {}, None, "is made by the driver virtio_blk, and what is below it cannot be seen from here")
+
+
+class NamedDevices(Devices):
+    def resolve(self, path, item=None):
+        found = self.get(path.rsplit("/", 1)[-1])
+        if found is None:
+            raise DeviceMissing(f"{path} does not exist on this host.")
+        return found
+
+
+def disk(name, **fields):
+    return BlockDevice(name=name, path=f"/dev/{name}", number="8:0", size=1 << 30, serial=name.upper(), **fields)
+
+
+@pytest.fixture
+def stack():
+    devices = [
+        disk("sda"),
+        disk("sdb"),
+        disk("sdc"),
+        disk("vda"),
+        disk("md0", kind="md", slaves=("sda", "sdb")),
+        disk("sda1", kind="partition", parent="sda"),
+    ]
+    facts = {"sda": [ON], "sdb": [OFF], "vda": [HIDDEN], "md0": [LayerFacts("array", {}, False, "is an array that keeps nothing back")]}
+    return lambda *protected: Stack(NamedDevices(devices), facts, protected)
+
+
+@pytest.mark.parametrize(
+    ("path", "protected", "clauses"),
+    [
+        ("/dev/sda", (), ["/dev/sda has its volatile write cache on"]),
+        ("/dev/sda1", (), ["/dev/sda has its volatile write cache on"]),
+        ("/dev/md0", (), ["/dev/sda has its volatile write cache on"]),
+        ("/dev/md0", ("SDA",), []),
+        ("/dev/sdb", (), []),
+        ("/dev/sdc", (), ["nothing is known about the write cache of /dev/sdc"]),
+        ("/dev/sdc", ("SDC",), []),
+        ("/dev/vda", (), ["/dev/vda is made by the driver virtio_blk, and what is below it cannot be seen from here"]),
+        ("/dev/gone", (), []),
+    ],
+)
+def test_what_is_volatile_below(stack, path, protected, clauses):
+    assert _volatile.volatile_below(stack(*protected), path) == clauses
+
+
+def test_the_stack_is_read_once(stack, monkeypatch):
+    asked = []
+    monkeypatch.setattr(_volatile, "read_stack", lambda runner, root, protected: asked.append(protected) or stack(*protected))
+    below = _volatile.VolatileBelow(None, ["SDA"])
+    assert asked == []
+    assert below("/dev/sda") == below("/dev/sdb") == []
+    assert asked == [["SDA"]]

@@ -1,0 +1,105 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import layout
+
+NOON = datetime.datetime(2026, 11, 21, 14, 3, 55, tzinfo=datetime.timezone.utc)
+
+
+@pytest.mark.parametrize("name", ["node1", "node-1.example.com", "2026-11-21T1403Z", "a" * 128, "A_b"])
+def test_plain_names_may_be_part_of_a_path(name):
+    assert layout.component(name, "host") == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        ".",
+        "..",
+        ".hidden",
+        "-x",
+        "_x",
+        "a/b",
+        "a..b",
+        "a\\b",
+        "a b",
+        "a\n",
+        "a\0",
+        "é",
+        "a" * 129,
+        "a@b",
+        "fe80::1",
+        "tables",
+        "plan.json",
+        "campaign.json",
+        None,
+        7,
+        ["a"],
+    ],
+)
+def test_other_names_may_not(name):
+    with pytest.raises(BadInput, match="cannot be the name of a variant"):
+        layout.component(name, "variant")
+
+
+def test_a_host_with_a_name_that_is_no_folder_is_told_what_to_do():
+    with pytest.raises(BadInput, match="ansible_host"):
+        layout.component("fe80::1", "host")
+
+
+@pytest.mark.parametrize(("text", "number"), [("1", 1), (12, 12), ("9999", 9999)])
+def test_repeats(text, number):
+    assert layout.repeat_number(text) == number
+
+
+@pytest.mark.parametrize("text", ["0", "01", "-1", "1\n", "1e3", "10000", True, None, 1.0, "¹"])
+def test_not_repeats(text):
+    with pytest.raises(BadInput, match="not the number of a repeat"):
+        layout.repeat_number(text)
+
+
+@pytest.mark.parametrize("name", ["job.fio", "fio.json.gz", "fio.stderr.gz", "device-stats.json", "stack.json", "meta.json", "lat.1.log.gz"])
+def test_files_of_a_cell(name):
+    assert layout.is_cell_file(name)
+
+
+@pytest.mark.parametrize("name", ["", "x.sh", "meta.json\n", "meta.jsonx", ".log.gz", "../a.log.gz", "plan.json", "job.fio.bak", "a/b.log.gz"])
+def test_not_files_of_a_cell(name):
+    assert not layout.is_cell_file(name)
+
+
+def test_the_name_of_a_campaign_is_the_controllers_clock():
+    assert layout.default_campaign_name(NOON) == "2026-11-21T1403Z"
+    assert layout.default_campaign_name(NOON, "fw-4.2") == "2026-11-21T1403Z-fw-4.2"
+    with pytest.raises(BadInput, match="campaign"):
+        layout.default_campaign_name(NOON, "../../etc")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07text", "text"),
+        ("\x1b]8;;http://x\x1b\\link", "link"),
+        ("one\ntwo\r\x00three", "one two three"),
+        ("right\u202eleft", "right left"),
+        ("\x9b31mx", "31mx"),
+        (None, "None"),
+    ],
+)
+def test_text_of_others_is_made_plain(text, shown):
+    assert layout.plain(text) == shown
+
+
+def test_text_of_others_is_not_endless():
+    assert layout.plain("x" * 1000, 10) == "xxxxxxx..."

@@ -1,0 +1,61 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Cells of searches and rounds: which names belong, and how a plan keeps them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Expected, Pattern
+
+SEARCH = Pattern("a.scratch", (1, 2), "rate_iops", 100, 50_000)
+ROUNDS = Pattern("a.scratch", (1,), "", 1, 25)
+
+
+@pytest.mark.parametrize("name", ["a.scratch.rate_iops-100", "a.scratch.rate_iops-50000"])
+def test_probes_belong_to_their_search(name):
+    assert SEARCH.matches(name)
+    assert not ROUNDS.matches(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["a.scratch.rate_iops-99", "a.scratch.rate_iops-0100", "a.scratch", "b.scratch.rate_iops-100", "a.scratch.rate_iops-1e3", "a.scratch.rate_iops-"]
+)
+def test_others_do_not(name):
+    assert not SEARCH.matches(name)
+
+
+@pytest.mark.parametrize("pattern", [SEARCH, ROUNDS])
+def test_a_pattern_survives_json(pattern):
+    assert Pattern.from_json(pattern.as_json()) == pattern
+
+
+@pytest.mark.parametrize(
+    "change", [{"cell": "../x"}, {"cell": 5}, {"repeats": [0]}, {"repeats": 3}, {"over": "x y"}, {"over": 1}, {"first": "1"}, {"last": True}, {"first": None}]
+)
+def test_what_is_no_pattern_is_refused(change):
+    with pytest.raises(BadInput):
+        Pattern.from_json({**SEARCH.as_json(), **change})
+
+
+@pytest.mark.parametrize("row", [None, [], {}, "x"])
+def test_strange_json_is_refused(row):
+    with pytest.raises(BadInput):
+        Pattern.from_json(row)
+
+
+def test_what_a_host_may_send():
+    expected = Expected(frozenset({CellKey("v", "a", 1)}), frozenset({("v", SEARCH)}))
+    sent = [
+        CellKey("v", "a", 1),
+        CellKey("v", "a.scratch.rate_iops-200", 2),
+        CellKey("v", "a.scratch.rate_iops-200", 3),
+        CellKey("w", "a.scratch.rate_iops-200", 1),
+        "a",
+    ]
+    assert [key in expected for key in sent] == [True, True, False, False, False]

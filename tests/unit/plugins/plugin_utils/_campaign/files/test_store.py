@@ -1,0 +1,209 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A campaign's folder: where it may be, what is planned in it, and what is read back from it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import subprocess
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey, ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
+from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, cell, pack
+from ansible_collections.cachefleet.storage.tests.unit.support.campaigns import KEY, NOW, everything, take_in
+
+ASKED = store.ExpectedMeasurement("abc", "/dev/x", None)
+
+# --- the controller's own troubles
+
+
+def test_a_campaign_is_not_begun_on_a_full_disk(tiny_disk):
+    with pytest.raises(ResultsError, match=r"has .* free and a campaign needs 16 MiB"):
+        store.open_campaign(tiny_disk, now=NOW)
+
+
+def test_a_results_folder_that_cannot_be_written_is_one_sentence(tiny_disk):
+    subprocess.run(["mount", "-o", "remount,ro", str(tiny_disk)], check=True)
+    with pytest.raises(ResultsError, match=r"cannot be written by user .*Read-only file system.*set fio_benchmark_results"):
+        store.open_campaign(tiny_disk / "results", now=NOW)
+
+
+def test_a_results_folder_of_somebody_else_is_one_sentence(tmp_path):
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    tmp_path.chmod(0o555)
+    with pytest.raises(ResultsError, match=r"Permission denied.*set fio_benchmark_results"):
+        store.open_campaign(tmp_path / "results", now=NOW)
+    with pytest.raises(ResultsError, match="Permission denied"):
+        store.open_campaign(tmp_path / "results", now=NOW, dry_run=True)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_results_folder_that_is_a_file_is_one_sentence(tmp_path, dry_run):
+    (tmp_path / "results").write_text("x")
+    with pytest.raises(ResultsError, match="cannot be written by user"):
+        store.open_campaign(tmp_path / "results", now=NOW, dry_run=dry_run)
+
+
+def test_a_dry_run_makes_nothing(tmp_path):
+    folder, is_new = store.open_campaign(tmp_path / "results", label="x", now=NOW, dry_run=True)
+    assert (folder.name, is_new, list(tmp_path.iterdir())) == ("2026-11-21T1403Z-x", True, [])
+
+
+# --- campaigns and plans
+
+
+def test_two_campaigns_of_one_minute_have_two_folders(tmp_path):
+    assert [store.open_campaign(tmp_path, now=NOW)[0].name for _time in range(2)] == ["2026-11-21T1403Z", "2026-11-21T1403Z-2"]
+
+
+def test_a_named_campaign_is_opened_again(tmp_path):
+    assert [store.open_campaign(tmp_path, "mine", now=NOW) for _time in range(2)] == [(tmp_path / "mine", True), (tmp_path / "mine", False)]
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", ".x"])
+def test_a_campaign_cannot_be_anywhere_else(tmp_path, name):
+    with pytest.raises(BadInput, match="cannot be the name of a campaign"):
+        store.open_campaign(tmp_path, name, now=NOW)
+
+
+def test_a_plan_is_added_to_and_never_shortened(campaign):
+    assert store.write_plan(campaign, "node1", "before", [("other", 1)], now=NOW)
+    assert not store.write_plan(campaign, "node1", "before", [("other", 1)], now=NOW)
+    assert store.expected_cells(campaign, "node1").keys == {KEY, CellKey("before", "randwrite-4k", 2), CellKey("before", "other", 1)}
+
+
+SEARCH = Pattern("randwrite-4k", (1,), "iodepth", 1, 64)
+PROBE = CellKey("before", "randwrite-4k.iodepth-16", 1)
+
+
+def test_probes_of_a_planned_search_may_come_and_cannot_be_missing(campaign):
+    assert PROBE not in store.expected_cells(campaign, "node1")
+    assert store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], patterns=[SEARCH], now=NOW)
+    assert not store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], patterns=[SEARCH], now=NOW)
+    assert not store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], now=NOW)
+    assert PROBE in store.expected_cells(campaign, "node1")
+    assert CellKey("before", "randwrite-4k.iodepth-65", 1) not in store.expected_cells(campaign, "node1")
+    assert {record.key.cell for record in store.load_campaign(campaign).cells} == {"randwrite-4k"}
+
+
+@pytest.mark.parametrize("patterns", ["x", {}, [1], [{"cell": "../x", "repeats": [1], "over": "", "first": 1, "last": 2}]])
+def test_a_plan_whose_searches_cannot_be_read_is_one_sentence(campaign, patterns):
+    path = campaign / "node1/before/plan.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "patterns": patterns}))
+    with pytest.raises(ResultsError, match="does not say which searches and rounds were planned"):
+        store.expected_cells(campaign, "node1")
+
+
+def test_what_is_there_is_told_by_its_measurement(campaign, tmp_path):
+    store.write_plan(campaign, "node1", "before", [("c", 1), ("d", 1)], patterns=[SEARCH], now=NOW)
+    cells = [cell(measurement_sha256="a" * 64), cell(repeat=2, measurement_sha256="b" * 64, state="failed"), cell("c", measurement_sha256="x"), cell("d")]
+    take_in(pack(tmp_path / "a.tar", *cells, cell(PROBE.cell, measurement_sha256="c" * 64)), campaign)
+    assert store.measured_as(campaign, "node1", "before") == {("randwrite-4k", 1): "a" * 64, (PROBE.cell, 1): "c" * 64}
+    assert store.measured_as(campaign, "node1", "after") == store.measured_as(campaign, "node2", "before") == {}
+    (campaign / "node1/before/randwrite-4k/1/fio.json.gz").write_bytes(b"cut")
+    assert store.measured_as(campaign, "node1", "before") == {(PROBE.cell, 1): "c" * 64}
+
+
+def test_a_dry_run_of_a_plan_says_what_would_change_and_writes_nothing(campaign):
+    assert store.write_plan(campaign, "node1", "after", [("x", 1)], now=NOW, dry_run=True)
+    assert not store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], now=NOW, dry_run=True)
+    assert everything(campaign) == ["campaign.json", "node1/before/plan.json"]
+
+
+def measured(**target):
+    return {"workload_sha256": "abc", "target": {"path": "/dev/x", "used_size": None, **target}}
+
+
+def test_what_is_ok_already_is_finished_and_nothing_else_is(campaign, tmp_path):
+    take_in(pack(tmp_path / "a.tar", cell(**measured()), cell(repeat=2, state="failed", **measured())), campaign)
+    wanted = dict.fromkeys([KEY, CellKey("before", "randwrite-4k", 2), CellKey("before", "other", 1)], ASKED)
+    assert store.finished(campaign, "node1", wanted) == {KEY}
+    (campaign / "node1/before/randwrite-4k/1/fio.json.gz").write_bytes(b"cut")
+    assert store.finished(campaign, "node1", wanted) == set()
+
+
+@pytest.mark.parametrize(
+    "said", [{}, {"workload_sha256": "x", "target": {"path": "/dev/x"}}, measured(path="/dev/y"), measured(used_size=4096), {"target": []}]
+)
+def test_an_ok_result_of_something_else_is_not_taken_for_this_one(campaign, tmp_path, said):
+    take_in(pack(tmp_path / "a.tar", cell(**said)), campaign)
+    with pytest.raises(BadInput, match=r"has an ok result of before/randwrite-4k/1 of host node1 already, of another job or target.*fio_benchmark_replace"):
+        store.finished(campaign, "node1", {KEY: ASKED})
+
+
+# --- reading back
+
+
+def test_what_was_planned_and_never_came_is_missing(campaign, tmp_path):
+    take_in(pack(tmp_path / "a.tar", cell()), campaign)
+    store.write_plan(campaign, "node2", "before", [("randwrite-4k", 1)], now=NOW)
+    loaded = store.load_campaign(campaign)
+    assert [(record.host, record.key.repeat, record.state) for record in loaded.cells] == [("node1", 1, "ok"), ("node1", 2, "missing"), ("node2", 1, "missing")]
+    assert loaded.cells[1].path is None
+    assert loaded.cells[0].job["bs"] == "4k"
+    assert loaded.cells[0].verdicts == ("durable", "durable")
+
+
+def test_variants_come_in_the_order_in_which_they_were_planned(campaign):
+    store.write_plan(campaign, "node1", "after", [("randwrite-4k", 1)], now=NOW + datetime.timedelta(minutes=5))
+    assert store.load_campaign(campaign).variants == ("before", "after")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("fio.json.gz", b"other numbers", "the SHA-256 of fio.json.gz"),
+        ("extra.log.gz", b"x", "extra.log.gz is there"),
+        ("meta.json", b"no", "is not JSON"),
+        ("meta.json", json.dumps({"schema": 1, "host": "node9", "files": {}, "state": "ok"}).encode(), "is there and its meta.json"),
+    ],
+)
+def test_a_cell_that_was_changed_later_is_failed_and_has_no_numbers(campaign, tmp_path, name, content, why):
+    take_in(pack(tmp_path / "a.tar", cell()), campaign)
+    (campaign / "node1/before/randwrite-4k/1" / name).write_bytes(content)
+    record = store.load_campaign(campaign).cells[0]
+    assert (record.state, record.meta) == ("failed", {})
+    assert why in record.reason
+
+
+def test_a_cell_moved_to_another_host_is_failed(campaign, tmp_path):
+    take_in(pack(tmp_path / "a.tar", cell()), campaign)
+    (campaign / "node1").rename(campaign / "node7")
+    assert "belongs to another cell" in store.load_campaign(campaign).cells[0].reason
+
+
+def test_links_and_strange_names_are_said_and_not_followed(campaign, tmp_path):
+    (campaign / "linked").symlink_to("/etc")
+    (campaign / "node1/before/randwrite-4k").mkdir()
+    (campaign / "node1/before/randwrite-4k/first").mkdir()
+    problems = store.load_campaign(campaign).problems
+    assert any("linked is left out" in problem for problem in problems)
+    assert any("first is left out" in problem for problem in problems)
+
+
+def test_campaign_folders_can_be_merged_by_copying(tmp_path):
+    for host in ("node1", "node2"):
+        folder, _is_new = store.open_campaign(tmp_path / host, CAMPAIGN, now=NOW)
+        store.write_plan(folder, host, "before", [("randwrite-4k", 1)], now=NOW)
+        archive = pack(tmp_path / f"{host}.tar", cell(host=host))
+        receive(archive, folder, host, store.expected_cells(folder, host))
+    subprocess.run(["cp", "-r", str(tmp_path / "node2" / CAMPAIGN / "node2"), str(tmp_path / "node1" / CAMPAIGN)], check=True)
+    assert [record.state for record in store.load_campaign(tmp_path / "node1" / CAMPAIGN).cells] == ["ok", "ok"]
+
+
+def test_a_folder_that_is_no_campaign_is_one_sentence(tmp_path):
+    with pytest.raises(ResultsError, match="does not exist"):
+        store.load_campaign(tmp_path / "nowhere")
+    with pytest.raises(ResultsError, match="is not the folder of a campaign"):
+        store.load_campaign(tmp_path)

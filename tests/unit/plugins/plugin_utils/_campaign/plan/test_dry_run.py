@@ -1,0 +1,120 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A plan as text."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.dry_run import WIDTH, describe_plan, duration
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
+
+TIMED = {"rw": "write", "bs": "1m", "runtime": 10, "time_based": 1}
+CELLS = [
+    {"name": "fill", "fill": True, "job": {"rw": "write", "bs": "1m", "runtime": 3600}},
+    {"name": "w", "repeats": 3, "pause": 30, "job": TIMED},
+    {"name": "r", "repeats": 3, "job": {**TIMED, "rw": "read"}},
+    {"name": "s", "pause": {"until": "clean", "most": 600}, "job": TIMED, "search": {"limit": "1ms", "last": 2}},
+]
+DISK = {"device": "/dev/disk/by-id/ata-A", "capacity": "2000000000", "write_rate": "100000000", "write_iops": 100000, "endurance": "1TB"}
+
+
+def text_of(*targets, host="", **suite):
+    return describe_plan(make_plan("mine", {"mine": {"cells": CELLS, "description": "what it is", **suite}}, targets), host)
+
+
+def rows(text):
+    return {line.split()[0]: re.split(r"  +", line) for line in text.splitlines()[2:] if line.startswith(("fill", "w ", "r ", "s "))}
+
+
+def test_every_cell_with_its_time_its_writes_and_its_share_of_the_endurance():
+    text = text_of(DISK, host="node1")
+    assert text.splitlines()[0] == "node1: suite mine, what it is"
+    assert rows(text) == {
+        "fill": ["fill", "/dev/disk/by-id/ata-A", "1", "~ 20 s", "-", "2 GB", "0.2 %"],
+        "w": ["w", "/dev/disk/by-id/ata-A", "3", "10 s", "30 s", "<= 1 GB", "0.3 %"],
+        "r": ["r", "/dev/disk/by-id/ata-A", "3", "10 s", "-", "-", "-"],
+        "s": ["s", "/dev/disk/by-id/ata-A", "1", "2 x 10 s", "clean, <= 10 min", "<= 2 GB", "0.2 %"],
+    }
+
+
+def test_totals_and_what_they_rest_on():
+    text = text_of(DISK)
+    assert "8 cells: 3 min 24 s and pauses of at most 10 min" in text
+    assert "/dev/disk/by-id/ata-A: writes at most 7 GB, 0.7 % of its rated 1 TB" in text
+    assert "Assumed" not in text
+    assert "Assumed where a target does not say: write_rate 3 GB/s, write_iops 500000 writes/s." in text_of({"device": "/dev/a"})
+
+
+def test_what_is_not_known_is_said():
+    text = text_of({"device": "/dev/a", "endurance": 1}, cells=[{"name": "fill", "fill": True, "job": {"rw": "write"}}])
+    assert rows(text)["fill"][3:] == ["unknown", "-", "unknown", "-"]
+    assert "and 1 of unknown length" in text
+    assert "without 1 cells of which that is not known" in text
+    assert "Give the targets a size or their capacity" in text
+
+
+def test_a_fill_of_unknown_size_ends_by_its_runtime():
+    assert rows(text_of({"device": "/dev/a"}))["fill"][3] == "<= 1 h"
+
+
+def test_several_targets_at_once():
+    assert "4 cells, several targets at once: 22 s" in text_of(DISK, {**DISK, "device": "/dev/b"}, targets="together", cells=[dict(CELLS[2], repeats=2)])
+
+
+def test_no_target_is_nothing():
+    assert text_of(host="node1") == "node1: nothing is measured: there are no targets."
+
+
+NAMES = (
+    st.text("abcdefghijklmnopqrstuvwxyz0123456789-._", min_size=1, max_size=60)
+    .map(lambda text: f"a{text}")
+    .filter(lambda text: ".." not in text and text[-1] != ".")
+)
+
+
+@given(
+    cells=st.lists(NAMES, min_size=1, max_size=5, unique=True), path=st.text(min_size=1, max_size=200), pause=st.sampled_from([None, "2h", {"until": "clean"}])
+)
+def test_no_line_is_longer_than_a_terminal_and_none_controls_it(cells, path, pause):
+    suite = [{"name": name, "job": TIMED, "pause": pause} for name in cells]
+    text = text_of({"device": f"/dev/{path}", "name": "a" * 20, "endurance": 150}, cells=suite, description="x" * 300)
+    assert all(len(line) <= WIDTH for line in text.split("\n"))
+    assert all(char == "\n" or char.isprintable() for char in text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (0.2, "<1 s"), (14, "14 s"), (190, "3 min 10 s"), (3600, "1 h"), (64800, "18 h"), (3661, "1 h 1 min"), (90000, "1 d 1 h"), (86401, "1 d")],
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_a_discard_says_what_the_device_must_be_able_to_do():
+    discard = {"name": "empty", "job": {"rw": "trim", "bs": "64m"}}
+    text = describe_plan(make_plan("mine", {"mine": {"cells": [discard]}}, [DISK]))
+    assert "empty discards its target, and a host whose device takes no discards is refused before anything runs;" in text
+    assert re.split(r"  +", text.splitlines()[2])[5] == "-"
+    assert "discards" not in text_of(DISK)
+
+
+def test_a_rate_that_only_a_fall_can_show_is_said():
+    collecting = [{"name": "gc", "measures_garbage_collection": True, "job": TIMED}, {"name": "w", "pause": {"garbage_collection": "measured"}, "job": TIMED}]
+    said = "No cell fills the target before gc: the pauses that wait for garbage collection know its rate\nonly if the rate of writing falls there"
+    assert said in text_of(DISK, cells=collecting)
+    assert "No cell fills" not in text_of(DISK, cells=[CELLS[0], *collecting])
+    discard = {"name": "discard", "job": {"rw": "trim", "bs": "64m"}}
+    assert said in text_of(DISK, cells=[CELLS[0], discard, *collecting])
+
+
+def test_hosts_that_go_at_their_own_pace_are_said():
+    assert "each goes at its own pace" in text_of(DISK, hosts="apart")
+    assert "each goes at its own pace" not in text_of(DISK)

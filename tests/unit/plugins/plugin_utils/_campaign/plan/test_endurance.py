@@ -1,0 +1,71 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a plan costs its targets, and its refusal."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import check_wear, decimal, wear_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
+
+#: 10 s at 100 MB/s: 1 GB; a fill of 2 GB.
+CELLS = [
+    {"name": "fill", "fill": True, "job": {"rw": "write", "bs": "1m"}},
+    {"name": "w", "repeats": 3, "job": {"rw": "write", "bs": "1m", "runtime": 10, "time_based": 1}},
+    {"name": "r", "repeats": 3, "job": {"rw": "read", "bs": "1m", "runtime": 10, "time_based": 1}},
+]
+DISK = {"device": "/dev/a", "capacity": "2000000000", "write_rate": "100000000", "endurance": "1TB"}
+
+
+def wears(*targets, **suite):
+    return wear_of(make_plan("mine", {"mine": {"cells": CELLS, **suite}}, targets or [DISK]))
+
+
+def test_all_repeats_together_are_what_a_target_bears():
+    (wear,) = wears()
+    assert (wear.written, wear.cells, wear.repeats) == (5 * 10**9, {"fill": 2 * 10**9, "w": 3 * 10**9, "r": 0}, {"fill": 1, "w": 3, "r": 3})
+    assert wear.as_json() == {"target": "/dev/a", "bytes_written": 5 * 10**9, "endurance": 10**12, "percent": 0.5, "unknown": []}
+
+
+def test_a_search_costs_all_its_probes():
+    suite = {"cells": [{"name": "s", "job": {"rw": "write", "bs": "1m", "runtime": 10, "time_based": 1}, "search": {"limit": "1ms", "last": 2}}]}
+    assert wears(**suite)[0].written == 2 * 10**9
+
+
+def test_every_target_bears_its_own():
+    assert [wear.percent for wear in wears(DISK, {"device": "/dev/b", "capacity": "1g"})] == [0.5, None]
+
+
+@pytest.mark.parametrize("targets", ["together", "one_after_another"])
+def test_a_part_of_a_target_is_the_same_target(targets):
+    suite = {"targets": targets, "cells": [{**CELLS[0], "share": 50}, {**CELLS[1], "name": "whole", "repeats": 1}]}
+    assert [wear.written for wear in wears(**suite)] == [2 * 10**9]
+
+
+def test_more_than_the_budget_is_refused_with_the_cells_that_cost_the_most():
+    check_wear(wears(), 0.5)
+    with pytest.raises(Refused) as caught:
+        check_wear(wears(), 0.4)
+    assert "/dev/a: this campaign would write up to 5 GB, 0.5 % of the 1 TB" in caught.value.message
+    assert "(w 3 GB in 3 repeats, fill 2 GB)" in caught.value.message
+    assert "raise fio_benchmark_wear_budget" in caught.value.message
+
+
+def test_without_an_endurance_or_a_budget_nothing_is_refused():
+    check_wear(wears({"device": "/dev/a", "capacity": "1t"}), 0.0001)
+    check_wear(wears(), 0)
+
+
+def test_a_budget_needs_to_know_what_is_written():
+    with pytest.raises(Refused, match=r"how much fill would write cannot be told.*'capacity'.*fio_benchmark_wear_budget"):
+        check_wear(wears({"device": "/dev/a", "endurance": 1}), 50)
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (999, "999 B"), (4096, "4.1 kB"), (999_600, "1000 kB"), (1.5e12, "1.5 TB"), (2.5e18, "2500 PB")])
+def test_bytes_as_data_sheets_count_them(count, text):
+    assert decimal(count) == text

@@ -1,0 +1,295 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Steps: every cell as often as asked, at its time, and nothing twice."""
+
+from __future__ import annotations
+
+import collections
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import UNLIMITED, make_plan, mark_done
+
+SUITES = {
+    "two": {
+        "description": "two cells",
+        "cells": [
+            {"name": "a", "job": {"rw": "read", "runtime": 10, "ramp_time": "2s", "time_based": 1}, "repeats": 2},
+            {"name": "b", "job": {"rw": "randwrite", "runtime": "1m", "time_based": 1}, "repeats": 3},
+        ],
+    }
+}
+DISK = {"device": "/dev/disk/by-id/ata-A"}
+OTHER = {"device": "/dev/disk/by-id/ata-B"}
+TIMED = {"rw": "randwrite", "runtime": 10, "time_based": 1}
+FILL = {"name": "fill", "fill": True, "job": {"rw": "write", "bs": "1m", "runtime": 3600}}
+
+
+def plan_of(suite, targets=(DISK,), **options):
+    return make_plan("mine", {"mine": suite}, list(targets), **options)
+
+
+def names(plan):
+    return [(run.name, run.repeat) for run in plan.runs]
+
+
+def test_repeats_are_interleaved_and_every_second_pass_runs_backwards():
+    assert names(make_plan("two", SUITES, [DISK])) == [("a", 1), ("b", 1), ("b", 2), ("a", 2), ("b", 3)]
+
+
+def test_a_step_as_the_runner_reads_it():
+    plan = make_plan("two", SUITES, [{**DISK, "name": "fast", "identity": "S1", "write_rate": "1g"}], repeats=1)
+    assert plan.steps[1].as_json() == {
+        "number": 1,
+        "kind": "cells",
+        "barrier": False,
+        "offset": 14.0,
+        "pause": None,
+        "cells": [
+            {
+                "name": "b.fast",
+                "repeat": 1,
+                "target": {**DISK, "identity": "S1"},
+                "job": {"rw": "randwrite", "runtime": "1m", "time_based": 1},
+                "done_as": None,
+                "measures_garbage_collection": False,
+            }
+        ],
+    }
+    json.dumps([step.as_json() for step in plan.steps])
+
+
+def test_one_target_after_the_other():
+    assert names(make_plan("two", SUITES, [DISK, OTHER], repeats=1)) == [("a.ata-A", 1), ("b.ata-A", 1), ("a.ata-B", 1), ("b.ata-B", 1)]
+
+
+def test_all_targets_together():
+    plan = plan_of({**SUITES["two"], "targets": "together"}, [DISK, OTHER], repeats=1)
+    assert [[run.name for run in step.runs] for step in plan.steps] == [["a.ata-A", "a.ata-B"], ["b.ata-A", "b.ata-B"]]
+    assert [step.offset for step in plan.steps] == [0.0, 14.0]
+    assert plan.seconds == 12 + 60 + 2
+
+
+def test_searches_and_rounds_have_their_target_for_themselves():
+    suite = {"targets": "together", "cells": [{"name": "s", "job": TIMED, "search": {"limit": "1ms"}}]}
+    assert [[run.name for run in step.runs] for step in plan_of(suite, [DISK, OTHER]).steps] == [["s.ata-A"], ["s.ata-B"]]
+
+
+def test_hosts_meet_again_after_every_step_whose_length_nobody_knows():
+    cells = [FILL, {"name": "a", "job": TIMED}, {"name": "s", "job": TIMED, "search": {"limit": "1ms"}}, {"name": "b", "job": TIMED}]
+    rounds = {"name": "r", "job": TIMED, "rounds": {}}
+    plan = plan_of({"cells": [*cells, rounds, {"name": "c", "job": TIMED}, {"name": "d", "job": TIMED}]})
+    assert [(step.kind, step.barrier, step.offset) for step in plan.steps] == [
+        ("cells", True, 0.0),
+        ("cells", True, 0.0),
+        ("search", False, 12.0),
+        ("cells", True, 0.0),
+        ("rounds", False, 12.0),
+        ("cells", True, 0.0),
+        ("cells", False, 12.0),
+    ]
+    assert plan.segments == 4
+
+
+def test_hosts_that_do_not_wait_have_no_timetable():
+    plan = plan_of({"cells": [FILL, {"name": "a", "job": TIMED}]}, synchronise=False)
+    assert [(step.barrier, step.offset) for step in plan.steps] == [(False, None), (False, None)]
+    assert plan.segments == 0
+
+
+def test_a_fixed_pause_is_part_of_the_timetable():
+    plan = plan_of({"pause": 30, "cells": [{"name": name, "job": TIMED} for name in "ab"]}, gap=1)
+    assert [(step.pause, step.offset) for step in plan.steps] == [(None, 0.0), ({"seconds": 30.0}, 41.0)]
+    assert plan.seconds == 10 + 1 + 30 + 10
+
+
+def test_after_a_pause_of_unknown_length_hosts_meet_again():
+    plan = plan_of({"pause": {"until": "clean", "most": 60}, "cells": [{"name": name, "job": TIMED} for name in "ab"]})
+    assert [(step.pause, step.barrier, step.offset) for step in plan.steps] == [({"until": "clean", "most": 60.0}, True, 0.0)] * 2
+    assert (plan.open_pauses, plan.seconds) == (120, 22)
+
+
+def test_garbage_is_waited_for_only_where_something_was_written_and_a_rate_is_known():
+    suite = {
+        "pause": {"garbage_collection": "measured", "most": 60},
+        "cells": [
+            {"name": "w1", "job": TIMED},
+            {"name": "gc", "job": TIMED, "measures_garbage_collection": True},
+            {"name": "w2", "job": TIMED},
+            {"name": "r1", "job": {**TIMED, "rw": "randread"}},
+            {"name": "r2", "job": {**TIMED, "rw": "randread"}},
+        ],
+    }
+    assert [bool(step.pause) for step in plan_of(suite).steps] == [False, False, True, True, False]
+    assert [bool(step.pause) for step in plan_of({**suite, "pause": {"garbage_collection": "640m"}}).steps] == [False, True, True, True, False]
+
+
+def test_a_fill_runs_once_before_everything_and_takes_the_time_it_takes():
+    plan = plan_of({"cells": [FILL, *SUITES["two"]["cells"]]}, runtime=5, repeats=2)
+    assert names(plan) == [("fill", 1), ("a", 1), ("b", 1), ("b", 2), ("a", 2)]
+    assert plan.runs[0].job == FILL["job"]
+
+
+def test_another_runtime_makes_the_job_time_based():
+    suite = {"cells": [{"name": "a", "job": {"rw": "read", "runtime": 10}}, {"name": "n", "job": {"jobs": [{"name": "x", "rw": "read"}]}}]}
+    short, nested = (run.job for run in plan_of(suite, runtime=5).runs)
+    assert short == {"rw": "read", "runtime": 5, "time_based": 1}
+    assert nested == {"jobs": [{"name": "x", "rw": "read", "runtime": 5, "time_based": 1}]}
+    assert suite["cells"][0]["job"] == {"rw": "read", "runtime": 10}
+
+
+def test_a_part_of_a_device_is_asked_of_fio_or_of_the_target():
+    suite = {"cells": [{"name": "a", "job": TIMED, "share": 70}]}
+    assert plan_of(suite).runs[0].job == {**TIMED, "size": "70%"}
+    sized = plan_of(suite, [{**DISK, "size": "100m"}]).runs[0]
+    assert (sized.job, sized.target.given["size"]) == (TIMED, 70 * 1024**2)
+
+
+def test_a_job_that_sizes_a_target_with_a_size_is_refused_here():
+    with pytest.raises(BadInput, match="both the job and its target have a size"):
+        plan_of({"cells": [{"name": "a", "job": {**TIMED, "size": "1g"}}]}, [{**DISK, "size": "2g"}])
+
+
+def test_no_target_is_nothing_to_do():
+    plan = make_plan("two", SUITES, [])
+    assert (plan.steps, plan.seconds, plan.limit, plan.segments, plan.patterns) == ((), 0, 0, 0, [])
+
+
+def test_the_time_and_when_a_host_is_given_up():
+    plan = make_plan("two", SUITES, [DISK])
+    assert plan.seconds == 2 * 12 + 3 * 60 + 4 * 2
+    assert plan.limit == 300 + 2 * (30 + 2 + 1.5 * 12) + 3 * (30 + 2 + 1.5 * 60)
+    assert plan_of({"cells": [{"name": "a", "job": {"rw": "read"}}]}).limit > UNLIMITED
+
+
+def test_a_job_without_a_limit_has_time_for_its_size():
+    fill = {"cells": [{"name": "fill", "fill": True, "job": {"rw": "write", "bs": "1m"}}]}
+    small, large = (plan_of(fill, [{**DISK, "capacity": capacity, "write_rate": "100m"}]) for capacity in ("1g", "4t"))
+    assert small.timeout == UNLIMITED
+    assert large.timeout == round(10 * 4 * 1024**4 / (100 * 1024**2))
+    assert large.limit > large.timeout
+
+
+def test_a_host_waits_at_a_barrier_as_long_as_others_may_be_slower():
+    assert make_plan("two", SUITES, [DISK]).barrier_timeout == 900
+    assert plan_of({"cells": [FILL, {"name": "a", "job": TIMED}]}).barrier_timeout > 900 + 3600
+    clean = {"pause": {"until": "clean", "most": 5000}, "cells": [{"name": "a", "job": TIMED}]}
+    assert plan_of(clean).barrier_timeout == 900 + 5000
+
+
+def test_a_file_that_must_be_made_first_has_more_time():
+    disk, file = (make_plan("two", SUITES, [target]).limit for target in (DISK, {"file": "/x", "size": "10g"}))
+    assert file == disk + 1024
+
+
+def test_cells_whose_names_are_not_known_yet_are_expected_by_a_pattern():
+    suite = {"cells": [{"name": "s", "job": TIMED, "search": {"limit": "1ms", "last": 64}}, {"name": "r", "job": TIMED, "rounds": {"most": 7}}]}
+    plan = plan_of(suite, repeats=2)
+    assert [pattern.as_json() for pattern in plan.patterns] == [
+        {"cell": "s", "repeats": [1, 2], "over": "iodepth", "first": 1, "last": 64},
+        {"cell": "r", "repeats": [1, 2], "over": "", "first": 1, "last": 7},
+    ]
+    known = ("s", "r", "s.iodepth-1", "s.iodepth-64", "r.round-01", "r.round-07")
+    strange = ("x", "s.iodepth-65", "s.iodepth-0", "s.iodepth-01", "s.numjobs-1", "r.round-08", "r.round-1", "r.iodepth-1", "s.iodepth-1.x", "s.")
+    assert [name for name in (*known, *strange) if plan.expected(name)] == list(known)
+
+
+def test_what_is_there_already_is_told_to_the_runner():
+    suite = {"cells": [{"name": "a", "job": TIMED}, {"name": "s", "job": TIMED, "search": {"limit": "1ms"}}, {"name": "r", "job": TIMED, "rounds": {}}]}
+    steps = [step.as_json() for step in plan_of(suite).steps]
+    stored = {("a", 1): "1" * 64, ("s.iodepth-4", 1): "2" * 64, ("s.iodepth-8", 2): "3" * 64, ("r.round-02", 1): "4" * 64, ("s.other", 1): "5" * 64}
+    marked = mark_done(steps, stored)
+    assert marked[0]["cells"][0]["done_as"] == "1" * 64
+    assert (marked[1]["cell"]["done_as"], marked[1]["done"]) == (None, {"s.iodepth-4": "2" * 64})
+    assert marked[2]["done"] == {"r.round-02": "4" * 64}
+    assert steps[0]["cells"][0]["done_as"] is None
+
+
+@pytest.mark.parametrize("numbers", [{"runtime": -1}, {"repeats": -1}, {"gap": -0.5}])
+def test_negative_numbers_are_refused(numbers):
+    with pytest.raises(BadInput, match="from 0 on"):
+        make_plan("two", SUITES, [DISK], **numbers)
+
+
+def test_names_that_would_become_too_long_are_refused_before_anything_runs():
+    with pytest.raises(BadInput, match="cannot be the name of a cell"):
+        plan_of({"cells": [{"name": "s" * 120, "job": TIMED, "search": {"limit": "1ms"}}]})
+
+
+CELLS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "runtime": st.integers(1, 3600),
+            "rw": st.sampled_from(["randread", "randwrite", "randrw"]),
+            "time_based": st.sampled_from([0, 1]),
+            "ramp_time": st.sampled_from(["0", "500ms", "10"]),
+        }
+    ),
+    min_size=1,
+    max_size=6,
+)
+PAUSES = st.sampled_from([None, 5, {"until": "clean", "most": 9}, {"garbage_collection": "640m", "most": 9}])
+
+
+@given(
+    jobs=CELLS,
+    pauses=st.lists(PAUSES, min_size=6, max_size=6),
+    repeats=st.integers(1, 4),
+    targets=st.integers(1, 3),
+    together=st.booleans(),
+    gap=st.integers(0, 5),
+)
+def test_every_cell_is_there_as_often_as_asked_and_no_two_overlap(jobs, pauses, repeats, targets, together, gap):
+    cells = [{"name": f"c{number}", "job": job, "pause": pause} for number, (job, pause) in enumerate(zip(jobs, pauses, strict=False))]
+    suite = {"cells": cells, "targets": "together" if together else "one_after_another"}
+    plan = plan_of(suite, [{"device": f"/dev/d{number}"} for number in range(targets)], repeats=repeats, gap=gap)
+    counted = collections.Counter(names(plan))
+    assert set(counted.values()) == {1}
+    assert len(counted) == len(cells) * targets * repeats
+    assert [step.number for step in plan.steps] == list(range(len(plan.steps)))
+    assert plan.steps[0].barrier
+    for last, step in zip(plan.steps, plan.steps[1:], strict=False):
+        fixed = step.pause["seconds"] if step.pause and "seconds" in step.pause else 0
+        if step.barrier:
+            assert step.offset == 0
+        else:
+            assert last.known
+            assert step.offset == pytest.approx(last.offset + last.seconds + gap + fixed)
+        assert step.barrier == (not last.known or bool(step.pause and "most" in step.pause))
+
+
+def test_what_discards_is_refused_on_a_file():
+    with pytest.raises(BadInput, match=r"empty: it discards its target, and /srv/x is a file: give the target a 'device', or leave the cell out"):
+        make_plan("mine", {"mine": {"cells": [{"name": "empty", "job": {"rw": "trim"}}]}}, [{"file": "/srv/x", "size": "1g"}])
+
+
+def test_a_timed_measurement_of_trims_is_an_ordinary_cell():
+    cells = [{"name": "t", "job": {"rw": "trim", "time_based": 1, "runtime": 9}}, {"name": "w", "job": {"rw": "write", "time_based": 1, "runtime": 9}}]
+    plan = make_plan("mine", {"mine": {"cells": cells}}, [{"device": "/dev/disk/by-id/a"}], repeats=2, runtime=5)
+    assert [run.name for run in plan.runs] == ["t", "w", "w", "t"]
+    assert {run.job["runtime"] for run in plan.runs} == {5}
+
+
+GARBAGE = [
+    {"name": "w", "job": {"rw": "write", "bs": "1m", "runtime": 10, "time_based": 1}, "pause": {"garbage_collection": "1m"}, "repeats": 3},
+]
+
+
+@pytest.mark.parametrize(("hosts", "group", "barriers"), [("together", "", 3), ("apart", "", 0), ("apart", "array1", 3)])
+def test_hosts_that_share_nothing_may_go_at_their_own_pace(hosts, group, barriers):
+    plan = make_plan("mine", {"mine": {"hosts": hosts, "cells": GARBAGE}}, [{"device": "/dev/disk/by-id/a"}], group=group)
+    assert plan.segments == barriers
+    assert all((step.offset is None) == (not barriers) for step in plan.steps)
+    assert [step.pause is not None for step in plan.steps] == [False, True, True]
+
+
+def test_hosts_are_together_or_apart():
+    with pytest.raises(BadInput, match="suite mine: 'hosts' must be together or apart"):
+        make_plan("mine", {"mine": {"hosts": "alone", "cells": GARBAGE}}, [])

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Targets as users write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import ASSUMED_IOPS, ASSUMED_RATE, read_targets
+
+SUITE = Suite("mine", "", ())
+DISK = {"device": "/dev/disk/by-id/ata-A"}
+
+
+def one(target, suite=SUITE):
+    return read_targets([target], suite)[0]
+
+
+def test_what_the_host_is_told_and_what_stays_here():
+    target = one(
+        {**DISK, "name": "fast", "allow_data_loss": True, "identity": "S1", "size": None, "capacity": "480g", "write_rate": "500m", "endurance": "150TB"}
+    )
+    assert target.given == {**DISK, "allow_data_loss": True, "identity": "S1"}
+    assert (target.label, target.path, target.region) == ("fast", DISK["device"], 480 * 1024**3)
+    assert (target.write_rate, target.write_iops, target.assumed) == (500 * 1024**2, ASSUMED_IOPS, ("write_iops",))
+
+
+@pytest.mark.parametrize(("said", "count"), [("150TB", 150 * 10**12), (150, 150 * 10**12), ("1.2 PBW", 12 * 10**14), ("800g", 8 * 10**11)])
+def test_endurance_is_decimal_as_data_sheets_have_it(said, count):
+    assert one({**DISK, "endurance": said}).endurance == count
+
+
+def test_of_a_target_that_says_nothing_much_is_assumed():
+    target = one(DISK)
+    assert (target.region, target.write_rate, target.write_iops, target.endurance) == (None, ASSUMED_RATE, ASSUMED_IOPS, None)
+
+
+def test_a_target_without_a_size_takes_that_of_the_suite():
+    suite = Suite("mine", "", (), size=1 << 30)
+    assert one({"file": "/srv/x"}, suite).given == {"file": "/srv/x", "size": 1 << 30}
+    assert one({"file": "/srv/x", "size": "2g"}, suite).given == {"file": "/srv/x", "size": "2g"}
+
+
+def test_several_targets_are_told_apart_by_the_end_of_their_path():
+    assert [target.label for target in read_targets([{"device": "/dev/vg0/scratch"}, {"file": "/srv/x y.bin"}], SUITE)] == ["scratch", "x-y-bin"]
+
+
+@pytest.mark.parametrize(("said", "told"), [("no", False), ("false", False), (0, False), ("yes", True), (True, True)])
+def test_a_permission_is_what_was_meant_and_not_any_text(said, told):
+    assert one({**DISK, "allow_data_loss": said}).given["allow_data_loss"] is told
+
+
+def test_a_serial_number_of_digits_is_a_text():
+    assert one({**DISK, "identity": 12345}).given["identity"] == "12345"
+
+
+def test_a_part_of_a_target():
+    assert one({**DISK, "size": "10m"}).share(70, "a").given == {**DISK, "size": 7 * 1024**2}
+    whole = one({**DISK, "capacity": "1000"}).share(70, "a")
+    assert (whole.given, whole.region) == (DISK, 700)
+    assert one(DISK).share(70, "a").region is None
+    with pytest.raises(BadInput, match=r"a: it uses 70 % of a file, so the target /srv/x needs a 'size'"):
+        one({"file": "/srv/x"}).share(70, "a")
+    with pytest.raises(BadInput, match="less than 1 MiB"):
+        one({**DISK, "size": "1m"}).share(50, "a")
+
+
+@pytest.mark.parametrize(
+    ("targets", "sentence"),
+    [
+        ([{}], "exactly one of 'device' and 'file'"),
+        ([{"device": "/dev/a", "file": "/b"}], "exactly one of 'device' and 'file'"),
+        ([{"device": "/dev/a", "serial": "x"}], "'serial' is not known"),
+        (["/dev/a"], "target 1 must be a dictionary"),
+        ([{"device": "/dev/a/x"}, {"device": "/dev/b/x"}], "a 'name' of its own"),
+        ([{"device": "/dev/a", "name": "a/b"}], "cannot be the name of a target"),
+        ([{"device": ["/dev/a"]}], "'device' must be a text"),
+        ([{"device": "/dev/a", "identity": {"serial": 1}}], "'identity' must be a text"),
+        ([{"device": "/dev/a", "allow_data_loss": "perhaps"}], "'allow_data_loss' must be true or false"),
+        ([{"device": "/dev/a", "allow_data_loss": []}], "'allow_data_loss' must be true or false"),
+        ([{"device": "/dev/a", "size": "much"}], "size 'much' is not a size"),
+        ([{"device": "/dev/a", "write_rate": "fast"}], "write_rate 'fast' is not a size"),
+        ([{"device": "/dev/a", "write_iops": True}], "'write_iops' must be a number"),
+        ([{"device": "/dev/a", "endurance": "long"}], "'endurance' must be what its data sheet calls TBW"),
+        ([{"device": "/dev/a", "endurance": True}], "'endurance' must be"),
+        ([{"device": "/dev/a", "endurance": 0}], "'endurance' must be"),
+    ],
+)
+def test_a_bad_target_is_one_sentence(targets, sentence):
+    with pytest.raises(BadInput) as caught:
+        read_targets(targets, SUITE)
+    assert sentence in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("requires", "target", "sentence"),
+    [("file", DISK, "give the target a 'file' instead of a 'device'"), ("device", {"file": "/srv/x"}, "give the target a 'device' instead of a 'file'")],
+)
+def test_a_suite_may_want_a_file_or_a_device(requires, target, sentence):
+    with pytest.raises(BadInput, match=sentence):
+        read_targets([target], Suite("mine", "", (), requires=requires))

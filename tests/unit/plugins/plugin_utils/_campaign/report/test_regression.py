@@ -1,0 +1,138 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Baseline against candidate: the exit status, what may not be compared, and the files."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+pytest.importorskip("numpy", reason="statistics need numpy: pip install -r requirements.txt")
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.modules.compare import KEYS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import regression
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Measurement
+from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import SCRIPT, measurement
+
+NOISE = (1.0, 1.004, 0.997, 1.002, 0.999)
+
+
+def runs(factor=1.0, *, latency=1.0, host="node1", repeats=5, **changes):
+    return [measurement(host, repeat=place + 1, iops=1000 * factor * NOISE[place], p99_ns=2e6 * latency * NOISE[place], **changes) for place in range(repeats)]
+
+
+def compared(old, new, thresholds=None, variants=("", ""), **rules):
+    return regression.compare_campaigns(old, new, regression.read_rules(thresholds or {}, **rules), variants=variants)
+
+
+def verdicts(found):
+    return {one.metric: one.verdict for one in found.lines}
+
+
+@pytest.mark.parametrize(
+    ("factor", "latency", "rc", "expected"),
+    [
+        (1.0, 1.0, 0, {"iops": "same", "p99": "same"}),
+        (1.2, 0.7, 0, {"iops": "better", "p99": "better"}),
+        (0.9, 1.0, 1, {"iops": "worse", "p99": "same"}),
+        (1.0, 1.3, 1, {"iops": "same", "p99": "worse"}),
+        (0.97, 1.05, 0, {"iops": "same", "p99": "same"}),
+    ],
+)
+def test_the_exit_status(factor, latency, rc, expected):
+    found = compared(runs(), runs(factor, latency=latency))
+    assert (found.rc, verdicts(found)) == (rc, expected)
+
+
+def test_a_threshold_of_its_own_for_each_metric():
+    assert compared(runs(), runs(0.9), {"iops": 15}).rc == 0
+    assert compared(runs(), runs(0.97), {"iops": 2}).rc == 1
+    assert set(verdicts(compared(runs(), runs(), {"p50": None}))) == {"p50"}
+
+
+def test_three_repeats_are_not_enough():
+    found = compared(runs(repeats=3), runs(0.5, repeats=3))
+    assert (found.rc, set(verdicts(found).values())) == (2, {"not_enough_repeats"})
+
+
+def test_a_regression_is_said_even_where_others_cannot_be_told():
+    found = compared(runs() + runs(cell="other", repeats=2), runs(0.8) + runs(cell="other", repeats=2))
+    assert found.rc == 1
+
+
+def test_what_the_candidate_lacks_is_missing_and_what_it_has_besides_is_said():
+    found = compared(runs() + runs(cell="gone"), runs() + runs(cell="new"), {"iops": 5})
+    assert (found.rc, [one.verdict for one in found.lines], found.added) == (2, ["missing", "same"], ("none new (write)",))
+
+
+@pytest.mark.parametrize("key", [key for key in regression.KEYS if key not in ("rw", "bs")])
+def test_what_differs_is_not_compared_unless_it_may(key):
+    usual = getattr(measurement(stack_sha256="a", rwmixread=50), key)
+    other = (not usual) if isinstance(usual, bool) else usual + 1 if isinstance(usual, int) else "other"
+    old, new = runs(stack_sha256="a", rwmixread=50), runs(0.5, **{"stack_sha256": "a", "rwmixread": 50, key: other})
+    found = compared(old, new)
+    assert found.rc == 2
+    assert key.replace("_", " ") in found.lines[0].reason
+    assert compared(old, new, ignore=[key]).rc == 1
+
+
+def test_what_an_old_campaign_does_not_say_is_no_difference():
+    assert compared(runs(firmware=None), runs()).rc == 0
+
+
+def test_a_host_that_differs_is_left_out_and_that_is_not_fine():
+    found = compared(runs() + runs(host="b"), runs() + runs(host="b", kernel="6.9"))
+    assert found.rc == 2
+    assert found.lines[0].left_out == ("b: kernel 6.1.0 / 6.9",)
+    assert found.lines[0].verdict == "same"
+
+
+def test_two_variants_of_one_campaign():
+    old = runs(stack_sha256="a")
+    new = [Measurement(**{**{name: getattr(one, name) for name in one.__slots__}, "variant": "writeback"}) for one in runs(2.0, stack_sha256="b")]
+    found = compared(old + new, old + new, {"iops": 5}, variants=("none", "writeback"))
+    assert (found.rc, [(one.variant, one.verdict) for one in found.lines]) == (0, [("writeback", "better")])
+    with pytest.raises(BadInput, match="baseline has no variant 'x'"):
+        compared(old, new, variants=("x", "writeback"))
+
+
+def test_undecided_can_be_accepted():
+    noisy = [measurement(repeat=place, iops=rate) for place, rate in enumerate((700, 1300, 900, 1100, 1000), 1)]
+    found = compared(noisy, list(reversed(noisy)), {"iops": 5})
+    assert (found.rc, verdicts(found)) == (2, {"iops": "undecided"})
+    assert compared(noisy, noisy, {"iops": 5}, accept_undecided=True).rc == 0
+
+
+def test_nothing_to_compare_is_not_fine():
+    assert compared([], runs()).rc == 2
+    assert compared(runs(state="failed"), runs()).rc == 2
+    assert compared(runs(), runs(), cells=["other*"]).rc == 2
+
+
+@pytest.mark.parametrize("rules", [{"thresholds": {"speed": 5}}, {"thresholds": {"iops": 0}}, {"thresholds": {"iops": "x"}}, {"thresholds": {"iops": True}}])
+def test_rules_that_are_none_are_refused(rules):
+    with pytest.raises(BadInput):
+        regression.read_rules(**rules)
+    with pytest.raises(BadInput, match="cannot be ignored"):
+        regression.read_rules({}, ["host"])
+
+
+def test_the_module_knows_the_same_keys():
+    assert list(regression.KEYS) == KEYS
+
+
+def test_the_files_say_the_same():
+    found = compared(runs(host=SCRIPT) + runs(cell="gone\x1b[31m"), runs(0.8, host=SCRIPT))
+    suite = ElementTree.fromstring(regression.as_junit(found, "a & b"))
+    assert {name: suite.get(name) for name in ("name", "tests", "failures", "errors")} == {"name": "a & b", "tests": "4", "failures": "1", "errors": "2"}
+    assert [case.get("name") for case in suite if case.find("failure") is not None] == ["iops"]
+    said = json.loads(regression.as_json(found, {"baseline": "x"}))
+    assert (said["rc"], said["baseline"], len(said["lines"])) == (1, "x", 4)
+    text = regression.as_markdown(found, {"baseline": "x"})
+    assert "| worse |" in text
+    assert text.index("| worse |") < text.index("| missing |")

@@ -1,0 +1,415 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Hosts and targets that were measured together: clocks that differ, tails, seconds without I/O, and what may not be added."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import hashlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, compare, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import Series, Span, common, read_series
+from ansible_collections.cachefleet.storage.tests.unit.support.archives import summary
+
+T0 = 1_800_000_000.0
+NOW = datetime.datetime(2026, 11, 21, 14, 3, 55, tzinfo=datetime.timezone.utc)
+
+
+def log(rates, began, direction=1, *, epoch=True):
+    """A log of fio: one row for each second in which something was done, at its end."""
+    first = began * 1000 if epoch else 0
+    return "".join(f"{first + (second + 1) * 1000:.0f}, {rate}, {direction}, 0, 0\n" for second, rate in enumerate(rates) if rate)
+
+
+def report(bins, *, direction="write", jobs=1):
+    latency = {"N": sum(bins.values()), "min": 1, "max": max(bins), "mean": 5.0, "stddev": 0.0, "percentile": {"99.000000": max(bins)}, "bins": bins}
+    entry = {"io_bytes": 4096, "total_ios": sum(bins.values()), "iops": 1.0, "bw_bytes": 1, "runtime": 60000, "lat_ns": latency, "clat_ns": latency}
+    job = {"jobname": "cell", "groupid": 0, "error": 0, "elapsed": 60, direction: entry}
+    return json.dumps({"fio version": "fio-3.33", "jobs": [job] * jobs})
+
+
+def put(folder, host, *, rates=(), threads=None, start=T0, end=None, ahead=0.0, error=0.0, iops=100.0, bins=None, cell="w", repeat=1, state="ok", **meta):
+    """A cell of a host as its folder, measured from ``start`` to ``end`` by the controller's clock."""
+    end = start + len(rates) if end is None else end
+    threads = [rates] if threads is None else threads
+    files = {"job.fio": b"[global]\nrw=randwrite\n", "stack.json": b"{}"}
+    for number, one in enumerate(threads, start=1):
+        text = log(one, start + ahead)
+        if text:
+            files[f"series_iops.{number}.log.gz"] = gzip.compress(text.encode())
+            files[f"series_bw.{number}.log.gz"] = gzip.compress(log([4 * rate for rate in one], start + ahead).encode())
+    files["fio.json.gz"] = gzip.compress(report(bins or {400_000: 20_000}).encode())
+    said = {
+        "schema": 1,
+        "campaign": "c",
+        "host": host,
+        "variant": "v",
+        "cell": cell,
+        "repeat": repeat,
+        "state": state,
+        "reason": "",
+        "io_start": start + ahead,
+        "io_end": end + ahead,
+        "clock": {"offset": ahead, "error": error},
+        "synchronised": True,
+        "summary": summary(iops, int(iops * (end - start))),
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
+        **meta,
+    }
+    place = folder / "c" / host / "v" / cell / str(repeat)
+    place.mkdir(parents=True)
+    for name, data in {**files, "meta.json": json.dumps(said).encode()}.items():
+        (place / name).write_bytes(data)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    store.open_campaign(tmp_path, "c", now=NOW)
+    return tmp_path
+
+
+def sums(folder):
+    return aggregate.together(store.load_campaign(folder / "c"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The window
+
+
+def test_the_window_is_from_the_last_start_to_the_first_end():
+    window = common([Span(0, 60, 0.01), Span(2, 63, 0.02), Span(1, 70, 0.5)])
+    assert (window.start, window.end, window.skew, window.tail, window.seconds) == (2, 60, 2, 10, 58)
+    assert window.skew_error == pytest.approx(0.03)
+    assert window.overlaps
+
+
+def test_hosts_that_hardly_met_are_not_together():
+    assert not common([Span(0, 60), Span(50, 110)]).overlaps
+    assert not common([Span(0, 60), Span(100, 160)]).overlaps
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.floats(1, 100)), min_size=1, max_size=8))
+def test_nobody_is_idle_in_the_window(spans):
+    window = common([Span(start, start + seconds) for start, seconds in spans])
+    if window.overlaps:
+        assert all(start <= window.start < window.end <= start + seconds for start, seconds in spans)
+
+
+def test_a_second_without_a_row_is_a_second_without_io():
+    series = Series([(1, 100), (2, 100), (4, 100)])
+    assert series.rate(0, 4, (0, 4)) == 75
+
+
+def test_what_the_log_cannot_know_at_the_ends_is_no_stall():
+    # Ran from 0 to 4.9: the last 0.9 s are not logged.
+    series = Series([(1, 100), (2, 100), (3, 100), (4, 100)])
+    assert series.rate(0, 4.9, (0, 4.9)) == 100
+
+
+def test_a_last_second_that_was_whole_may_be_missing_too():
+    series = Series([(1.02, 100), (2.02, 100)])
+    assert series.rate(0, 3.1, (0, 3.1)) == 100
+
+
+def test_a_stall_at_the_beginning_is_one():
+    assert Series([(4, 100), (5, 100)]).rate(0, 5, (0, 5)) == pytest.approx(200 / 5)
+
+
+def test_a_stall_at_the_end_is_one():
+    series = Series([(1, 100), (2, 100)])
+    assert series.rate(0, 10, (0, 10)) == pytest.approx(200 / 9)
+
+
+def test_parts_of_seconds_count_as_parts():
+    series = Series([(1, 100), (2, 300)])
+    assert series.rate(0.5, 1.5, (0, 2)) == 200
+
+
+def test_rows_of_threads_are_added_and_rubbish_is_left_out():
+    found = read_series(["1800000001000, 10, 1, 0\nx\n1,2\n1800000001000, inf, 1, 0\n", "1800000001000, 5, 1, 0, 0\n"], T0)
+    assert found[1].values == [15]
+
+
+def test_times_from_the_start_of_the_job_become_times_of_the_day():
+    assert read_series(["1000, 7, 0, 0\n2000, 7, 0, 0\n"], T0)[0].ends == [T0 + 1, T0 + 2]
+
+
+@given(st.lists(st.integers(0, 1000), min_size=3, max_size=30), st.floats(0, 3), st.floats(0, 3))
+def test_a_rate_never_leaves_the_range_of_its_seconds(rates, late, early):
+    series = Series([(second + 1, rate) for second, rate in enumerate(rates) if rate])
+    found = series.rate(late, len(rates) - early, (0, len(rates)))
+    if found is not None:
+        assert -1e-6 <= found <= max(rates) + 1e-6
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sums
+
+
+def test_hosts_with_other_clocks_are_added_in_one_time(folder):
+    put(folder, "a", rates=[100] * 60, ahead=0.0, error=0.004)
+    put(folder, "b", rates=[200] * 60, ahead=3600.0, error=0.006, start=T0 + 0.030)
+    [one] = sums(folder)
+    assert (one.label, one.hosts, one.direction, one.state) == ("all 2 hosts", ("a", "b"), "write", "ok")
+    assert one.iops == pytest.approx(300)
+    assert one.bandwidth == pytest.approx(300 * 4 * 1024)
+    assert one.common.skew == pytest.approx(0.030, abs=1e-3)
+    assert one.common.skew_error == pytest.approx(0.010)
+    assert one.pro_rata == ()
+
+
+def test_only_the_common_window_counts_and_the_tail_is_shown_apart(folder):
+    # b does twice as much after a has ended: the sum must not see it.
+    put(folder, "a", rates=[100] * 60, iops=100)
+    put(folder, "b", rates=[200] * 60 + [800] * 30, iops=400)
+    [one] = sums(folder)
+    assert one.iops == pytest.approx(300)
+    assert one.common.tail == pytest.approx(30)
+    assert one.iops_overall == pytest.approx((100 * 60 + 400 * 90) / 90)
+
+
+def test_without_a_series_the_average_is_taken_and_said(folder):
+    put(folder, "a", rates=[100] * 60)
+    put(folder, "b", end=T0 + 60, iops=250)
+    [one] = sums(folder)
+    assert one.iops == pytest.approx(350)
+    assert one.pro_rata == ("b",)
+    assert any("average of the whole run was taken for: b" in note for note in aggregate.notes_of([one]))
+
+
+def test_percentiles_are_those_of_all_ios(folder):
+    for number in range(9):
+        put(folder, f"fast{number}", rates=[100] * 60, bins={100_352: 20_000})
+    put(folder, "slow", rates=[100] * 60, bins={10_027_008: 2_000})
+    [one] = sums(folder)
+    # 2000 of 182000 are slow: 1.1 %. The mean of ten p99 would be 1.1 ms.
+    assert one.latency["p99"] == 10_027_008
+    assert one.latency["p50"] == 100_352
+
+
+def test_percentiles_with_too_few_ios_are_not_shown(folder):
+    for host in "ab":
+        put(folder, host, rates=[100] * 60, bins={100_352: 500})
+    assert sums(folder)[0].latency == {"p50": 100_352, "p99": None, "p99.9": None}
+
+
+def test_hosts_that_did_not_run_together_are_not_added(folder):
+    put(folder, "a", rates=[100] * 60)
+    put(folder, "b", rates=[100] * 60, start=T0 + 55)
+    [one] = sums(folder)
+    assert (one.iops, one.bandwidth) == (None, None)
+    assert "all 2 hosts w/1" in aggregate.notes_of([one])[0]
+
+
+def test_nothing_is_said_where_nobody_wanted_them_together(folder):
+    put(folder, "a", rates=[100] * 60, synchronised=False)
+    put(folder, "b", rates=[100] * 60, start=T0 + 500, synchronised=False)
+    assert sums(folder) == []
+
+
+def test_a_host_that_failed_is_not_in_the_sum_and_the_state_says_so(folder):
+    put(folder, "a", rates=[100] * 60)
+    put(folder, "b", rates=[100] * 60)
+    put(folder, "c", rates=[100] * 60, state="failed")
+    [one] = sums(folder)
+    assert (one.iops, one.state, one.planned, one.hosts) == (pytest.approx(200), "failed", 3, ("a", "b"))
+    assert any("Not every host or target is in the sum of: all 3 hosts w" in note for note in aggregate.notes_of([one]))
+
+
+def test_groups_have_sums_of_their_own(folder):
+    for host in "abcd":
+        put(folder, host, rates=[100] * 60)
+        store.write_plan(folder / "c", host, "v", [("w", 1)], now=NOW)
+        aggregate.note_group(folder / "c", host, "v", "left" if host in "ab" else "right")
+    assert {one.label: one.iops for one in sums(folder)} == {
+        "all 4 hosts": pytest.approx(400),
+        "group left": pytest.approx(200),
+        "group right": pytest.approx(200),
+    }
+
+
+def test_a_group_of_all_hosts_is_one_line_with_its_name(folder):
+    for host in "ab":
+        put(folder, host, rates=[100] * 60)
+        store.write_plan(folder / "c", host, "v", [("w", 1)], now=NOW)
+        assert aggregate.note_group(folder / "c", host, "v", "array1")
+        assert not aggregate.note_group(folder / "c", host, "v", "array1")
+    assert [one.label for one in sums(folder)] == ["group array1"]
+
+
+def test_one_host_has_no_sum(folder):
+    put(folder, "a", rates=[100] * 60)
+    assert sums(folder) == []
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"io_start": None},
+        {"io_start": "yesterday"},
+        {"io_end": 0},
+        {"clock": None},
+        {"clock": {"offset": "x", "error": None}},
+        {"clock": {"offset": 1e300}},
+    ],
+)
+def test_what_hosts_say_is_not_believed_blindly(folder, meta):
+    put(folder, "a", rates=[100] * 60)
+    put(folder, "b", rates=[100] * 60, **meta)
+    for one in sums(folder):
+        assert one.iops == pytest.approx(200)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("fio.json.gz", b'{"fio version": "fio-3.33", "jobs": [' + b"[" * 90_000), ("series_iops.1.log.gz", b"1,1,1\n" * 5_000_001)]
+)
+def test_a_cell_beyond_a_limit_is_failed_and_in_no_sum(folder, name, content):
+    for host in "abc":
+        put(folder, host, rates=[100] * 60)
+    place = next(folder.rglob("b/*/*/1"))
+    (place / name).write_bytes(gzip.compress(content, 1))
+    meta = json.loads((place / "meta.json").read_text())
+    meta["files"][name] = hashlib.sha256((place / name).read_bytes()).hexdigest()
+    (place / "meta.json").write_text(json.dumps(meta))
+    [one] = sums(folder)
+    assert (one.iops, one.hosts, one.planned) == (pytest.approx(200), ("a", "c"), 3)
+    states = {record.host: (record.state, name in record.reason) for record in store.load_campaign(folder / "c", contents=True).cells}
+    assert states == {"a": ("ok", False), "b": ("failed", True), "c": ("ok", False)}
+
+
+def test_repeats_become_one_row(folder):
+    for repeat, rate in ((1, 100), (2, 120), (3, 110)):
+        for host in "ab":
+            put(folder, host, rates=[rate] * 60, start=T0 + 100 * repeat, repeat=repeat)
+    [row] = aggregate.rows_of(sums(folder))
+    assert (row.host, row.cell, row.iops, row.runs, row.planned) == ("all 2 hosts", "w", pytest.approx(220), 3, 3)
+    assert row.spread == pytest.approx(40 / 220)
+
+
+def test_reads_and_writes_of_one_job_are_added_apart(folder):
+    numbers = {**summary(100, 6000), "read": summary(50, 3000, direction="read")["read"]}
+    for host in "ab":
+        put(folder, host, end=T0 + 60, summary=numbers)
+    assert {one.direction: one.iops for one in sums(folder)} == {"read": 100, "write": 200}
+
+
+def test_the_report_has_a_line_for_all_hosts_and_says_how_far_apart_they_were(folder):
+    put(folder, "a", rates=[100] * 60, error=0.002)
+    put(folder, "b", rates=[200] * 60, start=T0 + 0.020, error=0.003)
+    campaign = store.load_campaign(folder / "c")
+    moments = aggregate.together(campaign)
+    text = table.render(campaign, [*compare.rows_of(campaign), *aggregate.rows_of(moments)], [], None, aggregate.notes_of(moments))
+    [line] = [line for line in text.splitlines() if line.startswith("all 2 hosts")]
+    assert line.split()[3:6] == ["v", "w", "300"]
+    assert "The starts were at most 20 ms apart (known to 5 ms), the ends 0.0 s." in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 120 + len(str(folder))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Several targets of a host
+
+
+def put_targets(folder, host, disks="abc", *, cell="w", step=3, rate=100, **meta):
+    """A cell on several targets of a host at once, as a runner stores it."""
+    for disk in disks:
+        own = {"step": step, "order_sha256": "1" * 64, "target": {"path": f"/dev/sd{disk}"}, **meta}
+        put(folder, host, rates=[rate] * 60, cell=f"{cell}.sd{disk}", **own)
+
+
+def test_the_targets_of_a_host_are_added(folder):
+    put_targets(folder, "a", error=0.5)
+    [one] = sums(folder)
+    assert (one.label, one.cell, one.hosts, one.targets, one.added) == ("a, 3 targets", "w", ("a",), 3, 3)
+    assert one.iops == pytest.approx(300)
+    # They have one clock: how wrong it goes says nothing of how far apart they began.
+    assert one.common.skew_error == 0
+    assert not one.is_partial
+
+
+def test_the_targets_of_several_hosts_are_added_for_each_host_and_for_all(folder):
+    put_targets(folder, "a", "abc")
+    put_targets(folder, "b", "ab")
+    found = {(one.label, one.cell): one.iops for one in sums(folder)}
+    assert found == {
+        ("all 2 hosts", "w.sda"): pytest.approx(200),
+        ("all 2 hosts", "w.sdb"): pytest.approx(200),
+        ("a, 3 targets", "w"): pytest.approx(300),
+        ("b, 2 targets", "w"): pytest.approx(200),
+        ("all 5 targets", "w"): pytest.approx(500),
+    }
+
+
+def test_a_host_with_one_target_is_in_the_sum_of_all(folder):
+    put_targets(folder, "a", "ab")
+    put(folder, "b", rates=[50] * 60, step=3, order_sha256="2" * 64, target={"path": "/dev/sda"})
+    found = {(one.label, one.cell): one.iops for one in sums(folder)}
+    assert found == {("a, 2 targets", "w"): pytest.approx(200), ("all 3 targets", "w"): pytest.approx(250)}
+
+
+def test_groups_with_several_targets_have_sums_of_their_own(folder):
+    for host in "abcd":
+        put_targets(folder, host, "ab")
+        store.write_plan(folder / "c", host, "v", [("w.sda", 1), ("w.sdb", 1)], now=NOW)
+        aggregate.note_group(folder / "c", host, "v", "left" if host in "ab" else "right")
+    found = {one.label: one.iops for one in sums(folder) if one.cell == "w"}
+    assert found["group left, 4 targets"] == found["group right, 4 targets"] == pytest.approx(400)
+    assert found["all 8 targets"] == pytest.approx(800)
+
+
+def test_targets_one_after_another_are_not_added(folder):
+    for step, disk in enumerate("abc"):
+        put_targets(folder, "a", disk, step=step)
+    assert sums(folder) == []
+
+
+def test_probes_of_a_search_share_a_step_and_are_not_added(folder):
+    for depth in (1, 2, 4):
+        put(folder, "a", rates=[100] * 60, cell=f"w.iodepth-{depth}", step=3, order_sha256="1" * 64, target={"path": "/dev/sda"})
+    assert sums(folder) == []
+
+
+def test_a_target_that_was_measured_again_later_is_not_added(folder):
+    put_targets(folder, "a", "ab")
+    put_targets(folder, "a", "c", start=T0 + 500)
+    [one] = sums(folder)
+    assert (one.iops, one.targets) == (None, 3)
+    assert any("not measured at the same time: a, 3 targets w/1" in note for note in aggregate.notes_of([one]))
+
+
+@pytest.mark.parametrize("lost", ["failed", "missing"])
+def test_a_target_without_a_result_is_missing_in_the_sum_and_said(folder, lost):
+    put_targets(folder, "a", "ab")
+    if lost == "failed":
+        put_targets(folder, "a", "c", state="failed")
+    else:
+        store.write_plan(folder / "c", "a", "v", [("w.sda", 1), ("w.sdb", 1), ("w.sdc", 1), ("w.sync.sda", 1), ("other", 1)], now=NOW)
+    [one] = [one for one in sums(folder) if one.cell == "w"]
+    assert (one.iops, one.targets, one.added, one.state) == (pytest.approx(200), 3, 2, lost)
+    assert any("Not every host or target is in the sum of: a, 3 targets w" in note for note in aggregate.notes_of([one]))
+
+
+@pytest.mark.parametrize("meta", [{"step": "x"}, {"order_sha256": 7}, {"target": "sda"}, {"target": {"path": ["x"]}}, {"step": None}])
+def test_what_a_host_says_of_its_steps_is_not_believed_blindly(folder, meta):
+    put_targets(folder, "a", "ab", **meta)
+    assert sums(folder) == []
+
+
+def test_the_report_has_a_line_for_the_targets_of_a_host(folder):
+    put_targets(folder, "node1", "ab", error=0.002)
+    campaign = store.load_campaign(folder / "c")
+    moments = aggregate.together(campaign)
+    text = table.render(campaign, [*compare.rows_of(campaign), *aggregate.rows_of(moments)], [], None, aggregate.notes_of(moments))
+    [line] = [line for line in text.splitlines() if line.startswith("node1, 2 targets")]
+    assert line.split()[3:6] == ["v", "w", "200"]

@@ -1,0 +1,75 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What searches and rounds have found, as people read it; from what runners write, and from what no runner would."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import rounds, search
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.answers import answers_of
+
+
+def answers(**meta):
+    record = CellRecord("node1", CellKey("v", "r-4k", 1), "ok", "", None, meta)
+    return answers_of(Campaign("c", pathlib.Path("/r/c"), ("v",), (record,), ()))
+
+
+def searched(*latencies, limit=1_000_000):
+    wanted = search.read_search({"metric": "p99", "limit": limit, "over": "iodepth", "first": 1, "last": 4}, "r")
+    probes = [search.Probe(2**number, 1000.0 * 2**number, float(latency), "ok") for number, latency in enumerate(latencies)]
+    return search.conclude(wanted, probes)
+
+
+@pytest.mark.parametrize(
+    ("latencies", "text"),
+    [
+        ((400_000, 800_000, 1_600_000), "p99 <= 1.00 ms up to iodepth 2: 2000 IOPS, 800 us; 4 has 1.60 ms"),
+        ((400_000, 800_000, 900_000), "p99 <= 1.00 ms at least up to iodepth 4, the last one tried: 4000 IOPS, 900 us"),
+        ((1_958_000,), "p99 <= 1.00 ms is not reachable: iodepth 1 has 1.96 ms"),
+    ],
+)
+def test_every_answer_of_a_search_is_a_sentence(latencies, text):
+    lines, points = answers(search=searched(*latencies))
+    assert lines == [f"node1 v r-4k/1: {text}"]
+    assert points == {("node1", "v", "r-4k")}
+
+
+@pytest.mark.parametrize(("values", "state"), [([100.0, 500.0, 510.0], "steady"), ([100.0, 500.0, 900.0], "not steady")])
+def test_rounds_say_whether_they_became_steady(values, state):
+    wanted = rounds.read_rounds({"most": 3, "window": 2, "track": "write"}, "r")
+    [line], _points = answers(rounds=rounds.conclude(values, wanted))
+    assert line.startswith(f"node1 v r-4k/1: iops of write {state} after 3 rounds: average of the last ")
+    assert "range " in line and "slope " in line
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {},
+        {"search": "x"},
+        {"search": {"answer": "found", "limit": "x"}},
+        {"search": {"answer": ["found"], "limit": 5}},
+        {"rounds": {"values": "x", "steady": True}},
+        {"rounds": {"values": [], "steady": "yes"}},
+    ],
+)
+def test_what_no_runner_writes_is_no_answer(meta):
+    assert answers(**meta) == ([], set())
+
+
+def test_strange_values_are_question_marks_and_control_nothing():
+    found = {"answer": "found", "limit": 1e6, "over": "\x1b[31m", "metric": "p99", "good": {"value": "x", "iops": [], "latency_ns": None}, "bad": 7}
+    [line], _points = answers(search=found)
+    assert "\x1b" not in line and "? IOPS" in line
+    [line], _points = answers(rounds={"values": [1], "steady": True, "what": "iops", "track": "read", "average": None, "excursion": float("nan"), "slope": "x"})
+    assert line.endswith("average of the last ?, range ?, slope ?")

@@ -1,0 +1,169 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What may be said of measurements: medians, never a number that was not measured, no comparison of what differs."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import compare
+from ansible_collections.cachefleet.storage.tests.unit.support.archives import summary
+
+META = {"behaviour_class": "sync-in-submitter", "fio_version": "3.33", "kernel": "6.1.0"}
+JOB = {"rw": "randwrite", "bs": "4k", "filename": "/dev/vdb"}
+
+
+def record(iops=1000.0, *, variant="before", repeat=1, state="ok", numbers=None, meta=None, job=None, cell="c", verdicts=("durable", "durable")):
+    said = {**META, "summary": summary(iops) if numbers is None else numbers, **(meta or {})}
+    return CellRecord("node1", CellKey(variant, cell, repeat), state, "", pathlib.Path("x"), said, job or JOB, verdicts)
+
+
+def campaign(*records):
+    variants = tuple(dict.fromkeys(one.key.variant for one in records))
+    return Campaign("c", pathlib.Path("c"), variants, records, ())
+
+
+def only_row(*records):
+    (row,) = compare.rows_of(campaign(*records))
+    return row
+
+
+def only_ratio(*records):
+    measured = campaign(*records)
+    (ratio,) = compare.ratios_of(measured, compare.rows_of(measured))
+    return ratio
+
+
+def test_repeats_become_a_median_and_a_spread():
+    row = only_row(record(100.0), record(120.0, repeat=2), record(90.0, repeat=3))
+    assert (row.iops, row.bandwidth, row.spread, row.runs, row.planned, row.state) == (100.0, 409600.0, 0.3, 3, 3, "ok")
+
+
+@pytest.mark.parametrize("state", ["interrupted", "failed", "refused", "missing"])
+def test_a_run_without_a_whole_measurement_has_no_numbers(state):
+    row = only_row(record(state=state))
+    assert (row.iops, row.bandwidth, row.direction, row.runs, row.state) == (None, None, "", 0, state)
+    assert set(row.latency.values()) == {None}
+
+
+@pytest.mark.parametrize("state", ["not_steady", "noisy"])
+def test_a_whole_run_of_doubtful_quality_keeps_its_numbers_and_its_state(state):
+    row = only_row(record(100.0), record(50.0, repeat=2, state=state))
+    assert (row.iops, row.state) == (75.0, state)
+
+
+def test_a_repeat_without_numbers_is_no_zero_in_the_median():
+    row = only_row(record(100.0), record(state="failed", repeat=2))
+    assert (row.iops, row.spread, row.runs, row.planned, row.state) == (100.0, None, 1, 2, "failed")
+
+
+@pytest.mark.parametrize("value", [None, "1000", True, float("nan"), float("inf"), -1, [1], {"a": 1}, 10**400])
+def test_a_number_that_is_none_stays_unknown(value):
+    numbers = summary()
+    numbers["write"]["iops"] = value
+    assert only_row(record(numbers=numbers)).iops is None
+
+
+@pytest.mark.parametrize(
+    "said", [None, [], "x", {"write": None}, {"write": []}, {"write": {"total_ios": 0, "iops": 0}}, {"write": {"total_ios": 5, "clat": []}}]
+)
+def test_a_summary_of_another_shape_gives_no_numbers_and_no_traceback(said):
+    row = only_row(record(meta={"summary": said}))
+    assert row.iops is None
+
+
+@pytest.mark.parametrize(
+    ("samples", "shown"),
+    [(99, set()), (100, {"p50"}), (1521, {"p50"}), (1522, {"p50", "p99"}), (15350, {"p50", "p99"}), (15351, {"p50", "p99", "p99.9"})],
+)
+def test_percentiles_need_enough_io(samples, shown):
+    row = only_row(record(numbers=summary(total_ios=samples)))
+    assert {name for name, value in row.latency.items() if value is not None} == shown
+
+
+def test_one_short_repeat_hides_the_percentile():
+    assert only_row(record(), record(repeat=2, numbers=summary(total_ios=200))).latency["p99"] is None
+
+
+def test_a_cell_with_syncs_shows_their_latency():
+    row = only_row(record(numbers=summary(sync=True)))
+    assert (row.synced, row.latency["p50"], row.latency["p99.9"]) == (True, 800_000, 90_200_000)
+
+
+def test_latencies_that_are_no_numbers_are_not_shown():
+    numbers = summary()
+    numbers["write"]["clat"]["percentiles_ns"] = {"50": "400", "99": None, "99.9": -5}
+    assert set(only_row(record(numbers=numbers)).latency.values()) == {None}
+
+
+def test_the_latency_of_the_application_goes_before_that_of_the_device():
+    numbers = summary()
+    numbers["write"]["lat"]["percentiles_ns"] = {"50": 450_000}
+    assert only_row(record(numbers=numbers)).latency == {"p50": 450_000, "p99": None, "p99.9": None}
+
+
+def test_a_mixed_load_has_a_row_for_each_direction():
+    numbers = {**summary(700.0, direction="read"), "write": summary(300.0)["write"]}
+    assert [(row.direction, row.iops) for row in compare.rows_of(campaign(record(numbers=numbers)))] == [("read", 700.0), ("write", 300.0)]
+
+
+def test_a_verdict_that_changed_shows_both():
+    assert only_row(record(verdicts=("durable", "at_risk"))).verdict == "durable>at_risk"
+    assert only_row(record(verdicts=(None, None))).verdict is None
+
+
+def test_few_repeats_give_a_ratio_and_no_claim():
+    ratio = only_ratio(record(100.0), record(1200.0, variant="after"))
+    assert (ratio.baseline, ratio.variant, ratio.ratio) == ("before", "after", 12.0)
+    assert ratio.note == "1 and 1 repeats: fewer than 4, no significance claimed"
+
+
+@pytest.mark.parametrize(("other", "words"), [(1000.0, "no value of one is among the other's"), (100.0, "their values overlap")])
+def test_enough_repeats_say_whether_the_values_lie_apart(other, words):
+    runs = [record(100.0 + number, repeat=number) for number in range(1, 5)]
+    runs += [record(other + number, repeat=number, variant="after") for number in range(1, 5)]
+    assert only_ratio(*runs).note == f"4 and 4 repeats, {words}"
+
+
+@pytest.mark.parametrize(
+    ("meta", "job", "why"),
+    [
+        ({"behaviour_class": "sync-queued"}, JOB, "not comparable: fio behaviour sync-in-submitter / sync-queued"),
+        ({"fio_version": "3.41"}, JOB, "not comparable: fio 3.33 / 3.41"),
+        ({"kernel": "6.12.0"}, JOB, "not comparable: kernel 6.1.0 / 6.12.0"),
+        ({}, {**JOB, "bs": "8k"}, "not comparable: bs 4k / 8k"),
+        ({}, {**JOB, "fdatasync": "1"}, "not comparable: fdatasync unset / 1"),
+        ({}, {"rw": "randwrite"}, "not comparable: bs 4k / unset"),
+    ],
+)
+def test_what_differs_is_named_and_not_compared(meta, job, why):
+    ratio = only_ratio(record(), record(variant="after", meta=meta, job=job))
+    assert (ratio.ratio, ratio.note) == (None, why)
+
+
+def test_another_device_name_alone_can_be_compared():
+    assert only_ratio(record(), record(variant="after", job={**JOB, "filename": "/dev/vg0/x"})).ratio == 1.0
+
+
+def test_a_variant_without_numbers_is_not_compared():
+    assert only_ratio(record(state="failed"), record(variant="after")).note == "no number of before"
+    measured = campaign(record(), record(variant="after", state="missing"))
+    assert compare.ratios_of(measured, compare.rows_of(measured)) == []
+
+
+def test_another_baseline_can_be_named():
+    measured = campaign(record(100.0), record(50.0, variant="after"))
+    (ratio,) = compare.ratios_of(measured, compare.rows_of(measured), "after")
+    assert (ratio.variant, ratio.ratio) == ("before", 2.0)
+
+
+def test_one_variant_is_compared_with_nothing():
+    measured = campaign(record())
+    assert compare.ratios_of(measured, compare.rows_of(measured)) == []

@@ -1,0 +1,148 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The table as a user sees it."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import compare, table
+from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, JOB, cell, pack, summary
+
+NOW = datetime.datetime(2026, 11, 21, 14, 3, tzinfo=datetime.timezone.utc)
+DURABLE_JOB = JOB.replace("direct=1", "direct=1\nfdatasync=1")
+
+
+def rendered(campaign, **options):
+    loaded = store.load_campaign(campaign)
+    rows = compare.rows_of(loaded)
+    return table.render(loaded, rows, compare.ratios_of(loaded, rows), **options)
+
+
+def bring(campaign, tmp_path, host, variant, *cells, planned=(), later=0):
+    names = {(name.split("/")[1], int(name.split("/")[2])) for files in cells for name in files}
+    store.write_plan(campaign, host, variant, names | set(planned), now=NOW + datetime.timedelta(minutes=later))
+    if cells:
+        receive(pack(tmp_path / "x.tar", *cells), campaign, host, store.expected_cells(campaign, host))
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    return store.open_campaign(tmp_path / "results", CAMPAIGN, now=NOW)[0]
+
+
+GOLDEN = """\
+Campaign 2026-11-21T1403Z
+
+HOST   VARIANT  CELL                    IOPS  MB/s      p50       p99     p99.9  RUNS  SPREAD  STATE    VERDICT
+node1  before   randwrite-4k-bound      2400  9.83   400 us   2.50 ms   45.1 ms   1/1       -  ok       durable
+node1  before   randwrite-4k-fdatasync   154  0.63  800 us*         -         -   2/2      5%  ok       durable
+node1  after    randwrite-4k-bound         -     -        -         -         -   0/1       -  failed   at_risk
+node1  after    randwrite-4k-fdatasync  1840  7.54  800 us*  5.00 ms*  90.2 ms*   1/1       -  ok       durable
+node2  before   randwrite-4k-bound         -     -        -         -         -   0/1       -  missing  -
+* latency of the sync that makes the write durable, not of the write
+
+IOPS against variant before (ratio of the medians)
+HOST   CELL                    VARIANT  RATIO  NOTE
+node1  randwrite-4k-fdatasync  after    12.0x  2 and 1 repeats: fewer than 4, no significance claimed
+
+Not ok:
+  node1 after randwrite-4k-bound/1: failed: fio ended with exit status 1: no space
+  node2 before randwrite-4k-bound/1: missing: This host could not be reached
+
+6 cells: 4 ok, 1 failed, 1 missing. Everything lies in RESULTS/2026-11-21T1403Z"""
+
+
+def test_the_whole_report(campaign, tmp_path):
+    durable, bound = "randwrite-4k-fdatasync", "randwrite-4k-bound"
+    few = {"job": DURABLE_JOB, "numbers": summary(150.0, 900, sync=True)}
+    bring(
+        campaign,
+        tmp_path,
+        "node1",
+        "before",
+        cell(durable, **few),
+        cell(durable, repeat=2, job=DURABLE_JOB, numbers=summary(157.5, 900, sync=True)),
+        cell(bound, numbers=summary(2400.0)),
+    )
+    fast = cell(durable, variant="after", job=DURABLE_JOB, numbers=summary(1840.0, sync=True))
+    lost = cell(bound, variant="after", state="failed", reason="fio ended with exit status 1:\x1b[31m no space", numbers={}, verdict=("at_risk", "at_risk"))
+    bring(campaign, tmp_path, "node1", "after", fast, lost, later=10)
+    bring(campaign, tmp_path, "node2", "before", planned=[(bound, 1)])
+    text = rendered(campaign, notes={"node2": "This host could not be reached"})
+    assert text == GOLDEN.replace("RESULTS", str(campaign.parent))
+    assert max(len(line) for line in text.splitlines() if str(campaign) not in line) <= table.WIDTH
+
+
+def test_a_mixed_load_names_its_directions(campaign, tmp_path):
+    mixed = {**summary(700.0, direction="read"), "write": summary(300.0)["write"]}
+    bring(campaign, tmp_path, "node1", "before", cell("mix", numbers=mixed))
+    text = rendered(campaign)
+    assert "mix (read)" in text
+    assert "mix (write)" in text
+
+
+def test_long_names_are_cut_in_the_middle_and_lines_stay_short(campaign, tmp_path):
+    host, variant, name = "storage-rack-17-node-042.example.org", "raid-controller-on-drive-off", "randwrite-4k-fdatasync-iodepth-16-numjobs-64"
+    bring(campaign, tmp_path, host, variant, cell(name, variant=variant, host=host, verdict=("durable", "at_risk")))
+    lines = rendered(campaign).splitlines()
+    row = next(line for line in lines if "durable>at_risk" in line)
+    assert len(row) <= table.WIDTH
+    assert row.startswith("storag")
+    assert "~" in row
+
+
+def test_escape_sequences_of_a_host_do_not_reach_the_terminal(campaign, tmp_path):
+    evil = cell(state="failed", reason="\x1b[2J\x1b]0;owned\x07gone\nokay", verdict=("\x1b[31mdurable", "durable"), numbers={})
+    bring(campaign, tmp_path, "node1", "before", evil)
+    text = rendered(campaign, notes={"node1": "\x1b[5m"})
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "failed: gone okay" in text
+
+
+def test_a_campaign_without_cells_says_so(campaign):
+    text = rendered(campaign)
+    assert "Nothing was planned and nothing was measured" in text
+    assert f"0 cells. Everything lies in {campaign}" in text
+
+
+def test_a_host_that_stopped_before_it_had_a_plan_is_named(campaign):
+    assert "  node9: there is no suite named 'x'" in rendered(campaign, notes={"node9": "there is no suite named 'x'"})
+
+
+def test_many_cells_with_one_reason_share_a_line(campaign, tmp_path):
+    bring(campaign, tmp_path, "node1", "before", planned=[("a", number) for number in range(1, 8)])
+    assert "node1 before a/1, a/2, a/3, a/4 and 3 more: missing: no result came from this host" in rendered(campaign)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "-"), (0, "0"), (0.5, "0.5"), (9.834, "9.83"), (75.26, "75.3"), (152.4, "152"), (51460.4, "51460"), (1234567.0, "1234567")]
+)
+def test_counts(value, text):
+    assert table.format_count(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (0, "0 ns"),
+        (850, "850 ns"),
+        (1000, "1.00 us"),
+        (400_000, "400 us"),
+        (999_600, "1.00 ms"),
+        (45_100_000, "45.1 ms"),
+        (9_996_000, "10.0 ms"),
+        (3.2e9, "3.20 s"),
+    ],
+)
+def test_latencies(value, text):
+    assert table.format_latency(value) == text

@@ -13,7 +13,7 @@ import typing as t
 from .arcconf_layouts import LAYOUTS, Layout
 from .simulator import State
 
-Lines = list[str]
+Lines = t.List[str]
 Values = t.Mapping[str, "str | None"]
 
 MAIN_RULE = "-" * 70

@@ -19,7 +19,7 @@ import struct
 import typing as t
 from pathlib import Path
 
-State = dict[str, t.Any]
+State = t.Dict[str, t.Any]
 
 WRITEBACK, READ_ONLY, WRITETHROUGH = 1, 2, 3
 FAST_REMOVE, DEGRADED, FAILED, STALE, CHANGING = 1 << 2, 1 << 3, 1 << 6, 1 << 7, 1 << 9

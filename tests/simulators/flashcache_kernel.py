@@ -20,7 +20,7 @@ from pathlib import Path
 from . import flashcache_text as text
 from .flashcache_text import AROUND, BACK, THROUGH
 
-State = dict[str, t.Any]
+State = t.Dict[str, t.Any]
 
 RUNNING, CLEAN, FAST_CLEAN, UNSTABLE = 0xDEADBEEF, 0xFACECAFE, 0xCAFEFEED, 0xC8249756
 VALID = frozenset({RUNNING, CLEAN, FAST_CLEAN, UNSTABLE})

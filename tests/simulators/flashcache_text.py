@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import typing as t
 
-State = dict[str, t.Any]
+State = t.Dict[str, t.Any]
 
 BACK, THROUGH, AROUND = 1, 2, 3
 MODE_WORDS = {BACK: "WRITE_BACK", THROUGH: "WRITE_THROUGH", AROUND: "WRITE_AROUND"}

@@ -23,7 +23,7 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-State = dict[str, t.Any]
+State = t.Dict[str, t.Any]
 
 #: Where the states are, unless the environment variable says otherwise: ``<folder>/<tool>.json`` and ``<tool>.calls``.
 STATES = Path("/var/lib/cachefleet-simulators")

@@ -160,7 +160,7 @@ def device_name(number: int) -> str:
 
 
 #: An array of a model as captured: the RAID level, the kind of its drives, the bays they are in.
-_Plan = tuple[str, State, tuple[str, ...]]
+_Plan = t.Tuple[str, State, t.Tuple[str, ...]]
 
 
 def _controller(

@@ -18,7 +18,7 @@ import typing as t
 from .simulator import State
 from .storcli2_models import CLI_2023, size_text
 
-Data = dict[str, t.Any]
+Data = t.Dict[str, t.Any]
 
 #: Status of the energy pack by fault. "Critical" is in Broadcom's guide of storcli2; the other words are assumed.
 PACK_FAULTS = {

@@ -31,7 +31,7 @@ from ansible_collections.cachefleet.storage.tests.simulators import storcli2 as 
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf
 from ansible_collections.cachefleet.storage.tests.simulators.simulator import Simulator
 
-Data = dict[str, t.Any]
+Data = t.Dict[str, t.Any]
 
 
 def answer(kind: type[Simulator], model: str, words: str, faults: t.Mapping[str, t.Any] | None = None, **options: t.Any) -> str:
@@ -206,7 +206,7 @@ def test_container_of_max_cache_is_read_below_each_of_its_headings(heading: str)
 
 # storcli and storcli2: answers are JSON, so a field is moved in the data.
 
-Answers = dict[str, Data]
+Answers = t.Dict[str, Data]
 QUESTIONS = {"summary": "/call show all nolog J", "volumes": "/call/vall show all nolog J", "drives": "/call/eall/sall show all nolog J"}
 
 

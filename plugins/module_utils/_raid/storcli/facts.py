@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the labels of storcli and perccli 7.x mean, and what they share with storcli2 and perccli2."""
+"""What the labels of storcli and perccli 7.x mean."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -72,9 +72,6 @@ _VOLUME_KEY = re.compile(r"/c(?P<controller>[0-9]+)/v(?P<volume>[0-9]+)\Z")
 _DRIVE_KEY = re.compile(
     r"Drive /c(?P<controller>[0-9]+)(?:/e(?P<enclosure>[0-9]+))?/s(?P<slot>[0-9]+)(?P<part>\Z| Device attributes\Z| - Detailed Information\Z)"
 )
-
-
-# storcli and perccli 7.x
 
 
 def parse(text: str, provider: str = "storcli") -> Reading:

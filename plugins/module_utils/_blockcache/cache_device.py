@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import exporters_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name, suspended_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import suspended_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 
 if t.TYPE_CHECKING:

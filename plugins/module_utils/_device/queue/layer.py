@@ -16,7 +16,8 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import write_sysfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import plan as queue_plan

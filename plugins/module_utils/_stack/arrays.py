@@ -18,7 +18,7 @@ import re
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import read_sysfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_sysfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import UNKNOWN, Group, LayerFacts
 
 if t.TYPE_CHECKING:

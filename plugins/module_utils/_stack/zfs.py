@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import read_sysfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_sysfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import UNKNOWN, Group, LayerFacts
 
 if t.TYPE_CHECKING:

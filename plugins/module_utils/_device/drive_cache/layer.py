@@ -20,19 +20,17 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device import 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import served_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, is_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table, read_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.kernel_view import read_kernel
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import (
     ABSENT,
     DISABLED,
     ENABLED,
     KERNEL_WORD,
-    PROVIDERS,
     DriveCache,
-    DriveCacheProvider,
     DriveCacheSetting,
     kernel_agrees,
-    query_drives,
-    read_kernel,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS, DriveCacheProvider, query_drives
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange
 
 if t.TYPE_CHECKING:

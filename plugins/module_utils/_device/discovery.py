@@ -24,6 +24,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import IDENTIFYING, BlockDevice, Devices, Signature, node_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unescape
 
 if t.TYPE_CHECKING:
@@ -62,7 +63,7 @@ def suspended_below(name: str, root: Path = Path("/")) -> str | None:
     queue = [name]
     for one in queue:
         folder = root / "sys/class/block" / one
-        if _number(folder / "dm/suspended") == 1:
+        if read_number(folder / "dm/suspended") == 1:
             return one
         below = [path.name for path in folder.glob("slaves/*")]
         if (folder / "partition").exists():
@@ -110,10 +111,10 @@ def _read_device(place: Path, host: _Host) -> BlockDevice:
     name = place.name
     properties = host.properties.get(name, {})
     real = Path(os.path.realpath(place))
-    number = _text(place / "dev") or ""
+    number = read_attribute(place / "dev") or ""
     path = node_of(name)
-    dm_name = _text(place / "dm/name")
-    dm_uuid = _text(place / "dm/uuid")
+    dm_name = read_attribute(place / "dm/name")
+    dm_uuid = read_attribute(place / "dm/uuid")
     partition = (place / "partition").exists()
     disk = real.parent if partition else real
     driver = _driver(disk)
@@ -124,18 +125,18 @@ def _read_device(place: Path, host: _Host) -> BlockDevice:
         path=path,
         number=number,
         kind="partition" if partition else _kind(name, dm_uuid, dm_targets),
-        size=(_number(place / "size") or 0) * SECTOR,
-        logical_block=_number(disk / "queue/logical_block_size") or 512,
-        physical_block=_number(disk / "queue/physical_block_size") or 512,
-        read_only=_number(place / "ro") == 1,
-        removable=_number(disk / "removable") == 1,
+        size=(read_number(place / "size") or 0) * SECTOR,
+        logical_block=read_number(disk / "queue/logical_block_size") or 512,
+        physical_block=read_number(disk / "queue/physical_block_size") or 512,
+        read_only=read_number(place / "ro") == 1,
+        removable=read_number(disk / "removable") == 1,
         rotational=_flag(disk / "queue/rotational"),
         transport=_transport(disk, name, driver),
         driver=driver,
         serial=_serial(disk, properties),
         wwn=_wwn(disk, properties),
-        model=_text(disk / "device/model") or _spelled(properties.get("ID_MODEL")),
-        firmware=_text(disk / "device/firmware_rev") or properties.get("ID_REVISION") or _text(disk / "device/rev"),
+        model=read_attribute(disk / "device/model") or _spelled(properties.get("ID_MODEL")),
+        firmware=read_attribute(disk / "device/firmware_rev") or properties.get("ID_REVISION") or read_attribute(disk / "device/rev"),
         by_id=tuple(link for link in links if link.startswith("/dev/disk/by-id/")),
         links=tuple(link for link in links if not link.startswith("/dev/disk/by-id/")),
         dm_name=dm_name,
@@ -150,7 +151,7 @@ def _read_device(place: Path, host: _Host) -> BlockDevice:
         signature=_signature(properties, partition=bool(partition)),
         queue=_queue(disk / "queue"),
         cache_type=_cache_type(disk),
-        suspended=_number(place / "dm/suspended") == 1,
+        suspended=read_number(place / "dm/suspended") == 1,
         properties={key: properties[key] for key in _KEPT if key in properties},
     )
 
@@ -187,16 +188,16 @@ def _transport(disk: Path, name: str, driver: str | None) -> str:
     place = str(disk)
     if name.startswith("nvme"):
         # Over a network (tcp, rdma, fc) what is below cannot be seen from here.
-        return "nvme" if (_text(disk / "device/transport") or "pcie") == "pcie" else "nvme_fabrics"
+        return "nvme" if (read_attribute(disk / "device/transport") or "pcie") == "pcie" else "nvme_fabrics"
     if name.startswith("etherd!"):
         return "aoe"
     if name.startswith(("nbd", "rbd")):
         return "nbd" if name.startswith("nbd") else "rbd"
-    if driver in RAID_DRIVERS or (driver in ("mpt2sas", "mpt3sas", "mptsas") and _ADAPTER_RAID_MODEL in (_text(disk / "device/model") or "")):
+    if driver in RAID_DRIVERS or (driver in ("mpt2sas", "mpt3sas", "mptsas") and _ADAPTER_RAID_MODEL in (read_attribute(disk / "device/model") or "")):
         return "raid"
     if "/usb" in place:
         return "usb"
-    if (_text(disk / "device/vendor") or "") == "ATA" or re.search(r"/ata\d+/", place):
+    if (read_attribute(disk / "device/vendor") or "") == "ATA" or re.search(r"/ata\d+/", place):
         return "sata"
     if re.search(r"/session\d+/", place):
         return "iscsi"
@@ -218,14 +219,14 @@ def _serial(disk: Path, properties: t.Mapping[str, str]) -> str | None:
     for key in ("ID_SCSI_SERIAL", "ID_SERIAL_SHORT"):
         if properties.get(key):
             return properties[key].strip()
-    return _text(disk / "serial") or _text(disk / "device/serial") or (properties.get("ID_SERIAL") or None)
+    return read_attribute(disk / "serial") or read_attribute(disk / "device/serial") or (properties.get("ID_SERIAL") or None)
 
 
 def _wwn(disk: Path, properties: t.Mapping[str, str]) -> str | None:
     for key in ("ID_WWN_WITH_EXTENSION", "ID_WWN"):
         if properties.get(key):
             return properties[key]
-    wwid = _text(disk / "wwid") or _text(disk / "device/wwid") or ""
+    wwid = read_attribute(disk / "wwid") or read_attribute(disk / "device/wwid") or ""
     # A drive without a WWN gets a "t10." name made of model and serial number, which is none.
     return wwid if wwid.startswith(("naa.", "eui.", "uuid.")) else None
 
@@ -248,16 +249,16 @@ def _signature(properties: t.Mapping[str, str], *, partition: bool) -> Signature
 
 def _queue(folder: Path) -> dict[str, t.Any]:
     settings: dict[str, t.Any] = {}
-    schedulers = _text(folder / "scheduler")
+    schedulers = read_attribute(folder / "scheduler")
     if schedulers is not None:
         words = schedulers.split()
         settings["schedulers"] = [word.strip("[]") for word in words]
         settings["scheduler"] = next((word.strip("[]") for word in words if word.startswith("[") or len(words) == 1), None)
     for key in _QUEUE_NUMBERS:
-        value = _number(folder / key)
+        value = read_number(folder / key)
         if value is not None:
             settings[key] = value
-    write_cache = _text(folder / "write_cache")
+    write_cache = read_attribute(folder / "write_cache")
     if write_cache is not None:
         settings["write_cache"] = write_cache
     fua = _flag(folder / "fua")
@@ -269,7 +270,7 @@ def _queue(folder: Path) -> dict[str, t.Any]:
 def _cache_type(disk: Path) -> str | None:
     """The cache mode the SCSI disk or virtio driver believes in: ``scsi_disk/*/cache_type`` or the disk's own ``cache_type``."""
     for place in (disk, *sorted(_children(disk / "device/scsi_disk"))):
-        value = _text(place / "cache_type")
+        value = read_attribute(place / "cache_type")
         if value is not None:
             return value
     return None
@@ -287,7 +288,7 @@ def _link_order(link: str) -> tuple[int, str]:
 def _read_mounts(root: Path) -> dict[str, list[str]]:
     """``{major:minor or /dev path: [mount points]}``; the path serves file systems such as btrfs whose number is not the disk's."""
     mounts: dict[str, list[str]] = {}
-    for line in (_text(root / "proc/self/mountinfo") or "").splitlines():
+    for line in (read_attribute(root / "proc/self/mountinfo") or "").splitlines():
         before, separator, after = line.partition(" - ")
         words = before.split()
         if not separator or len(words) < 5:
@@ -302,7 +303,7 @@ def _read_mounts(root: Path) -> dict[str, list[str]]:
 
 
 def _read_swaps(root: Path) -> set[str]:
-    lines = (_text(root / "proc/swaps") or "").splitlines()[1:]
+    lines = (read_attribute(root / "proc/swaps") or "").splitlines()[1:]
     return {os.path.realpath(unescape(line.split()[0])) for line in lines if line.split()}
 
 
@@ -332,21 +333,6 @@ def _children(folder: Path) -> list[Path]:
     return list(folder.iterdir()) if folder.is_dir() else []
 
 
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(errors="replace").strip("\n\0 ")
-    except OSError:
-        return None
-
-
-def _number(path: Path) -> int | None:
-    text = _text(path)
-    try:
-        return int(text) if text else None
-    except ValueError:
-        return None
-
-
 def _flag(path: Path) -> bool | None:
-    value = _number(path)
+    value = read_number(path)
     return None if value is None else value == 1

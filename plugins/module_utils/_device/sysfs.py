@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Attributes of sysfs and small files of proc: read without a fuss, written with an error that says what was refused."""
+"""Attributes of sysfs, and small files of proc: one value each."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -14,11 +14,19 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 
 
-def read_sysfs(path: Path) -> str | None:
-    """The text of an attribute without its line end; ``None`` if it is not there or cannot be read."""
+def read_attribute(path: Path) -> str | None:
+    """The text of an attribute without the blanks around it and its line end; ``None`` if it is not there or cannot be read."""
     try:
-        return path.read_text().strip()
-    except OSError:
+        return path.read_text(encoding="utf-8", errors="replace").strip("\n\0 ")
+    except (OSError, ValueError):  # ValueError: a name from elsewhere with a zero byte
+        return None
+
+
+def read_number(path: Path) -> int | None:
+    """The whole number in an attribute; ``None`` if it is not there, cannot be read, or is no number."""
+    try:
+        return int(read_attribute(path) or "")
+    except ValueError:
         return None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DISABLED, ENABLED, KERNEL_WORD, WRITE_BACK, WRITE_THROUGH
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_sysfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 
 
 def parse_cache_type(text: str) -> str:
@@ -45,7 +45,7 @@ def cache_type_files(name: str, root: Path = Path("/")) -> list[Path]:
 
 def read_kernel(name: str, root: Path = Path("/")) -> str | None:
     """What the kernel believes: ``queue/write_cache`` and the SCSI driver's ``cache_type``, joined by a comma if they differ."""
-    texts = [read_sysfs(root / "sys/class/block" / name / "queue/write_cache"), *(read_sysfs(path) for path in cache_type_files(name, root))]
+    texts = [read_attribute(root / "sys/class/block" / name / "queue/write_cache"), *(read_attribute(path) for path in cache_type_files(name, root))]
     return ", ".join(sorted({_kernel_word(text) for text in texts if text})) or None
 
 

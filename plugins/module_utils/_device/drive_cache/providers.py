@@ -42,7 +42,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
     parse_nvme_feature,
     parse_sdparm,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_sysfs, write_sysfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, write_sysfs
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
@@ -103,10 +103,10 @@ class _ScsiDisk(DriveCacheProvider):
             return
         # A rescan passes over a cache type that was once set with "temporary"; a plain one reaches the drive and ends that.
         for path in cache_type_files(setting.name, self.root):
-            write_sysfs(path, cache_type_for(setting.wanted, read_sysfs(path)), setting.item)
+            write_sysfs(path, cache_type_for(setting.wanted, read_attribute(path)), setting.item)
 
     def boot_effect(self, setting: DriveCacheSetting) -> str:
-        present = next((read_sysfs(path) for path in cache_type_files(setting.name, self.root)), None)
+        present = next((read_attribute(path) for path in cache_type_files(setting.name, self.root)), None)
         return udev_rule.write_attribute("device/scsi_disk/*/cache_type", cache_type_for(setting.wanted, present))
 
 
@@ -235,7 +235,7 @@ class VirtioProvider(DriveCacheProvider):
     def read(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache | StorageError]:
         states: dict[str, DriveCache | StorageError] = {}
         for drive in drives:
-            text = read_sysfs(self._cache_type(drive.name))
+            text = read_attribute(self._cache_type(drive.name))
             try:
                 if text is None:
                     raise NotUnderstood(f"{drive.path} has no cache_type: this virtio device does not show its write cache.", item=drive.path)

@@ -55,23 +55,6 @@ _QUEUE_NUMBERS = ("nr_requests", "nomerges", "read_ahead_kb", "rq_affinity", "ma
 _KEPT = (*IDENTIFYING, "ID_BUS", "ID_ATA", "ID_PATH", "ID_MODEL", "ID_REVISION", "ID_VENDOR")
 
 
-def suspended_below(name: str, root: Path = Path("/")) -> str | None:
-    """The kernel name of a device-mapper device that is suspended now: this one, or the first below it; whoever reads either waits.
-
-    :param name: kernel name; one that is not there is not suspended.
-    """
-    queue = [name]
-    for one in queue:
-        folder = root / "sys/class/block" / one
-        if read_number(folder / "dm/suspended") == 1:
-            return one
-        below = [path.name for path in folder.glob("slaves/*")]
-        if (folder / "partition").exists():
-            below.append(folder.resolve().parent.name)
-        queue += [other for other in below if other not in queue]
-    return None
-
-
 def read_devices(runner: Runner, root: Path = Path("/"), *, dm_targets: bool = True) -> Devices:
     """Every block device of the host, from sysfs, one ``udevadm`` and, where there is device-mapper, one ``dmsetup table``.
 
@@ -90,6 +73,23 @@ def read_devices(runner: Runner, root: Path = Path("/"), *, dm_targets: bool = T
     claims = collections.Counter(link for device in devices for link in {*device.by_id, *device.links})
     shared = {link for link, count in claims.items() if count > 1}
     return Devices([_mark_shared(device, shared) for device in devices], root)
+
+
+def suspended_below(name: str, root: Path = Path("/")) -> str | None:
+    """The kernel name of a device-mapper device that is suspended now: this one, or the first below it; whoever reads either waits.
+
+    :param name: kernel name; one that is not there is not suspended.
+    """
+    queue = [name]
+    for one in queue:
+        folder = root / "sys/class/block" / one
+        if read_number(folder / "dm/suspended") == 1:
+            return one
+        below = [path.name for path in folder.glob("slaves/*")]
+        if (folder / "partition").exists():
+            below.append(folder.resolve().parent.name)
+        queue += [other for other in below if other not in queue]
+    return None
 
 
 def _mark_shared(device: BlockDevice, shared: t.AbstractSet[str]) -> BlockDevice:

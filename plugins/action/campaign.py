@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.modules.campaign import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.finished import ExpectedMeasurement, finished, measured_as, unexplained
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey, component, results_folder
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import mark_done
@@ -54,9 +55,9 @@ class ActionModule(ActionBase):
             # Of a cell with a job of its own it is known here whether it is done; of steps the runner on the host knows it.
             jobs = {key: _asked(cell, key.cell) for key, cell in cells.items() if cell.get("job") is not None}
             if not options["replace"]:
-                done = store.finished(folder, host, jobs)
+                done = finished(folder, host, jobs)
                 if steps:
-                    steps = mark_done(steps, store.measured_as(folder, host, variant))
+                    steps = mark_done(steps, measured_as(folder, host, variant))
                     self._warn_of_old(folder, host, cells)
             wanted = [(key.cell, key.repeat) for key in cells]
             changed |= store.write_plan(folder, host, variant, wanted, patterns=patterns, now=now, dry_run=dry_run)
@@ -69,7 +70,7 @@ class ActionModule(ActionBase):
 
     def _warn_of_old(self, folder: Path, host: str, cells: t.Iterable[CellKey]) -> None:
         """Before hours are spent on what will not be taken in."""
-        old = store.unexplained(folder, host, cells)
+        old = unexplained(folder, host, cells)
         if old:
             self._display.warning(
                 f"{host}: {len(old)} ok results in {folder} are of an earlier version of the collection ({old[0]}), which did not note what exactly it"
@@ -85,11 +86,9 @@ def _key(cell: t.Mapping[str, t.Any], variant: str, host: str) -> CellKey:
     return CellKey.checked(variant, cell.get("name"), cell.get("repeat"))
 
 
-def _asked(cell: t.Mapping[str, t.Any], name: str) -> store.ExpectedMeasurement:
+def _asked(cell: t.Mapping[str, t.Any], name: str) -> ExpectedMeasurement:
     target = cell.get("target")
     target = target if isinstance(target, dict) else {}
     size = target.get("size")
     job = read_job(cell.get("job"), name)
-    return store.ExpectedMeasurement(
-        job.workload_sha256, str(target.get("device") or target.get("file")), None if size is None else parse_size(size, item=name)
-    )
+    return ExpectedMeasurement(job.workload_sha256, str(target.get("device") or target.get("file")), None if size is None else parse_size(size, item=name))

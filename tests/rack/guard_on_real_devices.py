@@ -202,7 +202,7 @@ def hold(proof: Proof, device: str) -> None:
     """While the guard holds a device, fio writes, reads back and trims it, and nobody mounts it or builds on it."""
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import claimed
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
@@ -327,7 +327,7 @@ def stop_bcache(slow: str, fast: str) -> None:
 def scratch_disk(disk: str):
     def whole_disk(proof: Proof, undo: contextlib.ExitStack) -> None:
         from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-        from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+        from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 
         device = read_devices(Runner()).resolve(disk)
         run("blkdiscard", "--zeroout", disk)

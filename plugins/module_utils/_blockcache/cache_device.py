@@ -21,8 +21,10 @@ from dataclasses import dataclass, replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import exporters_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name, suspended_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import suspended_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -213,7 +215,7 @@ def _served(node: Path, root: Path) -> tuple[str, ...]:
 
 
 def _backing(place: Path, root: Path) -> tuple[int, int] | None:
-    text = _text(place)
+    text = read_attribute(place)
     return _unit(root / text.lstrip("/")) if text else None
 
 
@@ -229,17 +231,10 @@ def _unit(node: Path) -> tuple[int, int] | None:
 def md_redundancy(root: Path, name: str) -> bool | None:
     """Whether an MD array survives the loss of a member: False if it has too few for it now, None if it never does."""
     folder = root / "sys/class/block" / name / "md"
-    if _text(folder / "level") not in _REDUNDANT_LEVELS:
+    if read_attribute(folder / "level") not in _REDUNDANT_LEVELS:
         return None
     # While an array is reshaped: "3 (2)". One of a single member has a level and no second copy.
-    members = _text(folder / "raid_disks").split(" ", 1)[0]
+    members = (read_attribute(folder / "raid_disks") or "").split(" ", 1)[0]
     if not members.isdigit() or int(members) < 2:
         return None
-    return _text(folder / "degraded") == "0"
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""
+    return read_number(folder / "degraded") == 0

@@ -16,6 +16,8 @@ import re
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
+
 if t.TYPE_CHECKING:
     from pathlib import Path
 
@@ -61,30 +63,21 @@ def read_aoe_device(root: Path, kernel_name: str) -> AoeDevice | None:
     place = root / "sys/block" / kernel_name
     if match is None or not place.exists():
         return None
-    payload = _text(place / "payload")
     return AoeDevice(
         name=match.group(1),
-        interfaces=tuple(name for name in re.split(r"[,\s]+", _text(place / "netif")) if name and name != "none"),
-        payload=int(payload) if payload.isdigit() else None,
-        state=_text(place / "state") or "unknown",
-        mac=with_colons(_text(place / "mac")),
+        interfaces=tuple(name for name in re.split(r"[,\s]+", read_attribute(place / "netif") or "") if name and name != "none"),
+        payload=read_number(place / "payload"),
+        state=read_attribute(place / "state") or "unknown",
+        mac=with_colons(read_attribute(place / "mac") or ""),
     )
 
 
 def read_mtu(root: Path, interface: str) -> int | None:
     """The MTU of a network interface; None if it is not there."""
-    text = _text(root / "sys/class/net" / interface / "mtu")
-    return int(text) if text.isdigit() else None
+    return read_number(root / "sys/class/net" / interface / "mtu")
 
 
 def with_colons(mac: str) -> str:
     """A MAC address with colons, from one with or without them."""
     digits = mac.replace(":", "").lower()
     return ":".join(digits[place : place + 2] for place in range(0, len(digits), 2))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()
-    except (OSError, ValueError):
-        return ""

@@ -3,19 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Block devices as the kernel and udev describe them: identity, topology, users, queue.
-
-Sources: ``/sys/class/block`` (Documentation/ABI/stable/sysfs-block), ``/proc/self/mountinfo`` and ``/proc/swaps`` (proc(5)),
-the udev database, and ``dmsetup table`` for the targets of device-mapper devices.
-"""
+"""The model of block devices: identity, topology, users and queue of each, and paths that name them."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
-import collections
 import copy
-import dataclasses
 import os
 import re
 import stat
@@ -24,39 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
-from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unescape
 
-if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-
-#: Drivers whose disks are logical volumes of a RAID controller (or drives it passes through).
-RAID_DRIVERS = frozenset(
-    {
-        "megaraid_sas", "megaraid_mbox", "megaraid", "aacraid", "smartpqi", "hpsa", "cciss", "mpi3mr", "arcmsr", "3w-9xxx", "3w-sas",
-        "3w-xxxx", "ips", "stex", "hptiop", "ipr", "mvumi", "esas2r", "myrb", "myrs", "pmcraid",
-    }
-)  # fmt: skip
-#: What the host adapters of LSI that also make RAID volumes call such a volume in its SCSI model.
-_ADAPTER_RAID_MODEL = "Logical Volume"
-
-_KIND_BY_NAME = (
-    (re.compile(r"^md\d|^md_"), "md"),
-    (re.compile(r"^bcache\d"), "bcache"),
-    (re.compile(r"^loop\d"), "loop"),
-    (re.compile(r"^zram\d"), "zram"),
-    (re.compile(r"^ram\d"), "ram"),
-    (re.compile(r"^(sr|fd)\d"), "rom"),
-    (re.compile(r"^nbd\d"), "nbd"),
-    (re.compile(r"^rbd\d"), "rbd"),
-    (re.compile(r"^etherd!"), "aoe"),
-)
 _UNSTABLE = re.compile(
     r"^/dev/([a-z]+|[hsv]d[a-z]+\d+|xvd[a-z]+\d*|nvme\d+n\d+(p\d+)?|(mmcblk|dm-|md|loop|nbd|rbd|bcache|sr|zram|ram)\d+(p\d+)?|block/.*|disk/by-diskseq/.*)$"
 )
 _SINGLE_HYPHEN = re.compile(r"(?<!-)-(?!-)")
-_QUEUE_NUMBERS = ("nr_requests", "nomerges", "read_ahead_kb", "rq_affinity", "max_sectors_kb", "wbt_lat_usec")
 
 
 @dataclass(frozen=True)
@@ -218,7 +184,7 @@ class Devices:
         Names of LVM and serials that differ in case belong to different devices; only a WWN is a number, in upper or lower case.
         """
         names = {device.identity, device.serial, device.wwn, device.logical_volume, device.dm_name}
-        names |= {value for key, value in device.properties.items() if key in _IDENTIFYING}
+        names |= {value for key, value in device.properties.items() if key in IDENTIFYING}
         names |= {path.rsplit("/", 1)[-1] for path in device.by_id} | set(device.by_id)
         wanted = _as_identity(text)
         return bool(wanted) and any(name is not None and _as_identity(name) == wanted for name in names)
@@ -234,7 +200,7 @@ def _as_identity(text: str) -> str:
 
 
 #: udev properties that tell one device from another.
-_IDENTIFYING = (
+IDENTIFYING = (
     "ID_SERIAL",
     "ID_SERIAL_SHORT",
     "ID_SCSI_SERIAL",
@@ -244,7 +210,6 @@ _IDENTIFYING = (
     "MD_NAME",
     "MD_UUID",
 )
-_KEPT = (*_IDENTIFYING, "ID_BUS", "ID_ATA", "ID_PATH", "ID_MODEL", "ID_REVISION", "ID_VENDOR")
 
 
 def node_of(name: str) -> str:
@@ -257,46 +222,9 @@ def kernel_name(path: str, root: Path = Path("/")) -> str:
     return os.path.relpath(os.path.realpath(root / path.lstrip("/")), os.path.realpath(root / "dev")).replace("/", "!")
 
 
-def suspended_below(name: str, root: Path = Path("/")) -> str | None:
-    """The kernel name of a device-mapper device that is suspended now: this one, or the first below it; whoever reads either waits.
-
-    :param name: kernel name; one that is not there is not suspended.
-    """
-    queue = [name]
-    for one in queue:
-        folder = root / "sys/class/block" / one
-        if _number(folder / "dm/suspended") == 1:
-            return one
-        below = [path.name for path in folder.glob("slaves/*")]
-        if (folder / "partition").exists():
-            below.append(folder.resolve().parent.name)
-        queue += [other for other in below if other not in queue]
-    return None
-
-
 def is_stable(path: str) -> bool:
     """Whether a path names the same device after a reboot: false for ``/dev/sda``, ``/dev/nvme0n1``, ``/dev/dm-3``, ``by-diskseq``."""
     return not _UNSTABLE.match("/" + os.path.normpath(path).lstrip("/"))
-
-
-def read_devices(runner: Runner, root: Path = Path("/"), *, dm_targets: bool = True) -> Devices:
-    """Every block device of the host, from sysfs, one ``udevadm`` and, where there is device-mapper, one ``dmsetup table``.
-
-    :param dm_targets: whether to ask ``dmsetup``; without it nothing tells what kind of mapping a device is.
-    """
-    folder = root / "sys/class/block"
-    # The paths behind an NVMe namespace (nvme0c0n1) are in sysfs and have no device node.
-    names = sorted(name for name in os.listdir(folder) if (folder / name / "dev").exists()) if folder.is_dir() else []
-    host = _Host(
-        properties=udev.read_properties(runner, names),
-        mounts=_read_mounts(root),
-        swaps=_read_swaps(root),
-        dm_targets=_read_dm_targets(runner, root) if dm_targets and any(name.startswith("dm-") for name in names) else {},
-    )
-    devices = [_read_device(folder / name, host) for name in names]
-    claims = collections.Counter(link for device in devices for link in {*device.by_id, *device.links})
-    shared = {link for link, count in claims.items() if count > 1}
-    return Devices([_mark_shared(device, shared) for device in devices], root)
 
 
 def describe_suspended(device: BlockDevice) -> str:
@@ -306,264 +234,3 @@ def describe_suspended(device: BlockDevice) -> str:
         f" one was killed or the kernel refused its table. A run with its cache in the list lets it go on; else look at dmesg, and resume it with dmsetup"
         f" resume {device.dm_name}, what lies below first."
     )
-
-
-def _mark_shared(device: BlockDevice, shared: t.AbstractSet[str]) -> BlockDevice:
-    mine = tuple(link for link in (*device.by_id, *device.links) if link in shared)
-    return dataclasses.replace(device, shared_links=mine) if mine else device
-
-
-@dataclass(frozen=True)
-class _Host:
-    """What is read once for all devices of a host."""
-
-    properties: t.Mapping[str, t.Mapping[str, str]]
-    mounts: t.Mapping[str, list[str]]
-    swaps: t.Container[str]
-    dm_targets: t.Mapping[str, tuple[str, ...]]
-
-
-def _read_device(place: Path, host: _Host) -> BlockDevice:
-    name = place.name
-    properties = host.properties.get(name, {})
-    real = Path(os.path.realpath(place))
-    number = _text(place / "dev") or ""
-    path = node_of(name)
-    dm_name = _text(place / "dm/name")
-    dm_uuid = _text(place / "dm/uuid")
-    partition = (place / "partition").exists()
-    disk = real.parent if partition else real
-    driver = _driver(disk)
-    links = sorted(properties.get("DEVLINKS", "").split(), key=_link_order)
-    dm_targets = host.dm_targets.get(dm_name or "", ())
-    return BlockDevice(
-        name=name,
-        path=path,
-        number=number,
-        kind="partition" if partition else _kind(name, dm_uuid, dm_targets),
-        size=(_number(place / "size") or 0) * SECTOR,
-        logical_block=_number(disk / "queue/logical_block_size") or 512,
-        physical_block=_number(disk / "queue/physical_block_size") or 512,
-        read_only=_number(place / "ro") == 1,
-        removable=_number(disk / "removable") == 1,
-        rotational=_flag(disk / "queue/rotational"),
-        transport=_transport(disk, name, driver),
-        driver=driver,
-        serial=_serial(disk, properties),
-        wwn=_wwn(disk, properties),
-        model=_text(disk / "device/model") or _spelled(properties.get("ID_MODEL")),
-        firmware=_text(disk / "device/firmware_rev") or properties.get("ID_REVISION") or _text(disk / "device/rev"),
-        by_id=tuple(link for link in links if link.startswith("/dev/disk/by-id/")),
-        links=tuple(link for link in links if not link.startswith("/dev/disk/by-id/")),
-        dm_name=dm_name,
-        dm_uuid=dm_uuid,
-        dm_targets=dm_targets,
-        parent=disk.name if partition else None,
-        partitions=() if partition else tuple(sorted(child.name for child in _children(real) if (child / "partition").exists())),
-        slaves=tuple(sorted(child.name for child in _children(place / "slaves"))),
-        holders=tuple(sorted(child.name for child in _children(place / "holders"))),
-        mountpoints=tuple(host.mounts.get(number, ())) + tuple(host.mounts.get(path, ())),
-        swap=path in host.swaps,
-        signature=_signature(properties, partition=bool(partition)),
-        queue=_queue(disk / "queue"),
-        cache_type=_cache_type(disk),
-        suspended=_number(place / "dm/suspended") == 1,
-        properties={key: properties[key] for key in _KEPT if key in properties},
-    )
-
-
-def _kind(name: str, dm_uuid: str | None, dm_targets: t.Container[str]) -> str:
-    if name.startswith("dm-"):
-        if "flashcache" in dm_targets:
-            return "flashcache"
-        for prefix, kind in (("LVM-", "lvm"), ("CRYPT-", "crypt"), ("mpath-", "multipath")):
-            if (dm_uuid or "").startswith(prefix):
-                return kind
-        return "dm"
-    for pattern, kind in _KIND_BY_NAME:
-        if pattern.search(name):
-            return kind
-    return "disk"
-
-
-def _driver(disk: Path) -> str | None:
-    """The driver nearest to the disk that is not merely the SCSI disk class."""
-    for folder in (disk, *disk.parents):
-        link = folder / "driver"
-        if link.is_symlink():
-            name = os.path.basename(os.readlink(link))
-            if name not in ("sd", "sr", "ses"):
-                return name
-        if folder.name == "devices":
-            break
-    return None
-
-
-def _transport(disk: Path, name: str, driver: str | None) -> str:
-    """How the disk is attached, from its place in sysfs; a SATA drive behind a SAS adapter is ``sata``."""
-    place = str(disk)
-    if name.startswith("nvme"):
-        # Over a network (tcp, rdma, fc) what is below cannot be seen from here.
-        return "nvme" if (_text(disk / "device/transport") or "pcie") == "pcie" else "nvme_fabrics"
-    if name.startswith("etherd!"):
-        return "aoe"
-    if name.startswith(("nbd", "rbd")):
-        return "nbd" if name.startswith("nbd") else "rbd"
-    if driver in RAID_DRIVERS or (driver in ("mpt2sas", "mpt3sas", "mptsas") and _ADAPTER_RAID_MODEL in (_text(disk / "device/model") or "")):
-        return "raid"
-    if "/usb" in place:
-        return "usb"
-    if (_text(disk / "device/vendor") or "") == "ATA" or re.search(r"/ata\d+/", place):
-        return "sata"
-    if re.search(r"/session\d+/", place):
-        return "iscsi"
-    if re.search(r"/rport-", place):
-        return "fc"
-    if "/end_device-" in place:
-        return "sas"
-    if re.search(r"/host\d+/", place):
-        return "scsi"
-    if re.search(r"/virtio\d+/", place):
-        return "virtio"
-    if "/devices/virtual/" in place:
-        return "virtual"
-    return "unknown"
-
-
-def _serial(disk: Path, properties: t.Mapping[str, str]) -> str | None:
-    # ID_SERIAL_SHORT of a SCSI disk is its WWN; the number on the drive's label is ID_SCSI_SERIAL.
-    for key in ("ID_SCSI_SERIAL", "ID_SERIAL_SHORT"):
-        if properties.get(key):
-            return properties[key].strip()
-    return _text(disk / "serial") or _text(disk / "device/serial") or (properties.get("ID_SERIAL") or None)
-
-
-def _wwn(disk: Path, properties: t.Mapping[str, str]) -> str | None:
-    for key in ("ID_WWN_WITH_EXTENSION", "ID_WWN"):
-        if properties.get(key):
-            return properties[key]
-    wwid = _text(disk / "wwid") or _text(disk / "device/wwid") or ""
-    # A drive without a WWN gets a "t10." name made of model and serial number, which is none.
-    return wwid if wwid.startswith(("naa.", "eui.", "uuid.")) else None
-
-
-def _spelled(model: str | None) -> str | None:
-    return model.replace("_", " ").strip() if model else None
-
-
-def _signature(properties: t.Mapping[str, str], *, partition: bool) -> Signature | None:
-    found = Signature(
-        usage=properties.get("ID_FS_USAGE") or None,
-        type=properties.get("ID_FS_TYPE") or None,
-        uuid=properties.get("ID_FS_UUID") or None,
-        label=properties.get("ID_FS_LABEL") or None,
-        # A partition inherits this from its disk (60-persistent-storage.rules imports ID_* of the parent).
-        partition_table=None if partition else properties.get("ID_PART_TABLE_TYPE") or None,
-    )
-    return found if found.type or found.partition_table else None
-
-
-def _queue(folder: Path) -> dict[str, t.Any]:
-    settings: dict[str, t.Any] = {}
-    schedulers = _text(folder / "scheduler")
-    if schedulers is not None:
-        words = schedulers.split()
-        settings["schedulers"] = [word.strip("[]") for word in words]
-        settings["scheduler"] = next((word.strip("[]") for word in words if word.startswith("[") or len(words) == 1), None)
-    for key in _QUEUE_NUMBERS:
-        value = _number(folder / key)
-        if value is not None:
-            settings[key] = value
-    write_cache = _text(folder / "write_cache")
-    if write_cache is not None:
-        settings["write_cache"] = write_cache
-    fua = _flag(folder / "fua")
-    if fua is not None:
-        settings["fua"] = fua
-    return settings
-
-
-def _cache_type(disk: Path) -> str | None:
-    """The cache mode the SCSI disk or virtio driver believes in: ``scsi_disk/*/cache_type`` or the disk's own ``cache_type``."""
-    for place in (disk, *sorted(_children(disk / "device/scsi_disk"))):
-        value = _text(place / "cache_type")
-        if value is not None:
-            return value
-    return None
-
-
-def _link_order(link: str) -> tuple[int, str]:
-    """Most telling first: names with model and serial, then WWNs, then names of contents."""
-    name = link.rsplit("/", 1)[-1]
-    for rank, prefix in enumerate(("ata-", "nvme-", "scsi-S", "virtio-", "usb-", "dm-name-", "md-name-", "scsi-", "wwn-", "nvme-eui", "nvme-uuid")):
-        if name.startswith(prefix):
-            return (rank, link) if not name.startswith(("nvme-eui", "nvme-uuid", "nvme-nvme.")) else (20, link)
-    return 30, link
-
-
-def _read_mounts(root: Path) -> dict[str, list[str]]:
-    """``{major:minor or /dev path: [mount points]}``; the path serves file systems such as btrfs whose number is not the disk's."""
-    mounts: dict[str, list[str]] = {}
-    for line in (_text(root / "proc/self/mountinfo") or "").splitlines():
-        before, separator, after = line.partition(" - ")
-        words = before.split()
-        if not separator or len(words) < 5:
-            continue
-        number, point = words[2], unescape(words[4])
-        key = number
-        source = after.split()[1] if len(after.split()) > 1 else ""
-        if number.startswith("0:") and source.startswith("/dev/"):
-            key = unescape(os.path.realpath(source))
-        mounts.setdefault(key, []).append(point)
-    return mounts
-
-
-def _read_swaps(root: Path) -> set[str]:
-    lines = (_text(root / "proc/swaps") or "").splitlines()[1:]
-    return {os.path.realpath(unescape(line.split()[0])) for line in lines if line.split()}
-
-
-def parse_dm_table(text: str) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """``dmsetup table`` as ``{name: ((start, length, target, argument…), …)}``.
-
-    A line is ``name: start length target arguments`` (dmsetup(8)); lines that do not look so belong to the free text
-    that the flashcache target prints and are passed over.
-    """
-    tables: dict[str, list[tuple[str, ...]]] = {}
-    for line in text.splitlines():
-        match = re.match(r"^(\S+): (\d+ \d+ \S+.*)$", line)
-        if match:
-            tables.setdefault(match.group(1), []).append(tuple(match.group(2).split()))
-    return {name: tuple(rows) for name, rows in tables.items()}
-
-
-def _read_dm_targets(runner: Runner, root: Path) -> dict[str, tuple[str, ...]]:
-    # A container can show the host's mappings in /sys and have no right, or no control node, to ask about them.
-    if not runner.has("dmsetup") or not (root / "dev/mapper/control").exists():
-        return {}
-    tables = parse_dm_table(runner.run(["dmsetup", "table"]).stdout)
-    return {name: tuple(dict.fromkeys(row[2] for row in rows)) for name, rows in tables.items()}
-
-
-def _children(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(errors="replace").strip("\n\0 ")
-    except OSError:
-        return None
-
-
-def _number(path: Path) -> int | None:
-    text = _text(path)
-    try:
-        return int(text) if text else None
-    except ValueError:
-        return None
-
-
-def _flag(path: Path) -> bool | None:
-    value = _number(path)
-    return None if value is None else value == 1

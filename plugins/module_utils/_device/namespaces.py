@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -76,7 +77,7 @@ def controller_named(root: Path, path: str) -> str | None:
     """
     folder = root / "sys/class/nvme"
     for place in sorted(folder.iterdir()) if folder.is_dir() else []:
-        words = [_text(place / "model"), _text(place / "serial")]
+        words = [read_attribute(place / name) or "" for name in ("model", "serial")]
         if all(words) and path.rsplit("/", 1)[-1] in _names(*words):
             return f"/dev/{place.name}"
     return None
@@ -164,10 +165,3 @@ def _number(found: t.Mapping[str, t.Any], name: str) -> int:
         return int(found.get(name) or 0)
     except (TypeError, ValueError):
         return 0
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""

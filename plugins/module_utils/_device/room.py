@@ -20,7 +20,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR, format_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import parse_dm_table
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner

@@ -26,6 +26,7 @@ if t.TYPE_CHECKING:
 
 _MODES = ("writethrough", "writeback", "passthrough")
 _CLEANER = ("cleaner", "0")
+_HOLDING = ("smq", "2", "migration_threshold", "0")
 
 
 class Exchange:
@@ -120,6 +121,17 @@ def cleaning(table: str) -> str:
     :raises NotUnderstood: quoting the line.
     """
     return "\n".join(_changed(line, "writethrough", _CLEANER) for line in table.splitlines())
+
+
+def holding(table: str) -> str:
+    """The same table with its dm-cache writing through and nothing back: what the kernel counts as dirty at the load stays so.
+
+    Without bandwidth for migrations the policy smq never cleans (``migration_threshold`` of cache.rst, ``smq_get_background_work`` of
+    drivers/md/dm-cache-policy-smq.c).
+
+    :raises NotUnderstood: quoting the line.
+    """
+    return "\n".join(_changed(line, "writethrough", _HOLDING) for line in table.splitlines())
 
 
 def _changed(line: str, mode: str, policy: t.Sequence[str] | None) -> str:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import running_exports
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 
 #: What the kernel appends to the path of a node or file that has no name any more.
 _DELETED = " (deleted)"
@@ -212,8 +213,8 @@ def _nvmet_exports(root: Path) -> t.Iterator[tuple[Unit | None, str]]:
     Source: drivers/nvme/target/configfs.c (``device_path``, and ``enable`` of a namespace).
     """
     for namespace in sorted((root / "sys/kernel/config/nvmet/subsystems").glob("*/namespaces/*")):
-        path = _line(namespace / "device_path")
-        if path and _line(namespace / "enable") == "1":
+        path = read_attribute(namespace / "device_path")
+        if path and read_attribute(namespace / "enable") == "1":
             yield unit_at(root, path), f"nvmet subsystem {namespace.parent.parent.name}"
 
 
@@ -221,19 +222,19 @@ def _lio_exports(root: Path) -> t.Iterator[tuple[Unit | None, str]]:
     """Source: drivers/target/target_core_configfs.c (``udev_path``), target_core_iblock.c and target_core_file.c (``info``)."""
     for backstore in sorted((root / "sys/kernel/config/target/core").glob("*/*")):
         exporter = f"LIO backstore {backstore.parent.name}/{backstore.name}"
-        info = _line(backstore / "info")
+        info = read_attribute(backstore / "info") or ""
         numbers = re.search(r"Major: (\d+)\s+Minor: (\d+)", info)
         if numbers:
             yield Unit("block", os.makedev(int(numbers.group(1)), int(numbers.group(2)))), exporter
         file = re.search(r"\bFile: (/\S+)", info)
-        for path in filter(None, (_line(backstore / "udev_path"), file.group(1) if file else "")):
+        for path in filter(None, (read_attribute(backstore / "udev_path"), file.group(1) if file else "")):
             yield unit_at(root, path), exporter
 
 
 def _scst_exports(root: Path) -> t.Iterator[tuple[Unit | None, str]]:
     """Source: the sysfs interface of SCST, ``devices/<name>/filename``, whose further lines are marks."""
     for file in sorted((root / "sys/kernel/scst_tgt/devices").glob("*/filename")):
-        path = _line(file).split("\n", 1)[0]
+        path = (read_attribute(file) or "").split("\n", 1)[0]
         if path:
             yield unit_at(root, path), f"SCST device {file.parent.name}"
 
@@ -267,7 +268,7 @@ def open_files(root: Path, wanted: t.AbstractSet[Unit], *, mapped: bool = True) 
         except OSError:
             continue  # the process has ended meanwhile
         for unit, writing in uses.items():
-            found.setdefault(unit, []).append(OpenFile(_line(process / "comm") or "a process", int(process.name), writing))
+            found.setdefault(unit, []).append(OpenFile(read_attribute(process / "comm") or "a process", int(process.name), writing))
     return OpenFiles({unit: tuple(rows) for unit, rows in found.items()}, unreadable)
 
 
@@ -322,14 +323,6 @@ def _units_of_mapping(process: Path, words: t.Sequence[str]) -> t.Iterator[Unit]
         named = unit_of(process / "root" / words[5].lstrip("/")) or unit_of(words[5])
         if named is not None:
             yield named
-
-
-def _line(path: Path) -> str:
-    """The text of a small file of the kernel; empty if it cannot be read."""
-    try:
-        return path.read_text(errors="replace").strip("\n\0 ")
-    except OSError:
-        return ""
 
 
 def _link(path: Path) -> str | None:

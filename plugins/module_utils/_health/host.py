@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import describe_suspended, read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import describe_suspended
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.health import Address, drives_of, read_drives
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import Reserve, read_reserves
 from ansible_collections.cachefleet.storage.plugins.module_utils._health import redundancy

@@ -17,6 +17,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on_host, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import HEALTHY, NONE, UNKNOWN, writes_back
@@ -41,13 +42,13 @@ def array_findings(devices: Devices, root: Path = Path("/")) -> t.Iterator[Findi
         if device.kind != "md":
             continue
         folder = root / "sys/class/block" / device.name / "md"
-        lacking, members = _number(folder / "degraded"), _text(folder / "raid_disks").split(" ", 1)[0]
+        lacking, members = read_number(folder / "degraded"), (read_attribute(folder / "raid_disks") or "").split(" ", 1)[0]
         if not lacking:
             continue
         name = device.stable_path or device.path
-        rebuilding = _text(folder / "sync_action") in ("recover", "resync", "reshape")
+        rebuilding = read_attribute(folder / "sync_action") in ("recover", "resync", "reshape")
         now = "it is being rebuilt" if rebuilding else "add a drive in place of the one that failed"
-        words = f"{name} ({_text(folder / 'level')}, /dev/{device.name}) lacks {lacking} of {members} members: {now}."
+        words = f"{name} ({read_attribute(folder / 'level') or ''}, /dev/{device.name}) lacks {lacking} of {members} members: {now}."
         yield Finding("warning" if rebuilding else "critical", name, "array_degraded", words, lacking, 0)
 
 
@@ -136,15 +137,3 @@ def _volume(controller: Controller, volume: Volume) -> t.Iterator[Finding]:
     subject = f"volume {volume.name or volume.id} of {controller.called}"
     words = f"The {subject} (RAID {volume.raid_level}) is {volume.status.replace('_', ' ')}."
     yield Finding("critical" if volume.status in _NOT_WHOLE else "warning", subject, "volume_status", words, volume.status, "optimal")
-
-
-def _number(path: Path) -> int:
-    text = _text(path)
-    return int(text) if text.isdigit() else 0
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""

@@ -15,8 +15,8 @@ import pathlib
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, TimedOut
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import accelerator_arguments
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places import make_folder, read_json, write_json
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.qemu import accelerator_arguments
 
 #: A guest that has KVM is through in two seconds.
 PROBE_SECONDS = 10.0

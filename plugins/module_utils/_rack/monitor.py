@@ -19,7 +19,8 @@ import time
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, TimedOut
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Disk, backend, disk_device
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Disk
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.qemu import backend, disk_device
 
 
 class Monitor:

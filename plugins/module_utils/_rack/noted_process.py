@@ -17,6 +17,7 @@ import os
 import pathlib
 import signal
 import time
+import typing as t
 from dataclasses import dataclass
 
 
@@ -79,3 +80,9 @@ def _threads(tasks: pathlib.Path) -> int:
         return len(list(tasks.iterdir()))
     except (FileNotFoundError, ProcessLookupError):
         return 0
+
+
+def process_of(note: t.Mapping[str, t.Any]) -> NotedProcess | None:
+    """The process that the note of a machine names; ``None`` for a machine that was never started."""
+    process = note.get("process")
+    return None if process is None else NotedProcess(**process)

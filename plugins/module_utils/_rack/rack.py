@@ -12,213 +12,30 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
-import os
 import pathlib
 import time
 import typing as t
-from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Step, converge
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, Refused, StorageError, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, StorageError, TimedOut
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, MIB, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack import ssh
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.accelerator import choose_accelerator
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.image import require_tools
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import (
-    TRANSLATION_CACHE,
-    Boot,
-    Disk,
-    Machine,
-    RackPaths,
-    check_name,
-    describe_machines,
-    machine_from_data,
-    qemu_arguments,
-)
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Disk, Machine, check_name, describe_machines, machine_from_data
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.monitor import Monitor, plug, unplug
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import NotedProcess, note_process
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places import (
-    exclusive,
-    free_bytes,
-    last_lines,
-    make_folder,
-    read_json,
-    remove_folder,
-    require_free,
-    write_json,
-)
-
-LAYER = "virtual_rack"
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import NotedProcess, note_process, process_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.paths import RackPaths
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places import exclusive, last_lines, make_folder, read_json, remove_folder, write_json
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.plan import LAYER, MachineState, RackSpec, RackState, names_meant, plan_rack
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.qemu import Boot, qemu_arguments
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.requirements import check_requirements
 
 #: Of the rack's own notes; raised when they change their meaning.
 SCHEMA = 1
 
-#: Disks are sparse files: a new machine needs this much at once, and its disks' sizes only as they fill.
-MACHINE_BYTES = GIB
-
 #: Seconds a guest may take to shut down by itself.
 SHUTDOWN_SECONDS = 90.0
-
-
-@dataclass(frozen=True)
-class RackSpec:
-    """What the caller asks for.
-
-    :param state: ``started``, ``stopped``, ``restarted`` or ``absent``.
-    :param machines: the whole rack as described; only needed to start.
-    :param only: names of the machines that this call is about; empty means all.
-    :param how: ``shutdown`` or ``power_cut``.
-    :param recreate: whether a root disk or a disk may be thrown away where the description makes it necessary.
-    :param image: digest of the image to start from.
-    """
-
-    state: str
-    machines: tuple[Machine, ...] = ()
-    only: tuple[str, ...] = ()
-    how: str = "shutdown"
-    recreate: bool = False
-    image: str = ""
-
-
-@dataclass(frozen=True)
-class MachineState:
-    """One machine as found. ``description`` and ``note`` are what the rack's own notes say of it."""
-
-    description: Machine
-    image: str
-    running: bool
-    answers: bool
-    note: t.Mapping[str, t.Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class RackState:
-    """``exists`` tells an empty rack from none."""
-
-    exists: bool
-    machines: t.Mapping[str, MachineState] = field(default_factory=dict)
-
-
-def plan_rack(present: RackState, wanted: RackSpec) -> list[Step]:
-    """The steps from one state of a rack to another. Machines stop first, then change, then start all together."""
-    names = _names_meant(present, wanted)
-    if wanted.state == "absent":
-        return _plan_removal(present, wanted, names)
-    if wanted.state == "stopped":
-        return _plan_stops([name for name in names if present.machines[name].running], wanted.how)
-    described = {machine.name: machine for machine in wanted.machines}
-    if wanted.state == "restarted":
-        running = [name for name in names if present.machines[name].running]
-        return _plan_stops(running, wanted.how) + [_start(name, "stopped") for name in names]
-    stops: list[str] = []
-    changes: list[Step] = []
-    starts: list[Step] = []
-    for name in names:
-        found = present.machines.get(name)
-        if found is None:
-            changes.append(_create(described[name]))
-            starts.append(_start(name, "absent"))
-            continue
-        change = _plan_change(found, described[name], wanted)
-        changes += change
-        cold = any(step.operation not in ("plug", "unplug") for step in change)
-        if cold and found.running:
-            stops.append(name)
-        if cold or not found.running:
-            starts.append(_start(name, "stopped"))
-        elif not found.answers:
-            starts.append(Step(LAYER, name, "ssh", "silent", "answers", f"Wait until {name} answers ssh", "wait"))
-    return _plan_stops(stops, wanted.how) + changes + starts
-
-
-def _names_meant(present: RackState, wanted: RackSpec) -> list[str]:
-    known = [machine.name for machine in wanted.machines] if wanted.state == "started" else list(present.machines)
-    if wanted.state == "absent":
-        # What is not there need not be removed.
-        return [name for name in known if not wanted.only or name in wanted.only]
-    if wanted.state == "restarted" and not known:
-        raise BadInput("There is no machine in this rack to restart: start it first, or check the name and the folder of the rack.", item="rack")
-    for name in wanted.only:
-        if name not in known and not (wanted.state == "stopped" and any(machine.name == name for machine in wanted.machines)):
-            listed = ", ".join(known) or "none"
-            raise BadInput(f"There is no machine {name} in this rack; it has: {listed}.", item=name)
-    return [name for name in known if not wanted.only or name in wanted.only]
-
-
-def _plan_removal(present: RackState, wanted: RackSpec, names: t.Sequence[str]) -> list[Step]:
-    steps = [
-        Step(LAYER, name, "state", "started" if present.machines[name].running else "stopped", "absent", f"Destroy {name} with its disks", "destroy")
-        for name in names
-    ]
-    if present.exists and len(names) == len(present.machines) and (names or not wanted.only):
-        steps.append(Step(LAYER, "rack", "folder", "present", "absent", "Remove the folder of the rack", "remove"))
-    return steps
-
-
-def _plan_stops(names: t.Sequence[str], how: str) -> list[Step]:
-    verb = "Cut the power of" if how == "power_cut" else "Shut down"
-    return [Step(LAYER, name, "state", "started", "stopped", f"{verb} {name}", how) for name in names]
-
-
-def _start(name: str, before: str) -> Step:
-    return Step(LAYER, name, "state", before, "started", f"Start {name}", "start")
-
-
-def _create(machine: Machine) -> Step:
-    return Step(LAYER, machine.name, "description", None, machine.as_data(), f"Create {machine.name}", "create", {"machine": machine.as_data()})
-
-
-def _plan_change(found: MachineState, machine: Machine, wanted: RackSpec) -> list[Step]:
-    """The steps that make a machine that exists fit a description; empty if it does."""
-    steps: list[Step] = []
-    name = machine.name
-    if found.image != wanted.image:
-        if not wanted.recreate:
-            raise Refused(
-                f"{name} was made from another image ({found.image[:16]}) than the one now wanted ({wanted.image[:16]}):"
-                " set recreate to give it a new root disk, or destroy the rack.",
-                item=name,
-            )
-        steps.append(Step(LAYER, name, "image", found.image, wanted.image, f"Make the root disk of {name} anew", "new_root"))
-    new = {disk.name: disk for disk in machine.disks}
-    lost = [disk for disk in found.description.disks if disk.name not in new or new[disk.name].size != disk.size]
-    if lost and not wanted.recreate:
-        disk = lost[0]
-        change = f"would change its size from {format_size(disk.size)} to {format_size(new[disk.name].size)}" if disk.name in new else "is no longer described"
-        raise Refused(f"{name}: the disk {disk.name} {change}, and its contents would be lost: set recreate to allow that.", item=name)
-    for disk in lost:
-        after = new[disk.name].size if disk.name in new else None
-        steps.append(Step(LAYER, name, f"disk {disk.name}", disk.size, after, f"Throw away the disk {disk.name} of {name}", "drop_disk", {"file": disk.file}))
-    live = _plan_plugging(found, machine) if not steps else []
-    if live:
-        return live
-    if found.description != machine:
-        before, after = found.description.as_data(), machine.as_data()
-        keys = [key for key in after if before[key] != after[key]]
-        action = f"Change {', '.join(keys)} of {name}"
-        steps.append(
-            Step(LAYER, name, "description", {key: before[key] for key in keys}, {key: after[key] for key in keys}, action, "create", {"machine": after})
-        )
-    return steps
-
-
-def _plan_plugging(found: MachineState, machine: Machine) -> list[Step]:
-    """The steps for a running machine where nothing differs but which hot-pluggable disks are plugged in; else none."""
-    old, new = found.description, machine
-    if not found.running or dataclasses.replace(old, disks=()) != dataclasses.replace(new, disks=()) or len(old.disks) != len(new.disks):
-        return []
-    steps: list[Step] = []
-    for before, after in zip(old.disks, new.disks):
-        if before == after:
-            continue
-        if not after.hot_pluggable or dataclasses.replace(before, attached=after.attached) != after:
-            return []
-        words = ("plug", f"Plug the disk {after.name} into {new.name}") if after.attached else ("unplug", f"Pull the disk {after.name} out of {new.name}")
-        steps.append(
-            Step(LAYER, new.name, f"disk {after.name} attached", before.attached, after.attached, words[1], words[0], {"disk": dataclasses.asdict(after)})
-        )
-    return steps
 
 
 class RackLayer(Layer[RackState, RackSpec]):
@@ -269,7 +86,7 @@ class RackLayer(Layer[RackState, RackSpec]):
         return RackState(self.places.rack.is_dir(), states)
 
     def _read_machine(self, note: t.Mapping[str, t.Any]) -> MachineState:
-        process = _process_of(note)
+        process = process_of(note)
         running = process is not None and process.alive(self.root)
         answers = running and ssh.greets(note["ssh_port"], 5.0) and ssh.logs_in(self.runner, note["ssh_port"], self.places.key, self.places.known_hosts)
         return MachineState(machine_from_data(note["description"]), note["image"]["digest"], running, answers, note)
@@ -298,7 +115,7 @@ class RackLayer(Layer[RackState, RackSpec]):
 
     def verify(self, present: RackState, wanted: RackSpec) -> list[Difference]:
         if wanted.state == "restarted":
-            idle = [name for name in _names_meant(present, wanted) if not present.machines[name].answers]
+            idle = [name for name in names_meant(present, wanted) if not present.machines[name].answers]
             return [Difference(self.name, name, "state", "started", "stopped") for name in idle]
         return super().verify(present, wanted)
 
@@ -307,7 +124,7 @@ class RackLayer(Layer[RackState, RackSpec]):
     def apply(self, step: Step) -> None:
         if self._planned:
             planned, self._planned = self._planned, []
-            self._prepare(planned)
+            self.warnings += check_requirements(self.runner, self.rack, self.places, self.image, planned, self._notes(), self.root)
         if step.item in self._pending:
             self._pending.pop(step.item).result()
         operations: dict[str, t.Callable[[Step], None]] = {
@@ -324,53 +141,6 @@ class RackLayer(Layer[RackState, RackSpec]):
             "remove": lambda _step: remove_folder(self.places.rack),
         }
         operations[step.operation](step)
-
-    def _prepare(self, steps: t.Sequence[Step]) -> None:
-        """Refuse before anything is changed what could not be done to its end.
-
-        :raises StorageError: naming what is missing: a command, a file of the image, memory, disk space.
-        """
-        creates = [machine_from_data(step.arguments["machine"]) for step in steps if step.operation == "create"]
-        starts = [step.item for step in steps if step.operation == "start"]
-        if not creates and not starts:
-            return
-        require_tools(self.runner, ["qemu-system-x86_64", "qemu-img", "ssh", "ssh-keygen"])
-        notes = self._notes()
-        for image in [self.image] if creates else [notes[name]["image"] for name in starts]:
-            _require_image(image)
-        descriptions = {name: machine_from_data(note["description"]) for name, note in notes.items()}
-        descriptions.update({machine.name: machine for machine in creates})
-        self._require_ports([descriptions[name] for name in starts], notes)
-        self._require_disk_space(creates)
-        self._require_memory([descriptions[name] for name in starts])
-
-    def _require_disk_space(self, creates: t.Sequence[Machine]) -> None:
-        fresh = [machine for machine in creates if not self.places.root_disk(machine.name).exists()]
-        if not fresh:
-            return
-        require_free(self.places.rack, MACHINE_BYTES * len(fresh), f"creating {len(fresh)} machines")
-        full, have = sum(disk.size for machine in fresh for disk in machine.disks), free_bytes(self.places.rack)
-        if full > have:
-            self.warnings.append(
-                f"The disks of the new machines could grow to {format_size(full)}, and {format_size(have)} are free in {self.places.rack}:"
-                " a machine stops when its disk cannot grow."
-            )
-
-    def _require_ports(self, starts: t.Sequence[Machine], notes: t.Mapping[str, t.Mapping[str, t.Any]]) -> None:
-        """A port that the user fixed must be free, unless it is this very machine that holds it until it is stopped."""
-        for machine in starts:
-            note = notes.get(machine.name, {})
-            process = _process_of(note)
-            held = process is not None and process.alive(self.root) and note["ssh_port"] == machine.ssh_port
-            if machine.ssh_port is not None and not held:
-                ssh.choose_port(machine.ssh_port, None, f"{self.rack}/{machine.name}")
-
-    def _require_memory(self, starts: t.Sequence[Machine]) -> None:
-        need = sum(machine.memory + TRANSLATION_CACHE for machine in starts)
-        have = available_memory(self.root)
-        if have is not None and need > have:
-            names = ", ".join(machine.name for machine in starts)
-            raise Refused(f"Memory is short: starting {names} needs {format_size(need)}, and {format_size(have)} are available.", item=starts[0].name)
 
     def _create(self, step: Step) -> None:
         machine = machine_from_data(step.arguments["machine"])
@@ -469,7 +239,7 @@ class RackLayer(Layer[RackState, RackSpec]):
 
     def _wait(self, step: Step) -> None:
         note = self._notes()[step.item]
-        process = _process_of(note)
+        process = process_of(note)
         if process is None:
             raise StorageError(f"The machine {step.item} ended as soon as it was started.", item=step.item)
         self._pending[step.item] = self._pool.submit(self._await_login, step.item, note["ssh_port"], process, time.monotonic())
@@ -479,7 +249,7 @@ class RackLayer(Layer[RackState, RackSpec]):
 
     def _shut_down_and_wait(self, name: str) -> None:
         note = self._notes()[name]
-        process = _process_of(note)
+        process = process_of(note)
         command = ssh.ssh_arguments(note["ssh_port"], self.places.key, self.places.known_hosts, ["systemctl", "poweroff"])
         completed = None
         with contextlib.suppress(TimedOut):
@@ -493,7 +263,7 @@ class RackLayer(Layer[RackState, RackSpec]):
         self._end(step.item)
 
     def _end(self, name: str) -> None:
-        process = _process_of(self._notes()[name])
+        process = process_of(self._notes()[name])
         if process is not None and not process.kill():
             raise TimedOut(f"{name}: the process {process.pid} did not end within 10 seconds of being killed.", item=name)
 
@@ -525,31 +295,10 @@ class RackLayer(Layer[RackState, RackSpec]):
             future.result()
 
 
-def _require_image(image: t.Mapping[str, str]) -> None:
-    for key in ("digest", "base", "kernel", "initrd", "host_key"):
-        value = image.get(key, "")
-        if not value or (key != "digest" and not os.path.isfile(value)):
-            raise StorageError(f"The {key} of the machine image is missing ({value or 'not given'}): build it with the module virtual_rack_image.", item=key)
-
-
-def _process_of(note: t.Mapping[str, t.Any]) -> NotedProcess | None:
-    process = note.get("process")
-    return None if process is None else NotedProcess(**process)
-
-
-def available_memory(root: pathlib.Path = pathlib.Path("/")) -> int | None:
-    """Bytes that can be used without swapping (proc(5), MemAvailable); ``None`` where the kernel does not say."""
-    for line in (root / "proc/meminfo").read_text().splitlines():
-        key, _colon, rest = line.partition(":")
-        if key == "MemAvailable":
-            return int(rest.split()[0]) * 1024
-    return None
-
-
 def machine_result(places: RackPaths, state: MachineState) -> dict[str, t.Any]:
     """What a caller wants to know of a machine: how to reach it and what it has."""
     name, machine, note = state.description.name, state.description, state.note
-    process = _process_of(note)
+    process = process_of(note)
     return {
         "name": name,
         "state": "started" if state.running else "stopped",

@@ -23,6 +23,7 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Drive, Volume
 
 if t.TYPE_CHECKING:
@@ -68,7 +69,7 @@ def place_of(device: BlockDevice, root: Path = Path("/")) -> DiskAddress:
     found = addresses[-1] if addresses else None
     host = f"host{found.group(1)}" if found else None
     return DiskAddress(
-        driver=device.driver or (_text(root / "sys/class/scsi_host" / host / "proc_name") if host else None),
+        driver=device.driver or ((read_attribute(root / "sys/class/scsi_host" / host / "proc_name") or None) if host else None),
         pci_address=functions[-1] if functions else None,
         host=host,
         address=(int(found.group(2)), int(found.group(3)), int(found.group(4))) if found else None,
@@ -137,7 +138,7 @@ def _names_of(device: BlockDevice, root: Path) -> set[str]:
     ``ID_WWN`` is left out where there is an extension: it is the first half of the name then, which all volumes of a controller may share.
     """
     properties = device.properties
-    said = [device.wwn, _text(root / "sys/class/block" / device.name / "device/wwid"), _text(root / "sys/class/block" / device.name / "wwid")]
+    said = [device.wwn, read_attribute(root / "sys/class/block" / device.name / "device/wwid"), read_attribute(root / "sys/class/block" / device.name / "wwid")]
     said += [properties.get("ID_WWN_WITH_EXTENSION") or properties.get("ID_WWN"), properties.get("ID_SERIAL"), (device.dm_uuid or "").replace("mpath-", "", 1)]
     whole = {name for text in said if text for name in (_digits(text),) if name}
     return {name for name in whole if not any(other != name and other.startswith(name) for other in whole)}
@@ -184,11 +185,4 @@ def _drivers_of_hosts(root: Path) -> list[str]:
     """The driver of every SCSI host."""
     folder = root / "sys/class/scsi_host"
     names = sorted(os.listdir(folder)) if folder.is_dir() else []
-    return [_text(folder / name / "proc_name") or "" for name in names]
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(errors="replace").strip("\n\0 ") or None
-    except OSError:
-        return None
+    return [read_attribute(folder / name / "proc_name") or "" for name in names]

@@ -18,7 +18,7 @@ import re
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import read_sysfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import UNKNOWN, Group, LayerFacts
 
 if t.TYPE_CHECKING:
@@ -103,9 +103,10 @@ def read_md(devices: Devices, _runner: Runner, root: Path, _protected: t.Sequenc
         if device.kind != "md":
             continue
         folder = root / "sys/class/block" / device.name / "md"
-        words = {name: read_sysfs(folder / name) for name in _MD_WORDS}
+        words = {name: read_attribute(folder / name) for name in _MD_WORDS}
         members = {
-            name: {"state": read_sysfs(folder / f"dev-{name}/state") or "", "slot": read_sysfs(folder / f"dev-{name}/slot") or ""} for name in device.slaves
+            name: {"state": read_attribute(folder / f"dev-{name}/state") or "", "slot": read_attribute(folder / f"dev-{name}/slot") or ""}
+            for name in device.slaves
         }
         state: dict[str, t.Any] = {name: word for name, word in words.items() if word is not None}
         if any(told["state"] for told in members.values()):

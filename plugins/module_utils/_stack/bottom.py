@@ -14,7 +14,8 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import served_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import read_aoe_device, read_mtu
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import DriveCache, read_drive_caches
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DriveCache
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import read_drive_caches
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import find_tools
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import read_behind
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import UNKNOWN, LayerFacts

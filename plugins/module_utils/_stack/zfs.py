@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import read_sysfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import UNKNOWN, Group, LayerFacts
 
 if t.TYPE_CHECKING:
@@ -155,7 +155,7 @@ def read_pools(devices: Devices, runner: Runner, root: Path) -> Pools:
     traces = any(device.signature is not None and device.signature.type == _MEMBER for device in devices) or any(_is_zvol(device) for device in devices)
     if not traces and not (root / "sys/module/zfs").is_dir():
         return Pools()
-    nocacheflush = read_sysfs(root / "sys/module/zfs/parameters/zfs_nocacheflush") == "1"
+    nocacheflush = read_attribute(root / "sys/module/zfs/parameters/zfs_nocacheflush") == "1"
     if not runner.has("zpool"):
         return Pools(nocacheflush=nocacheflush, problems=("There are ZFS pools on this host and the command zpool is missing: install zfsutils-linux.",))
     try:

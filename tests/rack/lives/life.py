@@ -216,7 +216,7 @@ def objections(path: str) -> str:
     """What the guard of fio has against writing over a device; empty if nothing."""
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import judge
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget

@@ -31,7 +31,7 @@ def objections_to(path: str, kind: str, writing: bool, **permission: object) -> 
     """Every objection of the guard, as kind and text."""
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import judge
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget

@@ -127,7 +127,7 @@ class FakeLvm:
         self.unclean = unclean
         self.suspended = False
         #: Whether everything is written back before anybody can look.
-        self.looks_clean = False
+        self.looks_clean = self.holding = self.dirty_at_passthrough = False
         #: The table that was loaded and is not in force.
         self.waiting: str | None = None
         #: Moments at which what is mounted was seen to stand still, by the command after which it did.
@@ -352,7 +352,8 @@ class FakeLvm:
         if cache["kind"] == "writecache":
             total = cache["size"] // cache["chunk"]
             return f"vg-data: 0 819200 writecache {cache.get('error', 0)} {total} {total - cache['dirty']} 0 1 2 3 0 0 0 3 0 0 0\n"
-        dirty = 0 if self.looks_clean and not self.suspended and self.kernel_mode == "writethrough" and not self.stood_still else cache["dirty"]
+        at_once = self.looks_clean and not self.holding and not self.suspended and self.kernel_mode == "writethrough" and not self.stood_still
+        dirty = 0 if at_once else cache["dirty"]
         return (
             f"vg-data: 0 819200 cache 8 12/3072 128 942/1600 248 100 2487 2633 0 942 {dirty} 2 metadata2 {self.kernel_mode}"
             f" 2 migration_threshold 2048 {cache['kernel_policy']} 0 {cache.get('metadata', 'rw')} {cache.get('kernel_check', '-')} \n"
@@ -370,14 +371,17 @@ class FakeLvm:
         """Seen on the rack: without a table that waits the one that was refused is tried again, and refused again."""
         table = (self.waiting or self._table(cache).partition(": ")[2]).split()
         self.waiting, features = None, int(table[7])
-        if not self.load(cache, table[7 + features], table[8 + features]):
+        if not self.load(cache, table[7 + features], table[8 + features], holding=table[-2:] == ["migration_threshold", "0"]):
             return "! device-mapper: resume ioctl on vg-data  failed: Invalid argument\n"
         return ""
 
-    def load(self, cache: dict[str, t.Any], mode: str, policy: str) -> bool:
+    def load(self, cache: dict[str, t.Any], mode: str, policy: str, *, holding: bool = False) -> bool:
         """As the kernel loads a table of dm-cache and goes on with it; whether it does."""
+        self.holding = holding
         cache.update(kernel_mode=mode, kernel_policy=policy)
         if self.unclean and cache["dirty"] is not None:
+            cache["dirty"] = 942
+        if self.dirty_at_passthrough and mode == "passthrough":
             cache["dirty"] = 942
         self.suspended = mode == "passthrough" and bool(cache["dirty"])
         if self.suspended:

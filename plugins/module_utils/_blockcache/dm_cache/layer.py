@@ -45,7 +45,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.files imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange, holding
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -232,14 +232,17 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
         :raises Refused: if it does.
         """
         name = step.arguments["name"]
-        self._exchange(step, step.arguments["through"])
+        # A small cache is clean again before its status can be read, unless the table that is tried cleans nothing.
+        self._exchange(step, holding(step.arguments["through"]))
         refused = None
-        if not self._dirty(name):
+        if self._dirty(name):
+            self._exchange(step, step.arguments["through"])
+        else:
             try:
                 self._exchange(step, step.arguments["table"])
             except CommandFailed as error:
-                # What was written back before anybody could look is dirty again.
                 refused = error.completed
+                self._exchange(step, step.arguments["through"])
             else:
                 return
         unit = unit_name(LAYER, name)

@@ -133,7 +133,7 @@ def _render_writecache(table: CacheTable) -> str:
 
 
 def parse_table(row: t.Sequence[str]) -> CacheTable | LinearTable | None:
-    """One row of :func:`blockdev.parse_dm_table`; None if it is of another target.
+    """One row of :func:`discovery.parse_dm_table`; None if it is of another target.
 
     :raises NotUnderstood: quoting the line.
     """

@@ -31,8 +31,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import facts as proc
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import plan as enhanceio_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import LAYER, AtBoot
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.plan import EnhanceIOState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.state import EnhanceIOState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, FlushWatch
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step

@@ -14,7 +14,7 @@ written, and only then may blocks become dirty. Whatever a run is killed between
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import (
@@ -30,47 +30,18 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import SWALLOWS, Cache, find
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import CHANGING, SET_SIZES, Config, EnhanceIOSuperblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.state import EnhanceIOState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 
 BLOCK_SIZE = 4096
 _METADATA = "EnhanceIO metadata"
 _WITHOUT = "lvm_cache, dm_cache and bcache do the same on every kernel"
-
-
-@dataclass(frozen=True)
-class EnhanceIOState:
-    """EnhanceIO as it is.
-
-    :param caches: those that run, by name.
-    :param superblocks: what lies on devices that are named and that no cache runs on, by kernel name.
-    :param boot: the files of each cache that is named.
-    :param tools: absolute paths of :data:`boot.TOOLS`, as far as they are installed.
-    :param module: the kernel module, ``module_there`` whether it is loaded or can be.
-    :param kernel: the release of the kernel.
-    :param volatile: what may lose acknowledged writes under a path in a power cut, sentences; only paths that it matters for.
-    """
-
-    caches: t.Mapping[str, Cache]
-    devices: Devices
-    ground: HostDevices
-    superblocks: t.Mapping[str, EnhanceIOSuperblock] = field(default_factory=dict)
-    boot: t.Mapping[str, AtBoot] = field(default_factory=dict)
-    tools: t.Mapping[str, str] = field(default_factory=dict)
-    module: str = "enhanceio"
-    module_there: bool = True
-    kernel: str = ""
-    volatile: t.Mapping[str, t.Sequence[str]] = field(default_factory=dict)
-
-    def users(self) -> dict[str, str]:
-        """The name of the cache by the kernel name of the device that it lies on or caches."""
-        named = [(cache.name, find(self.devices, path)) for cache in self.caches.values() for path in (cache.config.fast, cache.config.source)]
-        return {device.name: name for name, device in named if device is not None}
 
 
 def plan(present: EnhanceIOState, wanted: t.Sequence[EnhanceIOSpec]) -> list[Step]:

@@ -27,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
     parse_tables,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
@@ -144,13 +145,15 @@ def read_superblock(root: Path, path: str) -> FlashcacheSuperblock | None:
 
 def read_memory(root: Path) -> int:
     """Bytes of main memory; 0 if the kernel does not tell (proc(5), MemTotal)."""
-    match = re.search(r"^MemTotal:\s*(\d+) kB", _text(root / "proc/meminfo"), re.MULTILINE)
+    match = re.search(r"^MemTotal:\s*(\d+) kB", read_attribute(root / "proc/meminfo") or "", re.MULTILINE)
     return int(match.group(1)) * 1024 if match else 0
 
 
 def module_loaded(root: Path, name: str) -> bool:
     """Whether a kernel module is loaded, or built in (Documentation/ABI/stable/sysfs-module)."""
-    return (root / "sys/module" / name.replace("-", "_")).is_dir() or any(line.split(" ", 1)[0] == name for line in _text(root / "proc/modules").splitlines())
+    return (root / "sys/module" / name.replace("-", "_")).is_dir() or any(
+        line.split(" ", 1)[0] == name for line in (read_attribute(root / "proc/modules") or "").splitlines()
+    )
 
 
 def write_sysctl(root: Path, folder: str, key: str, value: int) -> None:
@@ -167,7 +170,7 @@ def read_sysctls(root: Path, folder: str) -> dict[str, int]:
     place = root / _SYSCTLS / folder
     found = {}
     for file in sorted(place.iterdir()) if place.is_dir() else []:
-        text = _text(file).strip()
+        text = read_attribute(file) or ""
         if re.fullmatch(r"-?\d+", text):
             found[file.name] = int(text)
     return found
@@ -175,12 +178,12 @@ def read_sysctls(root: Path, folder: str) -> dict[str, int]:
 
 def read_errors(root: Path, folder: str) -> dict[str, int]:
     """``flashcache_errors`` of a cache."""
-    return parse_statistics(_text(root / _STATISTICS / folder / "flashcache_errors"))
+    return parse_statistics(read_attribute(root / _STATISTICS / folder / "flashcache_errors") or "")
 
 
 def read_whitelist(root: Path, folder: str) -> tuple[int, ...]:
     """The processes whose requests are cached in spite of ``cache_all`` 0."""
-    return parse_pid_lists(_text(root / _STATISTICS / folder / "flashcache_pidlists"))[1]
+    return parse_pid_lists(read_attribute(root / _STATISTICS / folder / "flashcache_pidlists") or "")[1]
 
 
 def _running(name: str, table: Table, device: BlockDevice | None, opened: int, devices: Devices, root: Path) -> Running:
@@ -193,9 +196,9 @@ def _running(name: str, table: Table, device: BlockDevice | None, opened: int, d
         disk_name=name_behind(devices, table.disk),
         opened=opened,
         sysctls=read_sysctls(root, table.folder),
-        statistics=parse_statistics(_text(place / "flashcache_stats")),
+        statistics=parse_statistics(read_attribute(place / "flashcache_stats") or ""),
         errors=read_errors(root, table.folder),
-        histogram=parse_histogram(_text(place / "flashcache_iosize_hist")) or dict(table.histogram),
+        histogram=parse_histogram(read_attribute(place / "flashcache_iosize_hist") or "") or dict(table.histogram),
         whitelist=read_whitelist(root, table.folder),
     )
 
@@ -211,10 +214,3 @@ def name_behind(devices: Devices, path: str) -> str | None:
 def _opened(text: str) -> dict[str, int]:
     rows = (line.strip().rpartition(":") for line in text.splitlines())
     return {name: int(count) for name, _colon, count in rows if name and count.isdigit()}
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -24,7 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import TAG
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange, cleaning
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange, cleaning, holding
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -173,7 +173,7 @@ class LvmOperations:
         """The kernel looks again: what was clean in the table before may count as dirty in this one. LVM has noted the mode all the same."""
         vg, lv = step.arguments["vg"], step.arguments["lv"]
         kernel = self._kernel(vg, lv)
-        if kernel is not None and kernel.mode != "passthrough" and kernel.dirty:
+        if kernel is not None and kernel.mode != "passthrough" and getattr(self._cached(vg, lv), "mode", None) == "passthrough":
             self._change_mode(step, "writethrough")
             raise self._not_closed_cleanly(step, kernel.dirty)
 
@@ -185,13 +185,17 @@ class LvmOperations:
     def _require_closed_cleanly(self, step: Step) -> None:
         """The kernel takes a table in passthrough only while no block is dirty, and every load of a table may make them all so again.
 
-        :raises Refused: if they count as dirty in a table that was loaded just now and writes through.
+        A small cache is clean again before its status can be read: a table that cleans nothing is loaded, and LVM's own afterwards.
+
+        :raises Refused: if blocks count as dirty in a table that was loaded just now and writes through.
         """
         vg, lv = step.arguments["vg"], step.arguments["lv"]
         if getattr(self._kernel(vg, lv), "dirty", None):
             self._clean(step)
-        self._run(step, ["lvchange", "--refresh", f"{vg}/{lv}"], None)
+        exchange = self._exchange(step, dm.device_name(vg, lv))
+        exchange.load(holding(exchange.table()))
         dirty = getattr(self._kernel(vg, lv), "dirty", None)
+        self._run(step, ["lvchange", "--refresh", f"{vg}/{lv}"], None)
         if dirty != 0:
             raise self._not_closed_cleanly(step, dirty)
 
@@ -200,7 +204,7 @@ class LvmOperations:
         volume = f"{step.arguments['vg']}/{step.arguments['lv']}"
         return Refused(
             f"{step.item}: {volume} cannot be changed to mode passthrough while it is in use: the metadata of its cache was not closed cleanly when the"
-            f" host went down, so that the kernel counts {dirty} blocks as dirty after every change; nothing is lost, it writes through now:"
+            f" host went down, so that the kernel counts {dirty or 'its'} blocks as dirty after every change; nothing is lost, it writes through now:"
             f" unmount it, run lvchange -an {volume} and lvchange -ay {volume}, and run again.",
             item=step.item,
         )

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,20 +17,21 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import served_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, is_stable, parse_dm_table, read_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, is_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table, read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.above import Above, above_of, ending_flushes, ignoring_flushes
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.drives import find_drive, names_only, own_path, unit_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.kernel_view import read_kernel
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import (
     ABSENT,
     DISABLED,
     ENABLED,
     KERNEL_WORD,
-    PROVIDERS,
     DriveCache,
-    DriveCacheProvider,
     DriveCacheSetting,
     kernel_agrees,
-    query_drives,
-    read_kernel,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS, DriveCacheProvider, query_drives
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange
 
 if t.TYPE_CHECKING:
@@ -39,24 +39,6 @@ if t.TYPE_CHECKING:
 
 #: Seconds that a device may take to answer what is on its way, before it gets its table again.
 _PATIENCE = 600.0
-_NAMESPACE = re.compile(r"^(nvme\d+)(?:c\d+)?n\d+$")
-_BUILT_ON_DRIVES = {
-    "lvm": "a logical volume",
-    "crypt": "an encrypted volume",
-    "dm": "a device-mapper device",
-    "flashcache": "a flashcache device",
-    "md": "an MD array",
-    "bcache": "a bcache device",
-}
-_WITHOUT_DRIVES = {
-    "loop": "a loop device, which is a file",
-    "zram": "a compressed RAM disk",
-    "ram": "a RAM disk",
-    "rom": "a drive for removable media",
-    "nbd": "served over the network, so its drives are set on the server",
-    "rbd": "served over the network, so its drives are set on the servers",
-    "aoe": "served over the network, so its drives are set on the server",
-}
 
 
 @dataclass(frozen=True)
@@ -68,25 +50,6 @@ class DriveSpec:
     provider: str = "auto"
     persistent: bool = True
     allow_ignored_flushes: bool = False
-
-
-#: Targets of device-mapper whose table can be read and loaded again as it is. Of dm-crypt and dm-integrity ``dmsetup table`` shows no key,
-#: of RAID and multipath targets it says less than they know, and a snapshot may be merging.
-_RELOADABLE = frozenset({"linear", "striped", "cache", "writecache", "thin", "thin-pool"})
-_WRITE_THROUGH = "write through"
-
-
-@dataclass(frozen=True)
-class Above:
-    """A device-mapper device over a drive that ends flushes: its table was loaded while no drive below had its cache on.
-
-    :param name: the device-mapper name.
-    :param reloadable: whether its table can be loaded again while it is in use.
-    """
-
-    name: str
-    path: str
-    reloadable: bool
 
 
 @dataclass(frozen=True)
@@ -146,14 +109,14 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         if not self.drives:
             return []
         devices = read_devices(self.runner, self.root)
-        found = [_find_drive(devices, wish.device) for wish in self.drives]
+        found = [find_drive(devices, wish.device) for wish in self.drives]
         caches = self._read_caches([paths[0] for paths in found])
         rules = udev_rule.read_rules(self.root)
         exports = served_devices(devices, self.root)
-        above = [_ending_flushes(devices, paths, exports) if wish.write_cache == ENABLED else [] for wish, paths in zip(self.drives, found)]
+        above = [ending_flushes(devices, paths, exports) if wish.write_cache == ENABLED else [] for wish, paths in zip(self.drives, found)]
         tables = parse_dm_table(self.runner.run(["dmsetup", "table"]).stdout) if any(above) else {}
         states = [self._state(wish, paths, caches[paths[0].name], devices, rules, exports) for wish, paths in zip(self.drives, found)]
-        return [replace(state, above=tuple(_above(device, tables) for device in ending)) for state, ending in zip(states, above)]
+        return [replace(state, above=tuple(above_of(device, tables) for device in ending)) for state, ending in zip(states, above)]
 
     def _read_caches(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache]:
         providers = {drive.name: wish.provider for wish, drive in zip(self.drives, drives) if wish.provider != "auto"}
@@ -169,12 +132,12 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
 
     def _state(self, wish: DriveSpec, paths: t.Sequence[BlockDevice], cache: DriveCache, devices: Devices, rules: str, exports: t.Container[str]) -> DriveState:
         drive = paths[0]
-        unit = _unit(devices, drive)
-        keys = tuple(key for key in udev_rule.keys_of(drive.properties) if _names_only(devices, unit, key))
+        unit = unit_of(devices, drive)
+        keys = tuple(key for key in udev_rule.keys_of(drive.properties) if names_only(devices, unit, key))
         boot_rules: dict[str, str] = {}
         no_rule = None
         try:
-            others = [other.properties for other in devices if other.kind == "disk" and _unit(devices, other) != unit]
+            others = [other.properties for other in devices if other.kind == "disk" and unit_of(devices, other) != unit]
             key = udev_rule.choose_key(drive.properties, others, wish.device)
             provider = PROVIDERS[cache.provider](self.runner, self.root)
             boot_rules = {wanted: provider.boot_rule(key, DriveCacheSetting(drive.name, drive.path, wanted, wish.device)) for wanted in (ENABLED, DISABLED)}
@@ -187,12 +150,12 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
             node=drive.path,
             unit=unit,
             paths=tuple(path.name for path in paths),
-            stable_path=_own_path(devices, drive),
+            stable_path=own_path(devices, drive),
             provider=cache.provider,
             drive=cache.drive,
             kernel=", ".join(sorted(kernel)) or None,
             changeable=cache.changeable,
-            swallowed_by=_swallowers(devices, paths, exports),
+            swallowed_by=ignoring_flushes(devices, paths, exports),
             keys=keys,
             boot_rule="\n".join(udev_rule.lines_for(rules, keys)) or None,
             boot_rules=boot_rules,
@@ -388,100 +351,3 @@ def _check(state: DriveState, wish: DriveSpec) -> None:
         raise BadInput(f"{wish.device}: the drive reports its write cache as {state.drive} and does not let it be changed.", item=wish.device)
     if wish.persistent and state.drive != ABSENT and not state.boot_rules:
         raise BadInput(state.no_rule or f"{wish.device} cannot have a boot rule: write persistent: false for it.", item=wish.device)
-
-
-def _find_drive(devices: Devices, item: str) -> list[BlockDevice]:
-    """The drive behind what the user named, and every other path to it.
-
-    :raises DeviceMissing: if there is nothing behind it.
-    :raises BadInput: if it is no whole drive, saying which one to name, or if several drives claim that name.
-    """
-    device = devices.resolve(item)
-    claiming = {_unit(devices, one): one.path for one in devices if one.kind == "disk" and item in (*one.by_id, *one.links)}
-    if len(claiming) > 1:
-        # Two drives with one serial number: the link points to the one that came last.
-        raise BadInput(f"{item} is the name of several drives ({', '.join(sorted(claiming.values()))}): write a path that only one of them has.", item=item)
-    if device.kind == "multipath":
-        paths = [path for path in (devices.get(name) for name in device.slaves) if path is not None]
-        if not paths:
-            raise BadInput(f"{item} is a multipath device without a path to its drive.", item=item)
-        return paths
-    if device.kind == "partition":
-        whole = devices.get(device.parent or "")
-        raise BadInput(f"{item} is a partition: name the whole drive{f', {whole.stable_path or whole.path}' if whole else ''}.", item=item)
-    if device.kind in _BUILT_ON_DRIVES:
-        below = [one.stable_path or one.path for one in devices.parents(device) if one.kind == "disk"]
-        raise BadInput(
-            f"{item} is {_BUILT_ON_DRIVES[device.kind]} and no drive: name the drives below it{': ' + ', '.join(below) if below else ''}.", item=item
-        )
-    if device.kind != "disk":
-        raise BadInput(f"{item} is {_WITHOUT_DRIVES.get(device.kind, device.kind)}: it has no write cache of a drive.", item=item)
-    for holder in device.holders:
-        group = devices.get(holder)
-        if group is not None and group.kind == "multipath":
-            others = [path for path in (devices.get(name) for name in group.slaves) if path is not None and path.name != device.name]
-            return [device, *others]
-    return [device]
-
-
-def _unit(devices: Devices, device: BlockDevice) -> str:
-    """The same text for all kernel names of one drive: its multipath device, its NVMe controller, or its own name."""
-    for holder in device.holders:
-        group = devices.get(holder)
-        if group is not None and group.kind == "multipath":
-            return group.name
-    namespace = _NAMESPACE.match(device.name)
-    return namespace.group(1) if namespace else device.name
-
-
-def _own_path(devices: Devices, drive: BlockDevice) -> str | None:
-    """The path to recommend: one that lasts and that no other drive claims."""
-    unit = _unit(devices, drive)
-    claimed = {link for other in devices if _unit(devices, other) != unit for link in (*other.by_id, *other.links)}
-    lasting = (link for link in (*drive.by_id, *drive.links) if link.startswith(("/dev/disk/by-id/", "/dev/disk/by-path/")))
-    return next((link for link in lasting if link not in claimed), None)
-
-
-def _names_only(devices: Devices, unit: str, key: udev_rule.RuleKey) -> bool:
-    """Whether no other drive of the host has this value: a line that is keyed on a shared one belongs to nobody alone."""
-    return not any(other.kind == "disk" and other.properties.get(key.name) == key.value and _unit(devices, other) != unit for other in devices)
-
-
-def _ending_flushes(devices: Devices, paths: t.Sequence[BlockDevice], exports: t.Container[str]) -> list[BlockDevice]:
-    """What device-mapper made over a drive while its cache was off: it decides whether it passes flushes on when its table is loaded.
-
-    What lies over something that swallows every flush is none of them: to load it again would change nothing.
-    """
-    found = {}
-    for path in paths:
-        for device in devices.children(path):
-            between = [device, *devices.parents(device)]
-            if device.dm_name and device.queue.get("write_cache") == _WRITE_THROUGH and not _swallowing(between, exports):
-                found[device.name] = device
-    return sorted(found.values(), key=lambda device: len(devices.parents(device)))
-
-
-def _above(device: BlockDevice, tables: t.Mapping[str, t.Sequence[t.Sequence[str]]]) -> Above:
-    rows = tables.get(device.dm_name or "", ())
-    # The kernel takes passthrough only while no block is dirty, which loading it may change.
-    reloadable = bool(rows) and all(row[2] in _RELOADABLE and "passthrough" not in row for row in rows)
-    path = f"/dev/{device.logical_volume}" if device.logical_volume else f"/dev/mapper/{device.dm_name}"
-    return Above(device.dm_name or "", path, reloadable)
-
-
-def _swallowing(devices: t.Iterable[BlockDevice], exports: t.Container[str]) -> bool:
-    return any(device.kind == "flashcache" or (device.kind == "dm" and not device.dm_targets) or device.name in exports for device in devices)
-
-
-def _swallowers(devices: Devices, paths: t.Sequence[BlockDevice], exports: t.Container[str]) -> tuple[str, ...]:
-    found: dict[str, str] = {}
-    for path in paths:
-        for device in (path, *devices.children(path)):
-            if device.kind == "flashcache":
-                found[device.name] = f"flashcache {device.dm_name or device.name}"
-            elif device.kind == "dm" and not device.dm_targets:
-                # Without an answer from dmsetup it could be a flashcache as well.
-                found[device.name] = f"the mapping {device.dm_name or device.name}, whose target dmsetup does not tell, perhaps"
-            elif device.name in exports:
-                found[device.name] = f"the AoE target vblade, which serves {device.path},"
-    return tuple(found[name] for name in sorted(found))

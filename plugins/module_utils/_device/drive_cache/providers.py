@@ -3,11 +3,11 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The volatile write cache inside a drive: what the drive says, what the kernel believes, and how to change the first.
+"""One way for each kind of drive to ask about its volatile write cache and to change it.
 
 Telling the kernel is not telling the drive. ``queue/write_cache`` and ``temporary …`` in ``cache_type`` only stop the
 kernel from sending flushes while the drive goes on caching, so neither is ever written here. A plain ``cache_type`` is a
-MODE SELECT to the drive. Exit statuses of the tools are no proof of anything: every parser looks at the value printed.
+MODE SELECT to the drive.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -15,215 +15,38 @@ MODE SELECT to the drive. Exit statuses of the tools are no proof of anything: e
 from __future__ import annotations
 
 import abc
-import json
 import os
 import re
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
-    BadInput,
-    CommandFailed,
-    NotUnderstood,
-    StorageError,
-)
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.kernel_view import (
+    cache_type_files,
+    cache_type_for,
+    parse_cache_type,
+    read_kernel,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import (
+    ABSENT,
+    DISABLED,
+    ENABLED,
+    DriveCache,
+    DriveCacheSetting,
+    kernel_agrees,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.output import (
+    parse_hdparm,
+    parse_nvme_controller,
+    parse_nvme_feature,
+    parse_sdparm,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, write_sysfs
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
-
-ENABLED = "enabled"
-DISABLED = "disabled"
-#: The drive has no volatile write cache at all: as good as ``disabled``, and nothing can be enabled.
-ABSENT = "absent"
-
-WRITE_BACK = "write back"
-WRITE_THROUGH = "write through"
-#: What the kernel has to believe while the drive's cache is in a state. It sends flushes only for ``write back``.
-KERNEL_WORD = {ENABLED: WRITE_BACK, DISABLED: WRITE_THROUGH}
-
-_HDPARM_VALUE = re.compile(r"^\s*write-caching\s*=\s*(?:(\d)\s*\((?:on|off)\)|(not supported))\s*$")
-_HDPARM_DEVICE = re.compile(r"^(/\S+):\s*$")
-_SDPARM_DEVICE = re.compile(r"^\s+(/\S+): ")
-_SDPARM_VALUE = re.compile(r"^\s*WCE\s+(\d)(?:\s+\[cha: (y|n)(?:, def:\s*(\d+))?(?:, sav:\s*(\S+?))?\])?\s*$")
-_NVME_VALUE = re.compile(r"value:\s*(?:0x)?([0-9a-fA-F]+)")
-_NVME_VERBOSE = re.compile(r"\(WCE\):\s*(Enabled|Disabled)")
-
-
-def parse_hdparm(text: str) -> dict[str, str | None]:
-    """``hdparm -W`` (read or set, one device or several) as ``{device: enabled, disabled or None}``.
-
-    Each device has a section that begins with ``/dev/sda:``. ``None`` means that hdparm did not say: it printed
-    ``not supported`` (USB, virtio-scsi, RAID volumes; exit status 0 all the same) or nothing at all (NVMe, virtio-blk, md,
-    dm, bcache, loop; exit status 0 too). The last value of a section counts: a set announces what it is about to do first.
-    Source: hdparm 9.65, function process_dev, and captured output.
-    """
-    found: dict[str, str | None] = {}
-    device = None
-    for line in text.splitlines():
-        head = _HDPARM_DEVICE.match(line)
-        if head:
-            device = head.group(1)
-            found[device] = None
-            continue
-        value = _HDPARM_VALUE.match(line)
-        if value and device is not None:
-            found[device] = None if value.group(2) else (ENABLED if value.group(1) == "1" else DISABLED)
-    return found
-
-
-@dataclass(frozen=True)
-class CachingPage:
-    """The WCE bit of the SCSI caching mode page. ``saved`` is ``None`` if the drive keeps no saved page."""
-
-    enabled: bool
-    changeable: bool = True
-    default: bool | None = None
-    saved: bool | None = None
-
-
-def parse_sdparm(text: str) -> dict[str, CachingPage]:
-    """``sdparm --get=WCE`` of one or several devices as ``{device: page}``; devices without a value are left out.
-
-    A section begins with ``    /dev/sdb: VENDOR    MODEL``, the value is ``WCE           1  [cha: y, def:  1, sav:  1]``.
-    The exit status is 5 for a drive without a saved page although the value is right. Source: sdparm(8) 1.12 and captured output.
-    """
-    found: dict[str, CachingPage] = {}
-    device = None
-    for line in text.splitlines():
-        head = _SDPARM_DEVICE.match(line)
-        if head:
-            device = head.group(1)
-            continue
-        value = _SDPARM_VALUE.match(line)
-        if value and device is not None:
-            current, changeable, default, saved = value.groups()
-            found[device] = CachingPage(
-                enabled=current == "1",
-                changeable=changeable != "n",
-                default=None if default is None else default == "1",
-                saved=None if saved in (None, "n") else saved == "1",
-            )
-    return found
-
-
-def parse_nvme_controller(text: str) -> bool:
-    """Whether a controller has a volatile write cache: bit 0 of ``vwc`` in ``nvme id-ctrl --output-format=json``.
-
-    A cache that survives a power loss is not volatile, so a drive with power-loss protection may say no (NVMe base
-    specification, Identify Controller). The other bits speak of the flush command.
-
-    :raises NotUnderstood: if it is not that JSON.
-    """
-    try:
-        return bool(int(json.loads(text)["vwc"]) & 1)
-    except (ValueError, KeyError, TypeError):
-        raise NotUnderstood(f"The output of nvme id-ctrl has no field vwc; it begins with '{_first_line(text)}'.") from None
-
-
-def parse_nvme_feature(text: str) -> bool:
-    """Whether feature 6 (Volatile Write Cache) is enabled, from ``nvme get-feature``.
-
-    ``get-feature:0x06 (Volatile Write Cache), Current value:0x00000001``; nought is printed as ``00000000``, without ``0x``
-    (nvme-cli 2.3; version 1 writes ``0x6`` and fewer digits). With -H there is a second line
-    ``Volatile Write Cache Enable (WCE): Enabled``.
-
-    :raises NotUnderstood: if no value is printed.
-    """
-    value = _NVME_VALUE.search(text)
-    if value:
-        return bool(int(value.group(1), 16) & 1)
-    verbose = _NVME_VERBOSE.search(text)
-    if verbose:
-        return verbose.group(1) == "Enabled"
-    raise NotUnderstood(f"The output of nvme get-feature holds no value; it begins with '{_first_line(text)}'.")
-
-
-def parse_cache_type(text: str) -> str:
-    """A word of ``scsi_disk/*/cache_type``, virtio's ``cache_type`` or ``queue/write_cache`` as ``enabled`` or ``disabled``.
-
-    The SCSI driver knows ``write through``, ``none``, ``write back`` and ``write back, no read (daft)`` (drivers/scsi/sd.c).
-
-    :raises NotUnderstood: for any other word.
-    """
-    words = {WRITE_THROUGH: DISABLED, "none": DISABLED, WRITE_BACK: ENABLED, "write back, no read (daft)": ENABLED}
-    try:
-        return words[text.strip()]
-    except KeyError:
-        raise NotUnderstood(f"The kernel calls a write cache '{text.strip()}', which is unknown here.") from None
-
-
-def cache_type_for(wanted: str, present: str | None) -> str:
-    """What to write into ``cache_type`` so that only the write cache changes and the read cache stays as it is. Never ``temporary``."""
-    without_read_cache = present in ("none", "write back, no read (daft)")
-    if wanted == ENABLED:
-        return "write back, no read (daft)" if without_read_cache else WRITE_BACK
-    return "none" if without_read_cache else WRITE_THROUGH
-
-
-def _first_line(text: str) -> str:
-    return next((line.strip()[:80] for line in text.splitlines() if line.strip()), "")
-
-
-@dataclass(frozen=True)
-class DriveCache:
-    """The write cache of one drive.
-
-    :param provider: which provider was asked; ``None`` if none can be.
-    :param drive: as the drive says: ``enabled``, ``disabled``, ``absent``; ``None`` if it did not say, with the ``reason``.
-    :param kernel: as the kernel says: ``write back``, ``write through``, both if its parts disagree, ``None`` if nothing.
-    :param changeable: whether the drive lets it be changed.
-    """
-
-    name: str
-    provider: str | None
-    drive: str | None
-    kernel: str | None
-    changeable: bool = True
-    reason: str | None = None
-
-    @property
-    def kernel_agrees(self) -> bool:
-        """Whether what the kernel believes fits what the drive says."""
-        return self.drive is None or kernel_agrees(self.provider, self.drive, self.kernel)
-
-
-def kernel_agrees(provider: str | None, drive: str, kernel: str | None) -> bool:
-    """Whether the kernel's belief fits a state of the drive.
-
-    The NVMe driver looks only at the presence of a cache, so the kernel stays at ``write back`` when the cache of an NVMe drive
-    is off: superfluous flushes, no harm, no difference.
-    """
-    if kernel is None or drive == ABSENT or (provider == "nvme" and drive == DISABLED):
-        return True
-    return kernel == KERNEL_WORD[drive]
-
-
-@dataclass(frozen=True)
-class DriveCacheSetting:
-    """What one drive shall be set to.
-
-    :param name: kernel name; ``node`` is its path in /dev.
-    :param wanted: ``enabled`` or ``disabled``.
-    :param item: how the user named the drive.
-    :param save: whether the drive shall remember it, if it can.
-    """
-
-    name: str
-    node: str
-    wanted: str
-    item: str
-    save: bool = False
-
-    @property
-    def digit(self) -> int:
-        return 1 if self.wanted == ENABLED else 0
-
-    @property
-    def kernel_word(self) -> str:
-        return KERNEL_WORD[self.wanted]
 
 
 class DriveCacheProvider(abc.ABC):
@@ -280,10 +103,10 @@ class _ScsiDisk(DriveCacheProvider):
             return
         # A rescan passes over a cache type that was once set with "temporary"; a plain one reaches the drive and ends that.
         for path in cache_type_files(setting.name, self.root):
-            write_sysfs(path, cache_type_for(setting.wanted, read_sysfs(path)), setting.item)
+            write_sysfs(path, cache_type_for(setting.wanted, read_attribute(path)), setting.item)
 
     def boot_effect(self, setting: DriveCacheSetting) -> str:
-        present = next((read_sysfs(path) for path in cache_type_files(setting.name, self.root)), None)
+        present = next((read_attribute(path) for path in cache_type_files(setting.name, self.root)), None)
         return udev_rule.write_attribute("device/scsi_disk/*/cache_type", cache_type_for(setting.wanted, present))
 
 
@@ -412,7 +235,7 @@ class VirtioProvider(DriveCacheProvider):
     def read(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache | StorageError]:
         states: dict[str, DriveCache | StorageError] = {}
         for drive in drives:
-            text = read_sysfs(self._cache_type(drive.name))
+            text = read_attribute(self._cache_type(drive.name))
             try:
                 if text is None:
                     raise NotUnderstood(f"{drive.path} has no cache_type: this virtio device does not show its write cache.", item=drive.path)
@@ -498,42 +321,3 @@ def query_drives(
 
 def _with_kernel(state: DriveCache, root: Path) -> DriveCache:
     return DriveCache(state.name, state.provider, state.drive, read_kernel(state.name, root), state.changeable, state.reason)
-
-
-def cache_type_files(name: str, root: Path = Path("/")) -> list[Path]:
-    """``/sys/class/block/<name>/device/scsi_disk/<address>/cache_type``; none for a disk of another driver."""
-    return sorted((root / "sys/class/block" / name / "device/scsi_disk").glob("*/cache_type"))
-
-
-def read_kernel(name: str, root: Path = Path("/")) -> str | None:
-    """What the kernel believes: ``queue/write_cache`` and the SCSI driver's ``cache_type``, joined by a comma if they differ."""
-    texts = [read_sysfs(root / "sys/class/block" / name / "queue/write_cache"), *(read_sysfs(path) for path in cache_type_files(name, root))]
-    return ", ".join(sorted({_kernel_word(text) for text in texts if text})) or None
-
-
-def _kernel_word(text: str) -> str:
-    """``none`` and ``write back, no read (daft)`` differ only in the read cache; a word unknown here is shown as it is."""
-    try:
-        return KERNEL_WORD[parse_cache_type(text)]
-    except NotUnderstood:
-        return text
-
-
-def read_sysfs(path: Path) -> str | None:
-    """The text of an attribute without its line end; ``None`` if it is not there or cannot be read."""
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return None
-
-
-def write_sysfs(path: Path, value: str, item: str) -> None:
-    """Write an attribute.
-
-    :raises CommandFailed: if the kernel refuses the value.
-    """
-    try:
-        with path.open("w") as stream:
-            stream.write(value)
-    except OSError as error:
-        raise CommandFailed(f"{item}: the kernel refused '{value}' for {path}: {error.strerror}.", item=item) from None

@@ -26,6 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.files imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import ORDER, place_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import Queue
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 
 #: After 60-block-scheduler.rules and the like of distributions, and after the rules that find serial numbers.
 RULES_FILE = "etc/udev/rules.d/99-cachefleet-block-queue.rules"
@@ -168,19 +169,12 @@ def read_modules(wishes: t.Sequence[ModuleSpec], root: Path = Path("/")) -> list
                 module=wish.module,
                 kept=kept.get(name, {}),
                 elsewhere={key: elsewhere[key] for key in wish.options if key in elsewhere},
-                running={key: text for key in wish.options for text in [_parameter(place / "parameters" / key)] if text is not None},
+                running={key: text for key in wish.options for text in [read_attribute(place / "parameters" / key)] if text is not None},
                 loaded=place.is_dir(),
                 builtin=name in builtin,
             )
         )
     return found
-
-
-def _parameter(path: Path) -> str | None:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return None
 
 
 def same_option(one: str, other: str) -> bool:

@@ -23,6 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import ORDER, place_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
 
 #: Properties by which a udev rule finds a device again. The last ones are for devices without a serial number: an AoE address is
 #: part of the name, and a queue may belong to whatever is plugged in at a place.
@@ -124,7 +125,7 @@ def _read_queue(device: BlockDevice, devices: Devices, others: t.Sequence[t.Mapp
     :param others: the naming properties of other drives that share one of them with this one.
     """
     place = root / "sys/class/block" / device.name
-    vendor = device.properties.get("ID_VENDOR") or _text(place / "device/vendor")
+    vendor = device.properties.get("ID_VENDOR") or read_attribute(place / "device/vendor")
     below = [one for one in devices.parents(device) if one.kind == "disk"]
     shown = tuple(attribute for attribute in ORDER if (place / place_of(attribute)).is_file())
     own = properties_of(device)
@@ -134,7 +135,7 @@ def _read_queue(device: BlockDevice, devices: Devices, others: t.Sequence[t.Mapp
         key = udev_rule.choose_key(own, others, device.stable_path or device.path, KEY_NAMES)
     except StorageError as error:
         no_key = error.message
-    words = (_text(place / "queue/scheduler") or "").split()
+    words = (read_attribute(place / "queue/scheduler") or "").split()
     return Queue(
         name=device.name,
         path=device.path,
@@ -155,7 +156,7 @@ def _read_queue(device: BlockDevice, devices: Devices, others: t.Sequence[t.Mapp
         multiqueue=(place / "mq").is_dir(),
         tags=_tags(place / "mq"),
         deepest=_deepest(place, device.transport),
-        largest=_number(place / "queue/max_hw_sectors_kb"),
+        largest=read_number(place / "queue/max_hw_sectors_kb"),
         unit=unit_of(devices, device),
         below=tuple(one.name for one in below),
         below_paths=tuple(one.stable_path or one.path for one in below),
@@ -194,12 +195,12 @@ def read_values(name: str, root: Path = Path("/")) -> dict[str, int | str]:
         if not file.is_file():
             continue
         if attribute == "scheduler":
-            words = (_text(file) or "").split()
+            words = (read_attribute(file) or "").split()
             chosen = next((word.strip("[]") for word in words if word.startswith("[") or len(words) == 1), None)
             if chosen:
                 found[attribute] = chosen
             continue
-        number = _number(file)
+        number = read_number(file)
         if number is None and attribute == "wbt_lat_usec":
             number = 0
         if number is not None:
@@ -208,7 +209,7 @@ def read_values(name: str, root: Path = Path("/")) -> dict[str, int | str]:
 
 
 def _tags(folder: Path) -> int | None:
-    counts = [_number(queue / "nr_tags") for queue in folder.glob("[0-9]*")]
+    counts = [read_number(queue / "nr_tags") for queue in folder.glob("[0-9]*")]
     known = [count for count in counts if count]
     return min(known) if known else None
 
@@ -219,7 +220,7 @@ def _deepest(place: Path, transport: str) -> int | None:
     The drive says it in word 75 of IDENTIFY DEVICE, which begins at byte 60 of the VPD page 89h (SAT-3); bit 8 of word 76 is NCQ.
     """
     match = re.search(r"/host(\d+)/", os.path.realpath(place))
-    limits = [_number(_host_folder(place, match.group(1)) / "can_queue")] if match else []
+    limits = [read_number(_host_folder(place, match.group(1)) / "can_queue")] if match else []
     if transport == "sata":
         limits.append(_NCQ)
         page = _bytes(place / "device/vpd_pg89")
@@ -244,7 +245,7 @@ def loadable_schedulers(root: Path = Path("/"), release: str | None = None) -> t
         present = {name.split(".ko")[0].replace("_", "-") for name in os.listdir(folder / "kernel/block")}
     except OSError:
         present = set()
-    builtin = {line.rsplit("/", 1)[-1].split(".ko")[0].replace("_", "-") for line in (_text(folder / "modules.builtin") or "").splitlines()}
+    builtin = {line.rsplit("/", 1)[-1].split(".ko")[0].replace("_", "-") for line in (read_attribute(folder / "modules.builtin") or "").splitlines()}
     return tuple(name for name, module in _MODULES.items() if module in present | builtin)
 
 
@@ -373,23 +374,8 @@ def _mode(path: Path) -> int:
         return 0
 
 
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(errors="replace").strip("\n\0 ")
-    except OSError:
-        return None
-
-
 def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError:
         return b""
-
-
-def _number(path: Path) -> int | None:
-    text = _text(path)
-    try:
-        return int(text) if text else None
-    except ValueError:
-        return None

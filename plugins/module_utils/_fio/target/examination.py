@@ -21,7 +21,8 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents, users
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of, suspended_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import suspended_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of

@@ -25,7 +25,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import AoeExport, running_exports
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import read_mtu
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.output import parse_packet_sockets
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_safety import swallowed_by
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AOE_TARGET_OPTIONS, AoeTargetSpec, AoeTargetsSpec, read_wanted

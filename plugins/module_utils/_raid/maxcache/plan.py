@@ -17,12 +17,12 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import maxcache_output as commands
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN, CacheVolume, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.emptying import emptying
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.pool import PoolChange
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.settings import check_settings, setting_steps
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import NOTHING, MaxCacheTarget, targets_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import NOTHING, MaxCacheTarget, plain, send, shown, targets_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.uses import check_danger, use_steps, uses_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.volumes import (
     Change,
@@ -38,6 +38,9 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import MaxCacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState
+
+#: Settings of an SSD cache as a whole.
+_SETTING_NAMES = {"flush_and_fetch_rate": "flush and fetch rate", "dirty_page_threshold": "dirty page threshold", "read_write_balance": "read/write balance"}
 
 
 def plan(host: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> tuple[list[Step], list[str]]:
@@ -60,13 +63,13 @@ def _plan_target(target: MaxCacheTarget) -> tuple[list[Step], list[str]]:
     _check_whole(target, changes, pool)
     check_creations(target, changes)
     uses, left_out = uses_of(target, changes, pool)
-    check_settings(target)
+    _check_settings(target)
     for use in uses:
         check_danger(target, use, changes)
     steps = _empty_and_delete(target, changes, pool)
     steps += [creation(target, change, uses) for change in changes if change.creates]
     steps += pool.steps(target)
-    steps += setting_steps(target)
+    steps += _setting_steps(target)
     for use in uses:
         steps += use_steps(target, use, changes, pool)
     return steps, left_out
@@ -86,6 +89,32 @@ def _check_whole(target: MaxCacheTarget, changes: t.Sequence[Change], pool: Pool
             f"nothing can be done that concerns the whole cache or all volumes. {NOTHING}",
             item=target.item,
         )
+
+
+def _check_settings(target: MaxCacheTarget) -> None:
+    """
+    :raises BadInput: if the controller does not have a setting, or does not tell it.
+    """
+    for name, value in target.wish.settings.items():
+        reason = commands.objection(target.controller, name, value)
+        if reason is None and getattr(target.maxcache, name) is None:
+            reason = f"does not tell its maxCache {_SETTING_NAMES[name]}, so that a change could not be proved"
+        if reason is not None:
+            target.refuse(reason)
+
+
+def _setting_steps(target: MaxCacheTarget) -> list[Step]:
+    controller = target.controller
+    steps = []
+    for name, value in target.wish.settings.items():
+        before = getattr(target.maxcache, name)
+        if before == value:
+            continue
+        # SETMAXCACHE changes one setting per call.
+        words = commands.read_write_balance(controller, *value) if name == "read_write_balance" else getattr(commands, name)(controller, value)
+        text = f"Set the maxCache {_SETTING_NAMES[name]} of {controller.called} to {shown(value)} (was {shown(before)})"
+        steps.append(send(target, target.item, name, plain(before), plain(value), text, words))
+    return steps
 
 
 def _empty_and_delete(target: MaxCacheTarget, changes: t.Sequence[Change], pool: PoolChange) -> list[Step]:

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the labels of storcli and perccli 7.x mean, and what they share with storcli2 and perccli2."""
+"""What the labels of storcli and perccli 7.x mean."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -37,40 +37,29 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     VolumeMaxCache,
     policy,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import Members, filled, join, members_of_rows, with_members
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, at_line, read_output, rows, section, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import filled, members_of_rows, with_members
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, read_output, rows, section, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import Reader, interpreted, major_version
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
     ADAPTER_FLAGS,
     BBU_BITS,
     BBU_LEARN_ACTIVE,
     BBU_LEARN_REQUESTED,
-    BINARY_UNITS,
     CONTROLLER_STATES,
     DRIVE_CACHE,
     DRIVE_WRITE_CACHE,
-    HEALTH,
     INITIAL_WRITE,
-    INTERFACES,
     IO_COLUMN,
-    MEDIA,
     OTHER_PLACE,
     PERSONALITIES,
-    POWERS,
     READ_COLUMN,
-    SIZE,
-    TOPOLOGY_DRIVE_CACHE,
-    USAGES,
     VOLUME_FLAGS,
-    VOLUME_STATES,
-    WHOLE,
     WRITE_COLUMN,
-    address_of,
     configured_and_effective,
     first,
     flag,
     flags,
     identifier,
-    is_spare,
     learn_cycle_of,
     pci_address,
     percent,
@@ -83,157 +72,6 @@ _VOLUME_KEY = re.compile(r"/c(?P<controller>[0-9]+)/v(?P<volume>[0-9]+)\Z")
 _DRIVE_KEY = re.compile(
     r"Drive /c(?P<controller>[0-9]+)(?:/e(?P<enclosure>[0-9]+))?/s(?P<slot>[0-9]+)(?P<part>\Z| Device attributes\Z| - Detailed Information\Z)"
 )
-#: Labels that only rows of volumes or of drives have.
-_OF_VOLUMES = frozenset({"Cache", "CurrentCache", "DefaultCache"})
-_OF_DRIVES = frozenset({"DID", "PID", "Intf", "Med"})
-
-
-class Reader:
-    """One output while it is being read: collects what was not understood.
-
-    :param provider: the name of the tool.
-    """
-
-    def __init__(self, output: Output, provider: str) -> None:
-        self.output = output
-        self.provider = provider
-        self.problems: list[str] = list(output.not_understood)
-        #: Volumes and drives that are there and cannot be told.
-        self.lost: list[str] = []
-        #: Builds that print GiB mean powers of ten by GB; all others mean powers of two.
-        self.decimal_gb = bool(BINARY_UNITS.search(output.text))
-
-    def lose(self, said: str) -> None:
-        """A volume or drive that cannot be told."""
-        self.problems.append(said)
-        self.lost.append(said)
-
-    def count(self, data: Data, label: str, lists: t.Sequence[str]) -> None:
-        """Whether a list is as long as the number that is printed above it."""
-        said, listed = whole(data.get(label)), [len(rows(data[name])) for name in lists if name in data]
-        if said is not None and listed and sum(listed) < said:
-            self.lose(f"{label}: {said}, and {sum(listed)} are listed")
-
-    def unique(self, listed: t.Iterable[Data], label: str) -> None:
-        """Whether each name comes once in a list; of two that are alike, one may be another one whose name is damaged."""
-        seen: set[str] = set()
-        for row in listed:
-            name = squeezed(word(row.get(label)))
-            name = name.rpartition("/")[2] if label == "DG/VD" else name
-            if name in seen and name not in ("", "-"):
-                self.lose(f"{label}: {word(row.get(label))}, twice in one list")
-            seen.add(name)
-
-    def not_understood(self, label: str, value: str) -> None:
-        """A known label with an unknown value."""
-        found = re.search(re.escape(label) + r".{0,6}?" + re.escape(value), self.output.text) or re.search(re.escape(value), self.output.text)
-        said = f"{label}: {value}"
-        self.problems.append(f"{said} ({at_line(self.output.text, found.start())})" if found else said)
-
-    def known(self, words: t.Mapping[str, str], label: str, value: t.Any, default: str = UNKNOWN) -> str:
-        """Our word for the tool's; a word that is not in the table is remembered."""
-        said = word(value)
-        if not said or said in ("-", "N/A", "NA"):
-            return default
-        key = squeezed(said)
-        if key in words:
-            return words[key]
-        self.not_understood(label, said)
-        return default
-
-    def size(self, value: t.Any, decimal: t.Optional[bool] = None) -> t.Optional[int]:
-        """Bytes."""
-        found = SIZE.match(word(value))
-        if not found:
-            return None
-        unit = found["unit"].lower()
-        base = 1000 if (self.decimal_gb if decimal is None else decimal) and "i" not in unit else 1024
-        return int(float(found["amount"]) * base ** POWERS[unit[0] if unit[0] in "kmgtp" else ""])
-
-    def health(self, value: t.Any) -> str:
-        """Health of a battery or a capacitor. ``Degraded(Need Attention)`` comes in several spellings."""
-        said = squeezed(word(value))
-        if said.startswith("degraded"):
-            return CHARGING if "charging" in said else DEGRADED
-        return self.known(HEALTH, "State", word(value).partition("(")[0])
-
-    # Parts that all four tools print alike
-
-    def drive(self, row: Data, decide: t.Optional[t.Callable[[str], str]] = None) -> t.Optional[Drive]:
-        """A row of a list of drives."""
-        address = address_of(row.get("EID:Slt"))
-        if address is None:
-            self._lose_row(row, "EID:Slt", _OF_DRIVES)
-            return None
-        state = word(row.get("State"))
-        return Drive(
-            address=address,
-            model=word(row.get("Model")) or None,
-            size=self.size(row.get("Size")),
-            media=self.known(MEDIA, "Med", row.get("Med")),
-            interface=self.known(INTERFACES, "Intf", row.get("Intf")),
-            usage=decide(state) if decide else self.known(USAGES, "State", state),
-            state=UNKNOWN if state in ("", "-") else state.lower(),
-        )
-
-    def volume(self, row: Data) -> t.Optional[Volume]:
-        """What the row of a volume tells besides its cache policy."""
-        group, slash, number = word(row.get("DG/VD")).partition("/")
-        if not slash or not WHOLE.match(number):
-            self._lose_row(row, "DG/VD", _OF_VOLUMES)
-            return None
-        level = word(row.get("TYPE"))
-        state = word(row.get("State"))
-        return Volume(
-            id=str(int(number)),
-            name=word(row.get("Name")) or None,
-            raid_level=level[4:] if level.upper().startswith("RAID") and level[4:] else UNKNOWN,
-            status=VOLUME_STATES.get(squeezed(state), state.lower() or UNKNOWN),
-            size=self.size(row.get("Size")),
-            array=group if WHOLE.match(group) else None,
-        )
-
-    def _lose_row(self, row: Data, label: str, others: t.Container[str]) -> None:
-        """A row without what it is named by."""
-        said = word(row.get(label))
-        if said:
-            self.not_understood(label, said)
-            if said != "-":
-                self.lost.append(self.problems[-1])
-        elif any(name in others for name in row):
-            self.lose(f"a row without {label}: {', '.join(f'{name}: {word(value)}' for name, value in row.items() if word(value))}"[:200])
-
-    def with_properties(self, volume: Volume, properties: Data, drive_cache_label: str) -> Volume:
-        """The volume with what its properties tell besides its write policy."""
-        os_device = word(properties.get("OS Drive Name"))
-        return dataclasses.replace(
-            volume,
-            wwn=identifier(properties.get("SCSI NAA Id")),
-            drive_cache=self.known(DRIVE_CACHE, drive_cache_label, properties.get(drive_cache_label)),
-            os_device=os_device if os_device.startswith("/") else None,
-        )
-
-    def topology(self, data: Data, span: str) -> tuple[dict[str, str], dict[str, Members]]:
-        """The drive cache policy of each drive group, and its drives without those that only wait for one of them to fail.
-
-        :param span: the label of the column that is empty in the line of the whole group.
-        """
-        policies: dict[str, str] = {}
-        members: dict[str, Members] = {}
-        for row in rows(data.get("TOPOLOGY")):
-            group = word(row.get("DG"))
-            address = address_of(row.get("EID:Slot"))
-            if is_spare(row):
-                continue
-            if word(row.get("Type")) == "DRIVE" or address is not None:
-                told, untold = members.get(group, ((), 0))
-                members[group] = (told, untold + 1) if address is None else ((*told, address), untold)
-            elif word(row.get(span)) == "-":
-                policies[group] = self.known(TOPOLOGY_DRIVE_CACHE, "PDC", row.get("PDC"))
-        return policies, members
-
-
-# storcli and perccli 7.x
 
 
 def parse(text: str, provider: str = "storcli") -> Reading:
@@ -246,22 +84,6 @@ def interpret(output: Output, provider: str) -> Reading:
     if major_version(output.version) >= 8:
         return Reading((), (f"CLI version {output.version} is of storcli2 or perccli2, not of storcli or perccli",), complete=False)
     return interpreted(Reader(output, provider), _Generation7)
-
-
-def major_version(version: str) -> int:
-    number = whole(version.split(".")[0])
-    return 0 if number is None else number
-
-
-def interpreted(reader: Reader, generation: t.Callable[[Reader, Reply], t.Any]) -> Reading:
-    """The reading of an output whose layout a generation of the tools has."""
-    parts = []
-    for answer in reader.output.answers:
-        for controller in generation(reader, answer).controllers():
-            parts.append(Reading((controller,)))
-    return dataclasses.replace(
-        join(parts), not_understood=tuple(dict.fromkeys(reader.problems)), lost=tuple(dict.fromkeys(reader.lost)), complete=reader.output.complete
-    )
 
 
 class _Generation7:

@@ -22,6 +22,8 @@ import re
 import typing as t
 from dataclasses import dataclass, field
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.partial_json import salvage
+
 Data = t.Mapping[str, t.Any]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -34,13 +36,6 @@ _UNSUPPORTED = re.compile(r"\b(?:not supported|un-?supported)\b", re.IGNORECASE)
 #: Printed before or after the answer proper.
 _NOTICE = re.compile(r"^(?:Generating detailed summary of the adapter|Expander may|WARNING\b|NOTE\b)", re.IGNORECASE)
 _PROMPT = re.compile(r"^\S.*[>#$]\s*\S*(?:stor|perc)cli", re.IGNORECASE)
-
-_TOKEN = re.compile(
-    r"[ \t\r\n]*(?:(?P<string>\"(?:[^\"\\]|\\.)*\")|(?P<number>-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?=[ \t\r\n,\]}])"
-    r"|(?P<word>true|false|null)(?=[ \t\r\n,\]}])|(?P<mark>[{}\[\],:]))",
-    re.DOTALL,
-)
-_CONSTANTS = {"true": True, "false": False, "null": None}
 
 _EQUALS = re.compile(r"\s=(?=\s|$)")
 _UNDERLINE = re.compile(r"^={2,}\s*$")
@@ -196,93 +191,6 @@ def _read_json(text: str, start: int) -> Output:
         complete = False
         problems.append(at_line(text, damaged))
     return Output(text, tuple(answers), tuple(dict.fromkeys(problems)), complete)
-
-
-def salvage(text: str, position: int) -> tuple[t.Any, int]:
-    """As much of a JSON document as is there before it is cut or broken, and where that is."""
-    root: t.Any = None
-    stack: list[t.Any] = []
-    keys: list[t.Any] = []
-    expected = "value"
-    while True:
-        token = _TOKEN.match(text, position)
-        if token is None:
-            return root, position + len(text[position:]) - len(text[position:].lstrip())
-        mark = token["mark"]
-        if mark in ("}", "]"):
-            closes = bool(stack) and isinstance(stack[-1], dict if mark == "}" else list)
-            if not closes or expected not in ("comma", "key or end", "value or end"):
-                return root, token.start("mark")
-            stack.pop()
-            keys.pop()
-            position = token.end()
-            expected = "comma"
-            if not stack:
-                return root, position
-            continue
-        if mark == ",":
-            if expected != "comma" or not stack:
-                return root, token.start("mark")
-            expected = "key" if isinstance(stack[-1], dict) else "value"
-        elif mark == ":":
-            if expected != "colon":
-                return root, token.start("mark")
-            expected = "value"
-        elif expected in ("key", "key or end"):
-            key = _string(token["string"])
-            if key is None:
-                return root, token.end()
-            keys[-1] = key
-            expected = "colon"
-        elif expected in ("value", "value or end"):
-            value = {} if mark == "{" else [] if mark == "[" else _plain_token(token)
-            if value is _BROKEN:
-                return root, token.end()
-            if not stack:
-                root = value
-            elif isinstance(stack[-1], dict):
-                stack[-1][keys[-1]] = value
-            else:
-                stack[-1].append(value)
-            expected = "comma"
-            if mark:
-                stack.append(value)
-                keys.append(None)
-                expected = "key or end" if mark == "{" else "value or end"
-            elif not stack:
-                return root, token.end()
-        else:
-            return root, token.end()
-        position = token.end()
-
-
-class _Broken:
-    """Stands for a token that has no value."""
-
-
-_BROKEN = _Broken()
-
-
-def _plain_token(token: t.Match[str]) -> t.Any:
-    if token["string"] is not None:
-        value = _string(token["string"])
-        return _BROKEN if value is None else value
-    if token["word"] is not None:
-        return _CONSTANTS[token["word"]]
-    try:
-        return json.loads(token["number"])
-    except ValueError:
-        return _BROKEN
-
-
-def _string(token: t.Optional[str]) -> t.Optional[str]:
-    if token is None:
-        return None
-    try:
-        value = json.loads(token, strict=False)
-    except ValueError:
-        return None
-    return value if isinstance(value, str) else None
 
 
 def _damaged_labels(value: t.Any) -> bool:

@@ -40,11 +40,9 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import (
     explained,
     file_problems,
-    is_sha256,
     look_writable,
     read_json,
     require_space,
-    stored_state,
     write_json,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import CELL_TROUBLE, content_problems, read_limited, trouble
@@ -139,71 +137,6 @@ def _new_folder(results: Path, wanted: str) -> Path:
 def _stamp(now: datetime.datetime) -> str:
     # Microseconds keep two variants apart that were opened in one second.
     return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-@dataclass(frozen=True)
-class ExpectedMeasurement:
-    """What a cell shall measure, as far as its result says it again.
-
-    :param workload_sha256: of the job, whatever it runs on.
-    :param path: of the target, as the user wrote it; ``used_size``: how much of it, in bytes, ``None`` for all.
-    """
-
-    workload_sha256: str
-    path: str
-    used_size: int | None
-
-
-def finished(campaign: Path, host: str, wanted: t.Mapping[CellKey, ExpectedMeasurement]) -> set[CellKey]:
-    """The cells that have an ``ok`` result of the very same measurement already: whole files, same job, same target.
-
-    :raises BadInput: if an ``ok`` result of another measurement has the name of a cell.
-    """
-    done = set()
-    for key, asked in wanted.items():
-        if stored_state(campaign / component(host, "host"), key) != "ok":
-            continue
-        meta = read_json(key.below(campaign / host) / META_FILE)
-        target = meta.get("target")
-        target = target if isinstance(target, dict) else {}
-        if ExpectedMeasurement(meta.get("workload_sha256"), target.get("path"), target.get("used_size")) != asked:  # type: ignore[arg-type]
-            raise BadInput(
-                f"The campaign {campaign.name} has an ok result of {key} of host {host} already, of another job or target: "
-                "give fio_benchmark_campaign or fio_benchmark_variant another name, or set fio_benchmark_replace to true.",
-                item=host,
-            )
-        done.add(key)
-    return done
-
-
-def measured_as(campaign: Path, host: str, variant: str) -> dict[tuple[str, int], str]:
-    """What stands for each whole ``ok`` result of a host, by cell and repeat: its ``measurement_sha256``.
-
-    The runner on the host knows which measurement that would be now, and measures again what is another one. Results that say
-    nothing of the kind, of earlier versions of the collection, are left out.
-    """
-    folder = campaign / component(host, "host")
-    place = folder / component(variant, "variant")
-    if not place.is_dir():
-        return {}
-    found = {}
-    for path in _repeats(place, []):
-        key = CellKey(variant, path.parent.name, int(path.name))
-        if stored_state(folder, key) != "ok":
-            continue
-        sha256 = read_json(path / META_FILE).get("measurement_sha256")
-        if is_sha256(sha256):
-            found[key.cell, key.repeat] = sha256
-    return found
-
-
-def unexplained(campaign: Path, host: str, keys: t.Iterable[CellKey]) -> list[CellKey]:
-    """Of some cells those with an ``ok`` result that does not say what exactly was measured, as results of earlier versions of the collection.
-
-    Nobody can know whether that would be the same measurement now, so they are measured again; but they are not replaced unasked.
-    """
-    folder = campaign / component(host, "host")
-    return [key for key in keys if stored_state(folder, key) == "ok" and not is_sha256(read_json(key.below(folder) / META_FILE).get("measurement_sha256"))]
 
 
 def write_plan(
@@ -333,7 +266,7 @@ def load_host(host: Path, created: dict[str, str], problems: list[str], *, conte
     records = []
     for variant in _folders(host, problems):
         planned, rejected = _planned(variant, created, problems)
-        found = {key: folder for folder in _repeats(variant, problems) for key in [CellKey(variant.name, folder.parent.name, int(folder.name))]}
+        found = {key: folder for folder in repeat_folders(variant, problems) for key in [CellKey(variant.name, folder.parent.name, int(folder.name))]}
         records += [_checked_cell(host.name, key, folder, contents) for key, folder in found.items()]
         for key in sorted((planned | set(rejected)) - set(found)):
             if key in rejected:
@@ -361,7 +294,8 @@ def _folders(parent: Path, problems: list[str]) -> list[Path]:
     return found
 
 
-def _repeats(variant: Path, problems: list[str]) -> list[Path]:
+def repeat_folders(variant: Path, problems: list[str]) -> list[Path]:
+    """The folders of the repeats of every cell of a variant; what is none is added to ``problems``."""
     found = []
     for cell in _folders(variant, problems):
         for folder in _folders(cell, problems):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import TimedOut
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.health import Address, parse_scan, read_drives
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner

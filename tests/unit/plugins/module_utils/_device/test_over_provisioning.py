@@ -10,7 +10,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import namespaces
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.health import drives_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import MaxSectors, parse_max_sectors, read_reserves
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.partition_table import NAME, Partition, Table, make, parse_table, read_table

@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.redundancy import (
     array_findings,
     controller_findings,

@@ -12,134 +12,11 @@ import subprocess
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, Refused, StorageError, TimedOut, ToolMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack import places, rack, ssh
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import describe_machines
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused, StorageError, TimedOut, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack import places, rack, requirements, ssh
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import note_process
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.rack import MachineState, RackSpec, RackState, plan_rack, run_rack
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.rack import run_rack
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
-
-
-def machines(*names, **more):
-    return tuple(describe_machines("demo", [{"name": name, **more} for name in names]))
-
-
-def found(machine, *, running=True, answers=True, image="one"):
-    return MachineState(machine, image, running, running and answers)
-
-
-def present(*states):
-    return RackState(True, {state.description.name: state for state in states})
-
-
-def operations(steps):
-    return [f"{step.operation} {step.item}" for step in steps]
-
-
-# planning
-
-
-def test_machines_are_created_before_any_is_started():
-    steps = plan_rack(RackState(False), RackSpec("started", machines("a", "b"), image="one"))
-    assert operations(steps) == ["create a", "create b", "start a", "start b"]
-
-
-def test_a_rack_that_is_as_described_needs_nothing():
-    one, two = machines("a", "b")
-    assert plan_rack(present(found(one), found(two)), RackSpec("started", (one, two), image="one")) == []
-
-
-def test_what_is_stopped_is_started_and_what_is_silent_is_waited_for():
-    one, two = machines("a", "b")
-    steps = plan_rack(present(found(one, running=False), found(two, answers=False)), RackSpec("started", (one, two), image="one"))
-    assert operations(steps) == ["start a", "wait b"]
-
-
-def test_a_machine_that_is_not_listed_is_left_alone():
-    one, two = machines("a", "b")
-    assert plan_rack(present(found(one), found(two)), RackSpec("started", (one,), image="one")) == []
-
-
-@pytest.mark.parametrize(("how", "first"), [("shutdown", "shutdown a"), ("power_cut", "power_cut a")])
-def test_a_changed_description_is_stop_change_start(how, first):
-    (old,), (new,) = machines("a"), machines("a", memory="1G")
-    steps = plan_rack(present(found(old)), RackSpec("started", (new,), image="one", how=how))
-    assert operations(steps) == [first, "create a", "start a"]
-    assert steps[1].before == {"memory": 768 * 1024**2}
-    assert steps[1].after == {"memory": 1024**3}
-
-
-def test_a_new_disk_needs_no_permission_and_a_lost_or_resized_one_does():
-    none, small, large = (machines("a", disks=disks)[0] for disks in ([], [disk("1G")], [disk("2G")]))
-    assert operations(plan_rack(present(found(none)), RackSpec("started", (small,), image="one"))) == ["shutdown a", "create a", "start a"]
-    with pytest.raises(Refused, match="would change its size from 1 GiB to 2 GiB, and its contents would be lost: set recreate"):
-        plan_rack(present(found(small)), RackSpec("started", (large,), image="one"))
-    with pytest.raises(Refused, match="is no longer described"):
-        plan_rack(present(found(small)), RackSpec("started", (none,), image="one"))
-    steps = plan_rack(present(found(small)), RackSpec("started", (large,), image="one", recreate=True))
-    assert operations(steps) == ["shutdown a", "drop_disk a", "create a", "start a"]
-
-
-def disk(size):
-    return {"name": "d0", "kind": "virtio", "size": size}
-
-
-@pytest.mark.parametrize(("kind", "wanted"), [("nvme", ["unplug a"]), ("sata_ssd", ["shutdown a", "create a", "start a"])])
-def test_pulling_a_disk_stops_only_machines_that_cannot_do_without(kind, wanted):
-    (old,), (new,) = (machines("a", disks=[{"name": "d0", "kind": kind, "size": "1G", "attached": attached}]) for attached in (True, False))
-    assert operations(plan_rack(present(found(old)), RackSpec("started", (new,), image="one"))) == wanted
-    assert operations(plan_rack(present(found(old, running=False)), RackSpec("started", (new,), image="one"))) == ["create a", "start a"]
-
-
-def test_pulling_a_disk_beside_another_change_is_one_stop():
-    (old,), (new,) = (
-        machines("a", memory=memory, disks=[{"name": "d0", "kind": "nvme", "size": "1G", "attached": a}]) for memory, a in (("768", True), ("1G", False))
-    )
-    assert operations(plan_rack(present(found(old)), RackSpec("started", (new,), image="one"))) == ["shutdown a", "create a", "start a"]
-
-
-def test_another_image_needs_permission():
-    (one,) = machines("a")
-    with pytest.raises(Refused, match="was made from another image"):
-        plan_rack(present(found(one)), RackSpec("started", (one,), image="two"))
-    assert operations(plan_rack(present(found(one)), RackSpec("started", (one,), image="two", recreate=True))) == ["shutdown a", "new_root a", "start a"]
-
-
-def test_stopping_stops_what_runs():
-    one, two = machines("a", "b")
-    state = present(found(one), found(two, running=False))
-    assert operations(plan_rack(state, RackSpec("stopped"))) == ["shutdown a"]
-    assert operations(plan_rack(state, RackSpec("stopped", how="power_cut"))) == ["power_cut a"]
-    assert plan_rack(state, RackSpec("stopped", only=("b",))) == []
-
-
-def test_restarting_starts_also_what_did_not_run():
-    one, two = machines("a", "b")
-    assert operations(plan_rack(present(found(one), found(two, running=False)), RackSpec("restarted"))) == ["shutdown a", "start a", "start b"]
-
-
-def test_removing_all_machines_removes_the_folder_and_removing_one_does_not():
-    one, two = machines("a", "b")
-    state = present(found(one), found(two))
-    assert operations(plan_rack(state, RackSpec("absent"))) == ["destroy a", "destroy b", "remove rack"]
-    assert operations(plan_rack(state, RackSpec("absent", only=("a",)))) == ["destroy a"]
-    assert plan_rack(RackState(False), RackSpec("absent")) == []
-    assert operations(plan_rack(RackState(True), RackSpec("absent"))) == ["remove rack"]
-
-
-@pytest.mark.parametrize("state", ["started", "stopped", "restarted"])
-def test_an_unknown_machine_is_an_error(state):
-    (one,) = machines("a")
-    with pytest.raises(BadInput, match="There is no machine z in this rack; it has: a"):
-        plan_rack(present(found(one)), RackSpec(state, (one,), only=("z",), image="one"))
-
-
-def test_restarting_a_rack_that_is_not_there_is_an_error():
-    with pytest.raises(BadInput, match="no machine in this rack to restart"):
-        plan_rack(RackState(False), RackSpec("restarted"))
-
-
-# carrying it out, with processes that stand for QEMU
 
 
 @pytest.fixture
@@ -151,8 +28,8 @@ def host(tmp_path, monkeypatch):
     (tmp_path / "host_key").write_text("ssh-ed25519 HOSTKEY root@image\n")
     monkeypatch.setattr(ssh, "greets", lambda *_: True)
     monkeypatch.setattr(places, "free_bytes", lambda _path: 1024**4)
-    monkeypatch.setattr(rack, "free_bytes", lambda _path: 1024**4)
-    monkeypatch.setattr(rack, "available_memory", lambda _root: 64 * 1024**3)
+    monkeypatch.setattr(requirements, "free_bytes", lambda _path: 1024**4)
+    monkeypatch.setattr(requirements, "available_memory", lambda _root: 64 * 1024**3)
     host = Host(tmp_path, image)
     yield host
     host.close()
@@ -406,7 +283,7 @@ def test_missing_commands_are_one_sentence(host):
 
 
 def test_short_memory_names_need_and_have(host, monkeypatch):
-    monkeypatch.setattr(rack, "available_memory", lambda _root: 1024**3)
+    monkeypatch.setattr(requirements, "available_memory", lambda _root: 1024**3)
     with pytest.raises(Refused, match=r"Memory is short: starting a, b needs 2 GiB, and 1 GiB are available"):
         host.run("started", A, B)
 
@@ -422,9 +299,3 @@ def test_notes_of_another_version_are_not_guessed_at(host):
     (host.folder / "rack/rack.json").write_text('{"schema": 0, "machines": {}}')
     with pytest.raises(StorageError, match="was written by another version"):
         host.run("absent")
-
-
-def test_available_memory_is_read_in_bytes(tmp_path):
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc/meminfo").write_text("MemTotal:       24684408 kB\nMemAvailable:   23814000 kB\n")
-    assert rack.available_memory(tmp_path) == 23814000 * 1024

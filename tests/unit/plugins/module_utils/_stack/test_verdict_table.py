@@ -17,7 +17,7 @@ import yaml
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import parse_arguments
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import DriveCache
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DriveCache
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CacheVolume,
     Controller,

@@ -17,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import is_own, new_set_uuid
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step, converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotEffective, Refused, TimedOut, ToolMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_bcache import HDD, HDD2, MIB, SSD, SSD2, Content, FakeBcache, FakeSysfs, Killed
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner

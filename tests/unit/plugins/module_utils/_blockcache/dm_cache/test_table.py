@@ -12,7 +12,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable, Layout, LinearTable, parse_table
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, KIB, MIB
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import parse_dm_table
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table
 
 # What Linux 6.1 printed for the tables that it was given.
 CACHE = "0 8388608 cache 253:0 253:1 8:16 128 2 metadata2 writeback smq 2 migration_threshold 4096"

@@ -10,7 +10,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import request_sizes
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import facts as flashcache_facts
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.tests.simulators import flashcache
 from ansible_collections.cachefleet.storage.tests.unit.support.simulated_flashcache import BACK, DISK, SSD, FlashcacheHost
 

@@ -177,10 +177,18 @@ class TestAfterACrash:
         run(lvm, mode="passthrough")
         assert lvm.kernel_mode == "passthrough"
 
-    def test_what_became_dirty_in_between_is_met_and_mended_at_once(self, run):
-        """Small caches are clean again before anybody can look: the kernel refuses the next load all the same."""
+    def test_a_small_cache_that_is_clean_again_at_once_is_refused_too(self, run):
+        """It is clean before its status can be read, and the kernel refuses the next load all the same: that load is not tried."""
         lvm = FakeLvm(fast="cachepool", dirty=0, unclean=True)
         lvm.looks_clean = True
+        with pytest.raises(Refused, match="cannot be changed to mode passthrough while it is in use"):
+            run(lvm, mode="passthrough")
+        assert not lvm.stood_still
+        assert (lvm.cache["mode"], lvm.kernel_mode, lvm.cache["kernel_policy"]) == ("writethrough", "writethrough", "smq")
+
+    def test_a_load_that_the_kernel_refuses_all_the_same_is_mended_and_said(self, run):
+        lvm = FakeLvm(fast="cachepool", dirty=0)
+        lvm.looks_clean = lvm.dirty_at_passthrough = True
         with pytest.raises(Refused, match="cannot be changed to mode passthrough while it is in use"):
             run(lvm, mode="passthrough")
         assert lvm.stood_still == ["passthrough"]

@@ -13,16 +13,10 @@ import pathlib
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome, converge
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
-    BadInput,
-    DeviceMissing,
-    NotEffective,
-    Refused,
-    StorageError,
-    ToolMissing,
-)
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotEffective, Refused, StorageError, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import providers as drive_cache
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import providers
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.kernel_view import cache_type_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveSpec, DriveWriteCacheLayer
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
@@ -69,7 +63,7 @@ class Machine:
         self.loaded_again: list[str] = []
         self.refused_tables: set[str] = set()
         self.missing = missing
-        monkeypatch.setattr(drive_cache, "write_sysfs", self._write)
+        monkeypatch.setattr(providers, "write_sysfs", self._write)
 
     def add(self, name: str, transport: str = "sata", link: str | None = None, drive: Drive | None = None, **more: str) -> Drive:
         links = {"DEVLINKS": link} if link else {}
@@ -87,7 +81,7 @@ class Machine:
     def view(self, name: str, on: bool) -> None:
         """What the kernel shall believe."""
         word = "write back" if on else "write through"
-        for path in (self._place(name) / "queue/write_cache", *drive_cache.cache_type_files(name, self.root)):
+        for path in (self._place(name) / "queue/write_cache", *cache_type_files(name, self.root)):
             path.write_text(word + "\n")
 
     def _write(self, path: pathlib.Path, value: str, item: str) -> None:
@@ -357,14 +351,14 @@ def test_sata_behind_a_sas_adapter_whose_kernel_view_does_not_follow_hdparm(mach
 
 def test_a_kernel_that_cannot_be_convinced_is_not_effective(rack: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     rack.view("sda", False)
-    monkeypatch.setattr(drive_cache, "write_sysfs", lambda path, value, item: None)
+    monkeypatch.setattr(providers, "write_sysfs", lambda path, value, item: None)
     with pytest.raises(NotEffective, match="kernel_view should be write back and is write through"):
         rack.converge(DriveSpec(HDD, "enabled", persistent=False))
 
 
 def test_the_read_cache_of_a_scsi_drive_stays_off(machine: Machine) -> None:
     machine.add("sdb", "sas", SAS, serial="5000c500", drive=Drive(on=False))
-    for path in drive_cache.cache_type_files("sdb", machine.root):
+    for path in cache_type_files("sdb", machine.root):
         path.write_text("none\n")
     machine.converge(DriveSpec(SAS, "disabled"))
     assert 'cache_type}="none"' in machine.rules

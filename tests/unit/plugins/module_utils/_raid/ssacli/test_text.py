@@ -17,6 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Policy, Reading
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import text as ssacli_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.text import parse, parse_configuration
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.words import DRIVE_POLICIES, SWITCHES
 
 NEW = """\
 
@@ -363,7 +364,7 @@ def test_one_slot_counts_once() -> None:
     assert any("slot 3 again" in text for text in reading.not_understood)
 
 
-@pytest.mark.parametrize(("table", "ours"), [(ssacli_text.SWITCHES, {"enabled", "disabled"}), (ssacli_text.DRIVE_POLICIES, {"enabled", "disabled", "default"})])
+@pytest.mark.parametrize(("table", "ours"), [(SWITCHES, {"enabled", "disabled"}), (DRIVE_POLICIES, {"enabled", "disabled", "default"})])
 def test_every_value_of_ours_has_a_word(table: dict[str, str], ours: set[str]) -> None:
     assert set(table.values()) == ours
 

@@ -22,8 +22,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, cell, pack
 from ansible_collections.cachefleet.storage.tests.unit.support.campaigns import KEY, NOW, everything, take_in
 
-ASKED = store.ExpectedMeasurement("abc", "/dev/x", None)
-
 # --- the controller's own troubles
 
 
@@ -105,41 +103,10 @@ def test_a_plan_whose_searches_cannot_be_read_is_one_sentence(campaign, patterns
         store.expected_cells(campaign, "node1")
 
 
-def test_what_is_there_is_told_by_its_measurement(campaign, tmp_path):
-    store.write_plan(campaign, "node1", "before", [("c", 1), ("d", 1)], patterns=[SEARCH], now=NOW)
-    cells = [cell(measurement_sha256="a" * 64), cell(repeat=2, measurement_sha256="b" * 64, state="failed"), cell("c", measurement_sha256="x"), cell("d")]
-    take_in(pack(tmp_path / "a.tar", *cells, cell(PROBE.cell, measurement_sha256="c" * 64)), campaign)
-    assert store.measured_as(campaign, "node1", "before") == {("randwrite-4k", 1): "a" * 64, (PROBE.cell, 1): "c" * 64}
-    assert store.measured_as(campaign, "node1", "after") == store.measured_as(campaign, "node2", "before") == {}
-    (campaign / "node1/before/randwrite-4k/1/fio.json.gz").write_bytes(b"cut")
-    assert store.measured_as(campaign, "node1", "before") == {(PROBE.cell, 1): "c" * 64}
-
-
 def test_a_dry_run_of_a_plan_says_what_would_change_and_writes_nothing(campaign):
     assert store.write_plan(campaign, "node1", "after", [("x", 1)], now=NOW, dry_run=True)
     assert not store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], now=NOW, dry_run=True)
     assert everything(campaign) == ["campaign.json", "node1/before/plan.json"]
-
-
-def measured(**target):
-    return {"workload_sha256": "abc", "target": {"path": "/dev/x", "used_size": None, **target}}
-
-
-def test_what_is_ok_already_is_finished_and_nothing_else_is(campaign, tmp_path):
-    take_in(pack(tmp_path / "a.tar", cell(**measured()), cell(repeat=2, state="failed", **measured())), campaign)
-    wanted = dict.fromkeys([KEY, CellKey("before", "randwrite-4k", 2), CellKey("before", "other", 1)], ASKED)
-    assert store.finished(campaign, "node1", wanted) == {KEY}
-    (campaign / "node1/before/randwrite-4k/1/fio.json.gz").write_bytes(b"cut")
-    assert store.finished(campaign, "node1", wanted) == set()
-
-
-@pytest.mark.parametrize(
-    "said", [{}, {"workload_sha256": "x", "target": {"path": "/dev/x"}}, measured(path="/dev/y"), measured(used_size=4096), {"target": []}]
-)
-def test_an_ok_result_of_something_else_is_not_taken_for_this_one(campaign, tmp_path, said):
-    take_in(pack(tmp_path / "a.tar", cell(**said)), campaign)
-    with pytest.raises(BadInput, match=r"has an ok result of before/randwrite-4k/1 of host node1 already, of another job or target.*fio_benchmark_replace"):
-        store.finished(campaign, "node1", {KEY: ASKED})
 
 
 # --- reading back

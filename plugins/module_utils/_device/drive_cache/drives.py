@@ -1,0 +1,92 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which drive a path of the user means, by every name it has on the host."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import re
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+_NAMESPACE = re.compile(r"^(nvme\d+)(?:c\d+)?n\d+$")
+_BUILT_ON_DRIVES = {
+    "lvm": "a logical volume",
+    "crypt": "an encrypted volume",
+    "dm": "a device-mapper device",
+    "flashcache": "a flashcache device",
+    "md": "an MD array",
+    "bcache": "a bcache device",
+}
+_WITHOUT_DRIVES = {
+    "loop": "a loop device, which is a file",
+    "zram": "a compressed RAM disk",
+    "ram": "a RAM disk",
+    "rom": "a drive for removable media",
+    "nbd": "served over the network, so its drives are set on the server",
+    "rbd": "served over the network, so its drives are set on the servers",
+    "aoe": "served over the network, so its drives are set on the server",
+}
+
+
+def find_drive(devices: Devices, item: str) -> list[BlockDevice]:
+    """The drive behind what the user named, and every other path to it.
+
+    :raises DeviceMissing: if there is nothing behind it.
+    :raises BadInput: if it is no whole drive, saying which one to name, or if several drives claim that name.
+    """
+    device = devices.resolve(item)
+    claiming = {unit_of(devices, one): one.path for one in devices if one.kind == "disk" and item in (*one.by_id, *one.links)}
+    if len(claiming) > 1:
+        # Two drives with one serial number: the link points to the one that came last.
+        raise BadInput(f"{item} is the name of several drives ({', '.join(sorted(claiming.values()))}): write a path that only one of them has.", item=item)
+    if device.kind == "multipath":
+        paths = [path for path in (devices.get(name) for name in device.slaves) if path is not None]
+        if not paths:
+            raise BadInput(f"{item} is a multipath device without a path to its drive.", item=item)
+        return paths
+    if device.kind == "partition":
+        whole = devices.get(device.parent or "")
+        raise BadInput(f"{item} is a partition: name the whole drive{f', {whole.stable_path or whole.path}' if whole else ''}.", item=item)
+    if device.kind in _BUILT_ON_DRIVES:
+        below = [one.stable_path or one.path for one in devices.parents(device) if one.kind == "disk"]
+        raise BadInput(
+            f"{item} is {_BUILT_ON_DRIVES[device.kind]} and no drive: name the drives below it{': ' + ', '.join(below) if below else ''}.", item=item
+        )
+    if device.kind != "disk":
+        raise BadInput(f"{item} is {_WITHOUT_DRIVES.get(device.kind, device.kind)}: it has no write cache of a drive.", item=item)
+    for holder in device.holders:
+        group = devices.get(holder)
+        if group is not None and group.kind == "multipath":
+            others = [path for path in (devices.get(name) for name in group.slaves) if path is not None and path.name != device.name]
+            return [device, *others]
+    return [device]
+
+
+def unit_of(devices: Devices, device: BlockDevice) -> str:
+    """The same text for all kernel names of one drive: its multipath device, its NVMe controller, or its own name."""
+    for holder in device.holders:
+        group = devices.get(holder)
+        if group is not None and group.kind == "multipath":
+            return group.name
+    namespace = _NAMESPACE.match(device.name)
+    return namespace.group(1) if namespace else device.name
+
+
+def own_path(devices: Devices, drive: BlockDevice) -> str | None:
+    """The path to recommend: one that lasts and that no other drive claims."""
+    unit = unit_of(devices, drive)
+    claimed = {link for other in devices if unit_of(devices, other) != unit for link in (*other.by_id, *other.links)}
+    lasting = (link for link in (*drive.by_id, *drive.links) if link.startswith(("/dev/disk/by-id/", "/dev/disk/by-path/")))
+    return next((link for link in lasting if link not in claimed), None)
+
+
+def names_only(devices: Devices, unit: str, key: udev_rule.RuleKey) -> bool:
+    """Whether no other drive of the host has this value: a line that is keyed on a shared one belongs to nobody alone."""
+    return not any(other.kind == "disk" and other.properties.get(key.name) == key.value and unit_of(devices, other) != unit for other in devices)

@@ -1,0 +1,81 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The volatile write cache inside a drive: its states, what the kernel calls them, and what a drive is to be set to."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ENABLED = "enabled"
+DISABLED = "disabled"
+#: The drive has no volatile write cache at all: as good as ``disabled``, and nothing can be enabled.
+ABSENT = "absent"
+
+WRITE_BACK = "write back"
+WRITE_THROUGH = "write through"
+#: What the kernel has to believe while the drive's cache is in a state. It sends flushes only for ``write back``.
+KERNEL_WORD = {ENABLED: WRITE_BACK, DISABLED: WRITE_THROUGH}
+
+
+@dataclass(frozen=True)
+class DriveCache:
+    """The write cache of one drive.
+
+    :param provider: which provider was asked; ``None`` if none can be.
+    :param drive: as the drive says: ``enabled``, ``disabled``, ``absent``; ``None`` if it did not say, with the ``reason``.
+    :param kernel: as the kernel says: ``write back``, ``write through``, both if its parts disagree, ``None`` if nothing.
+    :param changeable: whether the drive lets it be changed.
+    """
+
+    name: str
+    provider: str | None
+    drive: str | None
+    kernel: str | None
+    changeable: bool = True
+    reason: str | None = None
+
+    @property
+    def kernel_agrees(self) -> bool:
+        """Whether what the kernel believes fits what the drive says."""
+        return self.drive is None or kernel_agrees(self.provider, self.drive, self.kernel)
+
+
+def kernel_agrees(provider: str | None, drive: str, kernel: str | None) -> bool:
+    """Whether the kernel's belief fits a state of the drive.
+
+    The NVMe driver looks only at the presence of a cache, so the kernel stays at ``write back`` when the cache of an NVMe drive
+    is off: superfluous flushes, no harm, no difference.
+    """
+    if kernel is None or drive == ABSENT or (provider == "nvme" and drive == DISABLED):
+        return True
+    return kernel == KERNEL_WORD[drive]
+
+
+@dataclass(frozen=True)
+class DriveCacheSetting:
+    """What one drive shall be set to.
+
+    :param name: kernel name; ``node`` is its path in /dev.
+    :param wanted: ``enabled`` or ``disabled``.
+    :param item: how the user named the drive.
+    :param save: whether the drive shall remember it, if it can.
+    """
+
+    name: str
+    node: str
+    wanted: str
+    item: str
+    save: bool = False
+
+    @property
+    def digit(self) -> int:
+        return 1 if self.wanted == ENABLED else 0
+
+    @property
+    def kernel_word(self) -> str:
+        return KERNEL_WORD[self.wanted]

@@ -1,0 +1,120 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What hdparm, sdparm and nvme print of the write cache of drives.
+
+Exit statuses of these tools are no proof of anything: every parser looks at the value printed.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DISABLED, ENABLED
+
+_HDPARM_VALUE = re.compile(r"^\s*write-caching\s*=\s*(?:(\d)\s*\((?:on|off)\)|(not supported))\s*$")
+_HDPARM_DEVICE = re.compile(r"^(/\S+):\s*$")
+_SDPARM_DEVICE = re.compile(r"^\s+(/\S+): ")
+_SDPARM_VALUE = re.compile(r"^\s*WCE\s+(\d)(?:\s+\[cha: (y|n)(?:, def:\s*(\d+))?(?:, sav:\s*(\S+?))?\])?\s*$")
+_NVME_VALUE = re.compile(r"value:\s*(?:0x)?([0-9a-fA-F]+)")
+_NVME_VERBOSE = re.compile(r"\(WCE\):\s*(Enabled|Disabled)")
+
+
+def parse_hdparm(text: str) -> dict[str, str | None]:
+    """``hdparm -W`` (read or set, one device or several) as ``{device: enabled, disabled or None}``.
+
+    Each device has a section that begins with ``/dev/sda:``. ``None`` means that hdparm did not say: it printed
+    ``not supported`` (USB, virtio-scsi, RAID volumes; exit status 0 all the same) or nothing at all (NVMe, virtio-blk, md,
+    dm, bcache, loop; exit status 0 too). The last value of a section counts: a set announces what it is about to do first.
+    Source: hdparm 9.65, function process_dev, and captured output.
+    """
+    found: dict[str, str | None] = {}
+    device = None
+    for line in text.splitlines():
+        head = _HDPARM_DEVICE.match(line)
+        if head:
+            device = head.group(1)
+            found[device] = None
+            continue
+        value = _HDPARM_VALUE.match(line)
+        if value and device is not None:
+            found[device] = None if value.group(2) else (ENABLED if value.group(1) == "1" else DISABLED)
+    return found
+
+
+@dataclass(frozen=True)
+class CachingPage:
+    """The WCE bit of the SCSI caching mode page. ``saved`` is ``None`` if the drive keeps no saved page."""
+
+    enabled: bool
+    changeable: bool = True
+    default: bool | None = None
+    saved: bool | None = None
+
+
+def parse_sdparm(text: str) -> dict[str, CachingPage]:
+    """``sdparm --get=WCE`` of one or several devices as ``{device: page}``; devices without a value are left out.
+
+    A section begins with ``    /dev/sdb: VENDOR    MODEL``, the value is ``WCE           1  [cha: y, def:  1, sav:  1]``.
+    The exit status is 5 for a drive without a saved page although the value is right. Source: sdparm(8) 1.12 and captured output.
+    """
+    found: dict[str, CachingPage] = {}
+    device = None
+    for line in text.splitlines():
+        head = _SDPARM_DEVICE.match(line)
+        if head:
+            device = head.group(1)
+            continue
+        value = _SDPARM_VALUE.match(line)
+        if value and device is not None:
+            current, changeable, default, saved = value.groups()
+            found[device] = CachingPage(
+                enabled=current == "1",
+                changeable=changeable != "n",
+                default=None if default is None else default == "1",
+                saved=None if saved in (None, "n") else saved == "1",
+            )
+    return found
+
+
+def parse_nvme_controller(text: str) -> bool:
+    """Whether a controller has a volatile write cache: bit 0 of ``vwc`` in ``nvme id-ctrl --output-format=json``.
+
+    A cache that survives a power loss is not volatile, so a drive with power-loss protection may say no (NVMe base
+    specification, Identify Controller). The other bits speak of the flush command.
+
+    :raises NotUnderstood: if it is not that JSON.
+    """
+    try:
+        return bool(int(json.loads(text)["vwc"]) & 1)
+    except (ValueError, KeyError, TypeError):
+        raise NotUnderstood(f"The output of nvme id-ctrl has no field vwc; it begins with '{_first_line(text)}'.") from None
+
+
+def parse_nvme_feature(text: str) -> bool:
+    """Whether feature 6 (Volatile Write Cache) is enabled, from ``nvme get-feature``.
+
+    ``get-feature:0x06 (Volatile Write Cache), Current value:0x00000001``; nought is printed as ``00000000``, without ``0x``
+    (nvme-cli 2.3; version 1 writes ``0x6`` and fewer digits). With -H there is a second line
+    ``Volatile Write Cache Enable (WCE): Enabled``.
+
+    :raises NotUnderstood: if no value is printed.
+    """
+    value = _NVME_VALUE.search(text)
+    if value:
+        return bool(int(value.group(1), 16) & 1)
+    verbose = _NVME_VERBOSE.search(text)
+    if verbose:
+        return verbose.group(1) == "Enabled"
+    raise NotUnderstood(f"The output of nvme get-feature holds no value; it begins with '{_first_line(text)}'.")
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip()[:80] for line in text.splitlines() if line.strip()), "")

@@ -1,0 +1,42 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Attributes of sysfs, and small files of proc: one value each."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+
+
+def read_attribute(path: Path) -> str | None:
+    """The text of an attribute without the blanks around it and its line end; ``None`` if it is not there or cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip("\n\0 ")
+    except (OSError, ValueError):  # ValueError: a name from elsewhere with a zero byte
+        return None
+
+
+def read_number(path: Path) -> int | None:
+    """The whole number in an attribute; ``None`` if it is not there, cannot be read, or is no number."""
+    try:
+        return int(read_attribute(path) or "")
+    except ValueError:
+        return None
+
+
+def write_sysfs(path: Path, value: str, item: str) -> None:
+    """Write an attribute.
+
+    :raises CommandFailed: if the kernel refuses the value.
+    """
+    try:
+        with path.open("w") as stream:
+            stream.write(value)
+    except OSError as error:
+        raise CommandFailed(f"{item}: the kernel refused '{value}' for {path}: {error.strerror}.", item=item) from None

@@ -1,0 +1,181 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The state of a rack, what is asked of it, and the steps from one to the other. Everything here is pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Machine
+
+LAYER = "virtual_rack"
+
+
+@dataclass(frozen=True)
+class RackSpec:
+    """What the caller asks for.
+
+    :param state: ``started``, ``stopped``, ``restarted`` or ``absent``.
+    :param machines: the whole rack as described; only needed to start.
+    :param only: names of the machines that this call is about; empty means all.
+    :param how: ``shutdown`` or ``power_cut``.
+    :param recreate: whether a root disk or a disk may be thrown away where the description makes it necessary.
+    :param image: digest of the image to start from.
+    """
+
+    state: str
+    machines: tuple[Machine, ...] = ()
+    only: tuple[str, ...] = ()
+    how: str = "shutdown"
+    recreate: bool = False
+    image: str = ""
+
+
+@dataclass(frozen=True)
+class MachineState:
+    """One machine as found. ``description`` and ``note`` are what the rack's own notes say of it."""
+
+    description: Machine
+    image: str
+    running: bool
+    answers: bool
+    note: t.Mapping[str, t.Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RackState:
+    """``exists`` tells an empty rack from none."""
+
+    exists: bool
+    machines: t.Mapping[str, MachineState] = field(default_factory=dict)
+
+
+def plan_rack(present: RackState, wanted: RackSpec) -> list[Step]:
+    """The steps from one state of a rack to another. Machines stop first, then change, then start all together."""
+    names = names_meant(present, wanted)
+    if wanted.state == "absent":
+        return _plan_removal(present, wanted, names)
+    if wanted.state == "stopped":
+        return _plan_stops([name for name in names if present.machines[name].running], wanted.how)
+    described = {machine.name: machine for machine in wanted.machines}
+    if wanted.state == "restarted":
+        running = [name for name in names if present.machines[name].running]
+        return _plan_stops(running, wanted.how) + [_start(name, "stopped") for name in names]
+    stops: list[str] = []
+    changes: list[Step] = []
+    starts: list[Step] = []
+    for name in names:
+        found = present.machines.get(name)
+        if found is None:
+            changes.append(_create(described[name]))
+            starts.append(_start(name, "absent"))
+            continue
+        change = _plan_change(found, described[name], wanted)
+        changes += change
+        cold = any(step.operation not in ("plug", "unplug") for step in change)
+        if cold and found.running:
+            stops.append(name)
+        if cold or not found.running:
+            starts.append(_start(name, "stopped"))
+        elif not found.answers:
+            starts.append(Step(LAYER, name, "ssh", "silent", "answers", f"Wait until {name} answers ssh", "wait"))
+    return _plan_stops(stops, wanted.how) + changes + starts
+
+
+def names_meant(present: RackState, wanted: RackSpec) -> list[str]:
+    known = [machine.name for machine in wanted.machines] if wanted.state == "started" else list(present.machines)
+    if wanted.state == "absent":
+        # What is not there need not be removed.
+        return [name for name in known if not wanted.only or name in wanted.only]
+    if wanted.state == "restarted" and not known:
+        raise BadInput("There is no machine in this rack to restart: start it first, or check the name and the folder of the rack.", item="rack")
+    for name in wanted.only:
+        if name not in known and not (wanted.state == "stopped" and any(machine.name == name for machine in wanted.machines)):
+            listed = ", ".join(known) or "none"
+            raise BadInput(f"There is no machine {name} in this rack; it has: {listed}.", item=name)
+    return [name for name in known if not wanted.only or name in wanted.only]
+
+
+def _plan_removal(present: RackState, wanted: RackSpec, names: t.Sequence[str]) -> list[Step]:
+    steps = [
+        Step(LAYER, name, "state", "started" if present.machines[name].running else "stopped", "absent", f"Destroy {name} with its disks", "destroy")
+        for name in names
+    ]
+    if present.exists and len(names) == len(present.machines) and (names or not wanted.only):
+        steps.append(Step(LAYER, "rack", "folder", "present", "absent", "Remove the folder of the rack", "remove"))
+    return steps
+
+
+def _plan_stops(names: t.Sequence[str], how: str) -> list[Step]:
+    verb = "Cut the power of" if how == "power_cut" else "Shut down"
+    return [Step(LAYER, name, "state", "started", "stopped", f"{verb} {name}", how) for name in names]
+
+
+def _start(name: str, before: str) -> Step:
+    return Step(LAYER, name, "state", before, "started", f"Start {name}", "start")
+
+
+def _create(machine: Machine) -> Step:
+    return Step(LAYER, machine.name, "description", None, machine.as_data(), f"Create {machine.name}", "create", {"machine": machine.as_data()})
+
+
+def _plan_change(found: MachineState, machine: Machine, wanted: RackSpec) -> list[Step]:
+    """The steps that make a machine that exists fit a description; empty if it does."""
+    steps: list[Step] = []
+    name = machine.name
+    if found.image != wanted.image:
+        if not wanted.recreate:
+            raise Refused(
+                f"{name} was made from another image ({found.image[:16]}) than the one now wanted ({wanted.image[:16]}):"
+                " set recreate to give it a new root disk, or destroy the rack.",
+                item=name,
+            )
+        steps.append(Step(LAYER, name, "image", found.image, wanted.image, f"Make the root disk of {name} anew", "new_root"))
+    new = {disk.name: disk for disk in machine.disks}
+    lost = [disk for disk in found.description.disks if disk.name not in new or new[disk.name].size != disk.size]
+    if lost and not wanted.recreate:
+        disk = lost[0]
+        change = f"would change its size from {format_size(disk.size)} to {format_size(new[disk.name].size)}" if disk.name in new else "is no longer described"
+        raise Refused(f"{name}: the disk {disk.name} {change}, and its contents would be lost: set recreate to allow that.", item=name)
+    for disk in lost:
+        after = new[disk.name].size if disk.name in new else None
+        steps.append(Step(LAYER, name, f"disk {disk.name}", disk.size, after, f"Throw away the disk {disk.name} of {name}", "drop_disk", {"file": disk.file}))
+    live = _plan_plugging(found, machine) if not steps else []
+    if live:
+        return live
+    if found.description != machine:
+        before, after = found.description.as_data(), machine.as_data()
+        keys = [key for key in after if before[key] != after[key]]
+        action = f"Change {', '.join(keys)} of {name}"
+        steps.append(
+            Step(LAYER, name, "description", {key: before[key] for key in keys}, {key: after[key] for key in keys}, action, "create", {"machine": after})
+        )
+    return steps
+
+
+def _plan_plugging(found: MachineState, machine: Machine) -> list[Step]:
+    """The steps for a running machine where nothing differs but which hot-pluggable disks are plugged in; else none."""
+    old, new = found.description, machine
+    if not found.running or dataclasses.replace(old, disks=()) != dataclasses.replace(new, disks=()) or len(old.disks) != len(new.disks):
+        return []
+    steps: list[Step] = []
+    for before, after in zip(old.disks, new.disks):
+        if before == after:
+            continue
+        if not after.hot_pluggable or dataclasses.replace(before, attached=after.attached) != after:
+            return []
+        words = ("plug", f"Plug the disk {after.name} into {new.name}") if after.attached else ("unplug", f"Pull the disk {after.name} out of {new.name}")
+        steps.append(
+            Step(LAYER, new.name, f"disk {after.name} attached", before.attached, after.attached, words[1], words[0], {"disk": dataclasses.asdict(after)})
+        )
+    return steps

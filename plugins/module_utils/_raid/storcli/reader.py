@@ -1,0 +1,201 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Reading one output of storcli, perccli, storcli2 or perccli2: what all four print alike, and what was not understood."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import CHARGING, DEGRADED, UNKNOWN, Drive, Reading, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import Members, join
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, at_line, rows, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
+    BINARY_UNITS,
+    DRIVE_CACHE,
+    HEALTH,
+    INTERFACES,
+    MEDIA,
+    POWERS,
+    SIZE,
+    TOPOLOGY_DRIVE_CACHE,
+    USAGES,
+    VOLUME_STATES,
+    WHOLE,
+    address_of,
+    identifier,
+    is_spare,
+    squeezed,
+    whole,
+)
+
+#: Labels that only rows of volumes or of drives have.
+_OF_VOLUMES = frozenset({"Cache", "CurrentCache", "DefaultCache"})
+_OF_DRIVES = frozenset({"DID", "PID", "Intf", "Med"})
+
+
+class Reader:
+    """One output while it is being read: collects what was not understood.
+
+    :param provider: the name of the tool.
+    """
+
+    def __init__(self, output: Output, provider: str) -> None:
+        self.output = output
+        self.provider = provider
+        self.problems: list[str] = list(output.not_understood)
+        #: Volumes and drives that are there and cannot be told.
+        self.lost: list[str] = []
+        #: Builds that print GiB mean powers of ten by GB; all others mean powers of two.
+        self.decimal_gb = bool(BINARY_UNITS.search(output.text))
+
+    def lose(self, said: str) -> None:
+        """A volume or drive that cannot be told."""
+        self.problems.append(said)
+        self.lost.append(said)
+
+    def count(self, data: Data, label: str, lists: t.Sequence[str]) -> None:
+        """Whether a list is as long as the number that is printed above it."""
+        said, listed = whole(data.get(label)), [len(rows(data[name])) for name in lists if name in data]
+        if said is not None and listed and sum(listed) < said:
+            self.lose(f"{label}: {said}, and {sum(listed)} are listed")
+
+    def unique(self, listed: t.Iterable[Data], label: str) -> None:
+        """Whether each name comes once in a list; of two that are alike, one may be another one whose name is damaged."""
+        seen: set[str] = set()
+        for row in listed:
+            name = squeezed(word(row.get(label)))
+            name = name.rpartition("/")[2] if label == "DG/VD" else name
+            if name in seen and name not in ("", "-"):
+                self.lose(f"{label}: {word(row.get(label))}, twice in one list")
+            seen.add(name)
+
+    def not_understood(self, label: str, value: str) -> None:
+        """A known label with an unknown value."""
+        found = re.search(re.escape(label) + r".{0,6}?" + re.escape(value), self.output.text) or re.search(re.escape(value), self.output.text)
+        said = f"{label}: {value}"
+        self.problems.append(f"{said} ({at_line(self.output.text, found.start())})" if found else said)
+
+    def known(self, words: t.Mapping[str, str], label: str, value: t.Any, default: str = UNKNOWN) -> str:
+        """Our word for the tool's; a word that is not in the table is remembered."""
+        said = word(value)
+        if not said or said in ("-", "N/A", "NA"):
+            return default
+        key = squeezed(said)
+        if key in words:
+            return words[key]
+        self.not_understood(label, said)
+        return default
+
+    def size(self, value: t.Any, decimal: t.Optional[bool] = None) -> t.Optional[int]:
+        """Bytes."""
+        found = SIZE.match(word(value))
+        if not found:
+            return None
+        unit = found["unit"].lower()
+        base = 1000 if (self.decimal_gb if decimal is None else decimal) and "i" not in unit else 1024
+        return int(float(found["amount"]) * base ** POWERS[unit[0] if unit[0] in "kmgtp" else ""])
+
+    def health(self, value: t.Any) -> str:
+        """Health of a battery or a capacitor. ``Degraded(Need Attention)`` comes in several spellings."""
+        said = squeezed(word(value))
+        if said.startswith("degraded"):
+            return CHARGING if "charging" in said else DEGRADED
+        return self.known(HEALTH, "State", word(value).partition("(")[0])
+
+    # Parts that all four tools print alike
+
+    def drive(self, row: Data, decide: t.Optional[t.Callable[[str], str]] = None) -> t.Optional[Drive]:
+        """A row of a list of drives."""
+        address = address_of(row.get("EID:Slt"))
+        if address is None:
+            self._lose_row(row, "EID:Slt", _OF_DRIVES)
+            return None
+        state = word(row.get("State"))
+        return Drive(
+            address=address,
+            model=word(row.get("Model")) or None,
+            size=self.size(row.get("Size")),
+            media=self.known(MEDIA, "Med", row.get("Med")),
+            interface=self.known(INTERFACES, "Intf", row.get("Intf")),
+            usage=decide(state) if decide else self.known(USAGES, "State", state),
+            state=UNKNOWN if state in ("", "-") else state.lower(),
+        )
+
+    def volume(self, row: Data) -> t.Optional[Volume]:
+        """What the row of a volume tells besides its cache policy."""
+        group, slash, number = word(row.get("DG/VD")).partition("/")
+        if not slash or not WHOLE.match(number):
+            self._lose_row(row, "DG/VD", _OF_VOLUMES)
+            return None
+        level = word(row.get("TYPE"))
+        state = word(row.get("State"))
+        return Volume(
+            id=str(int(number)),
+            name=word(row.get("Name")) or None,
+            raid_level=level[4:] if level.upper().startswith("RAID") and level[4:] else UNKNOWN,
+            status=VOLUME_STATES.get(squeezed(state), state.lower() or UNKNOWN),
+            size=self.size(row.get("Size")),
+            array=group if WHOLE.match(group) else None,
+        )
+
+    def _lose_row(self, row: Data, label: str, others: t.Container[str]) -> None:
+        """A row without what it is named by."""
+        said = word(row.get(label))
+        if said:
+            self.not_understood(label, said)
+            if said != "-":
+                self.lost.append(self.problems[-1])
+        elif any(name in others for name in row):
+            self.lose(f"a row without {label}: {', '.join(f'{name}: {word(value)}' for name, value in row.items() if word(value))}"[:200])
+
+    def with_properties(self, volume: Volume, properties: Data, drive_cache_label: str) -> Volume:
+        """The volume with what its properties tell besides its write policy."""
+        os_device = word(properties.get("OS Drive Name"))
+        return dataclasses.replace(
+            volume,
+            wwn=identifier(properties.get("SCSI NAA Id")),
+            drive_cache=self.known(DRIVE_CACHE, drive_cache_label, properties.get(drive_cache_label)),
+            os_device=os_device if os_device.startswith("/") else None,
+        )
+
+    def topology(self, data: Data, span: str) -> tuple[dict[str, str], dict[str, Members]]:
+        """The drive cache policy of each drive group, and its drives without those that only wait for one of them to fail.
+
+        :param span: the label of the column that is empty in the line of the whole group.
+        """
+        policies: dict[str, str] = {}
+        members: dict[str, Members] = {}
+        for row in rows(data.get("TOPOLOGY")):
+            group = word(row.get("DG"))
+            address = address_of(row.get("EID:Slot"))
+            if is_spare(row):
+                continue
+            if word(row.get("Type")) == "DRIVE" or address is not None:
+                told, untold = members.get(group, ((), 0))
+                members[group] = (told, untold + 1) if address is None else ((*told, address), untold)
+            elif word(row.get(span)) == "-":
+                policies[group] = self.known(TOPOLOGY_DRIVE_CACHE, "PDC", row.get("PDC"))
+        return policies, members
+
+
+def major_version(version: str) -> int:
+    number = whole(version.split(".")[0])
+    return 0 if number is None else number
+
+
+def interpreted(reader: Reader, generation: t.Callable[[Reader, Reply], t.Any]) -> Reading:
+    """The reading of an output whose layout a generation of the tools has."""
+    parts = []
+    for answer in reader.output.answers:
+        for controller in generation(reader, answer).controllers():
+            parts.append(Reading((controller,)))
+    return dataclasses.replace(
+        join(parts), not_understood=tuple(dict.fromkeys(reader.problems)), lost=tuple(dict.fromkeys(reader.lost)), complete=reader.output.complete
+    )

@@ -1,0 +1,84 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Which measurements of a host have a result in the results folder already."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import META_FILE, CellKey, component
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import is_sha256, read_json, stored_state
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import repeat_folders
+
+
+@dataclass(frozen=True)
+class ExpectedMeasurement:
+    """What a cell shall measure, as far as its result says it again.
+
+    :param workload_sha256: of the job, whatever it runs on.
+    :param path: of the target, as the user wrote it; ``used_size``: how much of it, in bytes, ``None`` for all.
+    """
+
+    workload_sha256: str
+    path: str
+    used_size: int | None
+
+
+def finished(campaign: Path, host: str, wanted: t.Mapping[CellKey, ExpectedMeasurement]) -> set[CellKey]:
+    """The cells that have an ``ok`` result of the very same measurement already: whole files, same job, same target.
+
+    :raises BadInput: if an ``ok`` result of another measurement has the name of a cell.
+    """
+    done = set()
+    for key, asked in wanted.items():
+        if stored_state(campaign / component(host, "host"), key) != "ok":
+            continue
+        meta = read_json(key.below(campaign / host) / META_FILE)
+        target = meta.get("target")
+        target = target if isinstance(target, dict) else {}
+        if ExpectedMeasurement(meta.get("workload_sha256"), target.get("path"), target.get("used_size")) != asked:  # type: ignore[arg-type]
+            raise BadInput(
+                f"The campaign {campaign.name} has an ok result of {key} of host {host} already, of another job or target: "
+                "give fio_benchmark_campaign or fio_benchmark_variant another name, or set fio_benchmark_replace to true.",
+                item=host,
+            )
+        done.add(key)
+    return done
+
+
+def measured_as(campaign: Path, host: str, variant: str) -> dict[tuple[str, int], str]:
+    """What stands for each whole ``ok`` result of a host, by cell and repeat: its ``measurement_sha256``.
+
+    The runner on the host knows which measurement that would be now, and measures again what is another one. Results that say
+    nothing of the kind, of earlier versions of the collection, are left out.
+    """
+    folder = campaign / component(host, "host")
+    place = folder / component(variant, "variant")
+    if not place.is_dir():
+        return {}
+    found = {}
+    for path in repeat_folders(place, []):
+        key = CellKey(variant, path.parent.name, int(path.name))
+        if stored_state(folder, key) != "ok":
+            continue
+        sha256 = read_json(path / META_FILE).get("measurement_sha256")
+        if is_sha256(sha256):
+            found[key.cell, key.repeat] = sha256
+    return found
+
+
+def unexplained(campaign: Path, host: str, keys: t.Iterable[CellKey]) -> list[CellKey]:
+    """Of some cells those with an ``ok`` result that does not say what exactly was measured, as results of earlier versions of the collection.
+
+    Nobody can know whether that would be the same measurement now, so they are measured again; but they are not replaced unasked.
+    """
+    folder = campaign / component(host, "host")
+    return [key for key in keys if stored_state(folder, key) == "ok" and not is_sha256(read_json(key.below(folder) / META_FILE).get("measurement_sha256"))]

@@ -1,0 +1,61 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.kernel_view import cache_type_for, parse_cache_type, read_kernel
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DriveCache, kernel_agrees
+
+
+@pytest.mark.parametrize(
+    "word, state",
+    [("write back\n", "enabled"), ("write through\n", "disabled"), ("none", "disabled"), ("write back, no read (daft)", "enabled")],
+)
+def test_kernel_words(word: str, state: str) -> None:
+    assert parse_cache_type(word) == state
+
+
+def test_unknown_kernel_word_is_not_understood() -> None:
+    with pytest.raises(NotUnderstood, match="sideways"):
+        parse_cache_type("sideways")
+
+
+@pytest.mark.parametrize("present", ["write through", "none", "write back", "write back, no read (daft)", None])
+@pytest.mark.parametrize("wanted", ["enabled", "disabled"])
+def test_cache_type_to_write_keeps_the_read_cache_and_is_never_temporary(wanted: str, present: str | None) -> None:
+    text = cache_type_for(wanted, present)
+    assert not text.startswith("temporary")
+    assert parse_cache_type(text) == wanted
+    assert (text in ("none", "write back, no read (daft)")) == (present in ("none", "write back, no read (daft)"))
+
+
+@pytest.mark.parametrize(
+    "provider, says, kernel, agrees",
+    [
+        ("ata", "enabled", "write back", True),
+        ("ata", "enabled", "write through", False),
+        ("ata", "disabled", "write back", False),
+        ("scsi", "enabled", "write back, write through", False),
+        ("nvme", "disabled", "write back", True),  # the driver looks only at the presence of a cache
+        ("nvme", "enabled", "write through", False),
+        ("nvme", "absent", "write through", True),
+        ("virtio", "disabled", None, True),
+    ],
+)
+def test_when_the_kernel_agrees_with_the_drive(provider: str, says: str, kernel: str | None, agrees: bool) -> None:
+    assert kernel_agrees(provider, says, kernel) is agrees
+    assert DriveCache("x", provider, says, kernel).kernel_agrees is agrees
+
+
+def test_an_unknown_word_of_the_kernel_is_shown_as_it_is(tmp_path: pathlib.Path) -> None:
+    place = tmp_path / "sys/class/block/sda/queue"
+    place.mkdir(parents=True)
+    (place / "write_cache").write_text("sideways\n")
+    assert read_kernel("sda", tmp_path) == "sideways"

@@ -1,0 +1,129 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What drives and their tools print, as captured from real machines."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.output import (
+    CachingPage,
+    parse_hdparm,
+    parse_nvme_controller,
+    parse_nvme_feature,
+    parse_sdparm,
+)
+
+DATA = pathlib.Path(__file__).resolve().parents[4] / "data" / "drive_cache"
+
+
+def captured(name: str) -> str:
+    return (DATA / name).read_text()
+
+
+def test_hdparm_of_several_drives_is_read_section_by_section() -> None:
+    assert parse_hdparm(captured("hdparm-get.txt")) == {
+        "/dev/sda": None,
+        "/dev/sdb": None,
+        "/dev/sdc": "enabled",
+        "/dev/sdd": "enabled",
+        "/dev/sde": "enabled",
+        "/dev/sdf": None,
+        "/dev/nvme0n1": None,
+        "/dev/vdb": None,
+    }
+
+
+def test_hdparm_set_counts_the_value_read_back_not_the_announcement() -> None:
+    assert parse_hdparm(captured("hdparm-off.txt")) == {"/dev/sdc": "disabled"}
+
+
+def test_hdparm_that_announces_off_and_reads_back_on_is_on() -> None:
+    text = "\n/dev/sdc:\n setting drive write-caching to 0 (off)\n write-caching =  1 (on)\n"
+    assert parse_hdparm(text) == {"/dev/sdc": "enabled"}
+
+
+@pytest.mark.parametrize("name, device", [("hdparm-off-unsupported.txt", "/dev/sdb"), ("hdparm-off-nvme.txt", "/dev/nvme0n1")])
+def test_hdparm_not_supported_or_nothing_printed_is_no_value(name: str, device: str) -> None:
+    assert parse_hdparm(captured(name)) == {device: None}
+
+
+def test_hdparm_understands_drive_names_beyond_the_alphabet() -> None:
+    assert parse_hdparm("\n/dev/sdaa:\n write-caching =  0 (off)\n") == {"/dev/sdaa": "disabled"}
+
+
+def test_hdparm_garbage_holds_no_drive() -> None:
+    assert parse_hdparm(" write-caching =  1 (on)\n\0\nhello:\n") == {}
+
+
+def test_hdparm_samples(shared_samples: pathlib.Path) -> None:
+    expected = {"sda": "enabled", "sdb": "enabled", "sdc": "disabled", "sdd": None, "sde": None, "vdb": None, "nvme0n1": None}
+    for name, value in expected.items():
+        text = (shared_samples / "cache" / f"hdparm-W-get.{name}.txt").read_text()
+        assert parse_hdparm(text) == {f"/dev/{name}": value}
+
+
+def test_sdparm_of_several_drives() -> None:
+    pages = parse_sdparm(captured("sdparm-get.txt"))
+    assert {device: page.enabled for device, page in pages.items()} == {
+        "/dev/sdb": True,
+        "/dev/sdc": False,
+        "/dev/sdd": True,
+        "/dev/sde": True,
+        "/dev/sdf": True,
+    }
+    assert pages["/dev/sdb"] == CachingPage(enabled=True, changeable=True, default=True, saved=None)
+
+
+@pytest.mark.parametrize(
+    "line, page",
+    [
+        ("WCE           1  [cha: y, def:  1, sav:  0]", CachingPage(True, True, True, False)),
+        ("WCE           1  [cha: y, def:  1, sav:  1]", CachingPage(True, True, True, True)),
+        ("WCE           0  [cha: n, def:  0, sav: n]", CachingPage(False, False, False, None)),
+        ("WCE           1", CachingPage(True, True, None, None)),
+    ],
+)
+def test_sdparm_changeable_default_and_saved(line: str, page: CachingPage) -> None:
+    assert parse_sdparm(f"    /dev/sdaa: SEAGATE   ST600MM0006       0003\n{line}\n") == {"/dev/sdaa": page}
+
+
+def test_sdparm_without_a_caching_page_has_no_entry() -> None:
+    assert parse_sdparm("    /dev/sdb: QEMU      QEMU HARDDISK     2.5+\n") == {}
+
+
+def test_nvme_controller_and_its_cache() -> None:
+    assert parse_nvme_controller(captured("nvme-id-ctrl.json")) is True
+
+
+@pytest.mark.parametrize("vwc, present", [(0, False), (1, True), (6, False), (7, True)])
+def test_nvme_only_bit_0_of_vwc_speaks_of_a_cache(vwc: int, present: bool) -> None:
+    assert parse_nvme_controller(f'{{"vwc":{vwc}}}') is present
+
+
+@pytest.mark.parametrize("text", ["", "nvme: error\n", "[]", "{}", '{"vwc":"?"}'])
+def test_nvme_controller_without_vwc_is_not_understood(text: str) -> None:
+    with pytest.raises(NotUnderstood):
+        parse_nvme_controller(text)
+
+
+@pytest.mark.parametrize("form", ["", "-verbose"])
+def test_nvme_feature_off_is_printed_without_0x(form: str) -> None:
+    assert parse_nvme_feature(captured(f"nvme-feature-off{form}.txt")) is False
+    assert parse_nvme_feature(captured(f"nvme-feature-on{form}.txt")) is True
+
+
+def test_nvme_feature_of_older_tools_and_of_the_verbose_form_alone() -> None:
+    assert parse_nvme_feature("get-feature:0x6 (Volatile Write Cache), Current value:0x000001\n") is True
+    assert parse_nvme_feature("\tVolatile Write Cache Enable (WCE): Disabled\n") is False
+
+
+def test_nvme_feature_that_failed_is_not_understood() -> None:
+    with pytest.raises(NotUnderstood, match="Not Namespace"):
+        parse_nvme_feature(captured("nvme-namespace-refused.err"))

@@ -1,0 +1,261 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table, read_devices, suspended_below
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+_LVM = "LVM-6Mjv0000"
+
+
+@pytest.fixture
+def host(tmp_path):
+    return FakeHost(tmp_path)
+
+
+def _read(host, table=""):
+    runner = ScriptedRunner({("udevadm", "info"): host.udev_reply, ("dmsetup", "table"): Reply(table)})
+    return read_devices(runner, host.root), runner
+
+
+@pytest.mark.parametrize(
+    ("transport", "name", "driver"),
+    [
+        ("sata", "sda", "ahci"),
+        ("nvme", "nvme0n1", "nvme"),
+        ("virtio", "vda", "virtio_blk"),
+        ("sas", "sdb", "mpt3sas"),
+        ("raid", "sdc", "megaraid_sas"),
+        ("usb", "sdd", "usb-storage"),
+    ],
+)
+def test_transport_and_driver_come_from_the_place_in_sysfs(host, transport, name, driver):
+    host.disk(name, transport)
+    devices, _runner = _read(host)
+    assert (devices.get(name).transport, devices.get(name).driver) == (transport, driver)
+
+
+def test_a_sata_drive_behind_a_sas_adapter_is_sata(host):
+    place = host.disk("sda", "sas")
+    (place / "device/vendor").write_text("ATA     \n")
+    assert _read(host)[0].get("sda").transport == "sata"
+
+
+def test_one_query_serves_any_number_of_devices(host):
+    for letter in "abcdefghijkl":
+        host.disk(f"sd{letter}", serial=letter)
+    devices, runner = _read(host)
+    assert len(devices) == 12
+    assert [call[:2] for call in runner.calls] == [("udevadm", "info")]
+
+
+def test_a_host_without_udev_still_has_devices(host):
+    place = host.disk("nvme0n1", "nvme")
+    host.write(str((place / "device/serial").relative_to(host.root)), "S1\n")
+    devices = read_devices(ScriptedRunner({}, missing={"udevadm"}), host.root)
+    assert devices.get("nvme0n1").serial == "S1"
+    assert devices.get("nvme0n1").by_id == ()
+
+
+def test_a_logical_volume_is_named_by_group_and_volume_with_doubled_hyphens_undone(host):
+    host.disk("sda", serial="S1")
+    host.disk("dm-0", "virtual", dm_name="vg--one-my--lv", dm_uuid=_LVM, slaves=["sda"])
+    devices, _runner = _read(host, "vg--one-my--lv: 0 2048 linear 9:0 2048\n")
+    volume = devices.get("dm-0")
+    assert (volume.kind, volume.logical_volume, volume.identity, volume.stable_path) == ("lvm", "vg-one/my-lv", "vg-one/my-lv", "/dev/vg-one/my-lv")
+    assert [below.name for below in devices.parents(volume)] == ["sda"]
+    assert [above.name for above in devices.children(devices.get("sda"))] == ["dm-0"]
+
+
+def test_the_flashcache_target_makes_a_kind_of_its_own(host):
+    host.disk("dm-0", "virtual", dm_name="cachedev", dm_uuid="")
+    table = "cachedev: 0 2097152 flashcache conf:\n\tssd dev (/dev/sdb), disk dev (/dev/sda) cache mode(WRITE_BACK)\n"
+    assert _read(host, table)[0].get("dm-0").kind == "flashcache"
+
+
+def test_dm_tables_of_several_lines():
+    assert parse_dm_table("a: 0 8 linear 8:0 0\na: 8 8 linear 8:16 0\nNo devices found\n") == {
+        "a": (("0", "8", "linear", "8:0", "0"), ("8", "8", "linear", "8:16", "0"))
+    }
+
+
+def test_serial_of_a_scsi_disk_is_the_one_on_its_label(host):
+    host.disk("sda", "sas", ID_SERIAL_SHORT="5000c500a1b2c3d4", ID_SCSI_SERIAL="ZA1234", ID_SERIAL="35000c500a1b2c3d4")
+    devices, _runner = _read(host)
+    disk = devices.get("sda")
+    assert disk.serial == "ZA1234"
+    for written in ("ZA1234", " ZA1234 ", "5000c500a1b2c3d4", "35000c500a1b2c3d4"):
+        assert devices.matches_identity(disk, written)
+    for written in ("", "ZA123", "za1234", "5000C500A1B2C3D4"):
+        assert not devices.matches_identity(disk, written)
+
+
+def test_identities_are_compared_with_regard_to_case_except_world_wide_names(host):
+    host.disk("sda", "sas", ID_SERIAL_SHORT="S1", ID_WWN="0x5000c500a1b2c3d4")
+    host.disk("sdb", serial="NAA.oops", ID_WWN="eui.0025385b71b0a1c2")
+    devices, _runner = _read(host)
+    assert devices.matches_identity(devices.get("sda"), "0x5000C500A1B2C3D4")
+    assert devices.matches_identity(devices.get("sdb"), "EUI.0025385B71B0A1C2")
+    assert not devices.matches_identity(devices.get("sda"), "s1")
+    assert not devices.matches_identity(devices.get("sdb"), "naa.oops")
+
+
+def test_a_logical_volume_is_not_one_whose_name_differs_in_case(host):
+    host.disk("sda")
+    devices, _runner = _read(host)
+    device = dataclasses.replace(devices.get("sda"), kind="lvm", dm_name="vg0-raw", dm_uuid=_LVM)
+    assert devices.matches_identity(device, "vg0/raw")
+    for written in ("VG0/RAW", "vg0/RAW", "VG0-RAW"):
+        assert not devices.matches_identity(device, written)
+
+
+def test_partitions_know_their_disk_and_share_its_queue(host):
+    host.disk("sda", serial="S1", rotational=True)
+    host.partition("sda", 1)
+    devices, _runner = _read(host)
+    assert devices.get("sda").partitions == ("sda1",)
+    assert (devices.get("sda1").kind, devices.get("sda1").parent, devices.get("sda1").rotational) == ("partition", "sda", True)
+
+
+def test_mounts_are_found_by_number_and_swap_by_path(host):
+    host.disk("sda")
+    host.disk("sdb")
+    host.mount("sda", "/srv/with\\040blank")
+    host.swap_on("sdb")
+    devices, _runner = _read(host)
+    assert devices.get("sda").mountpoints == ("/srv/with blank",)
+    assert devices.get("sdb").swap
+    assert not devices.get("sda").swap
+
+
+def test_a_file_system_with_a_number_of_its_own_is_found_by_its_source(host):
+    host.disk("sda")
+    host.write("proc/self/mountinfo", "30 1 0:44 / /data rw - btrfs /dev/sda rw\n")
+    assert _read(host)[0].get("sda").mountpoints == ("/data",)
+
+
+def test_links_most_telling_first_and_a_stable_path(host):
+    links = "/dev/disk/by-path/pci-0 /dev/disk/by-id/wwn-0x5 /dev/disk/by-id/ata-TESTDISK_S1"
+    host.disk("sda", serial="S1", DEVLINKS=links)
+    disk = _read(host)[0].get("sda")
+    assert disk.by_id == ("/dev/disk/by-id/ata-TESTDISK_S1", "/dev/disk/by-id/wwn-0x5")
+    assert disk.links == ("/dev/disk/by-path/pci-0",)
+    assert disk.stable_path == "/dev/disk/by-id/ata-TESTDISK_S1"
+
+
+def test_resolving_follows_links_and_refuses_what_is_not_there(host):
+    host.disk("sda", DEVLINKS="/dev/disk/by-id/ata-X")
+    host.write("dev/a-file", "text")
+    devices, _runner = _read(host)
+    assert devices.resolve("/dev/disk/by-id/ata-X").name == "sda"
+    with pytest.raises(DeviceMissing, match=r"/dev/sdz does not exist on this host"):
+        devices.resolve("/dev/sdz")
+    with pytest.raises(DeviceMissing, match=r"/dev/a-file is not a block device"):
+        devices.resolve("/dev/a-file")
+
+
+def test_a_link_that_two_drives_claim_names_none_of_them(host):
+    host.disk("sda", DEVLINKS="/dev/disk/by-id/ata-Cheap_0001 /dev/disk/by-id/wwn-0x1")
+    host.disk("sdb", DEVLINKS="/dev/disk/by-id/ata-Cheap_0001")
+    devices, _runner = _read(host)
+    assert devices.get("sda").stable_path == "/dev/disk/by-id/wwn-0x1"
+    assert devices.get("sdb").stable_path is None
+    assert [one.name for one in devices.claimants("/dev/disk/by-id/ata-Cheap_0001")] == ["sda", "sdb"]
+    assert [one.name for one in devices.claimants("/dev/disk/by-id/wwn-0x1")] == ["sda"]
+
+
+def test_the_hidden_paths_of_an_nvme_namespace_are_no_devices(host):
+    host.disk("nvme0n1", "nvme", serial="S1")
+    place = host.disk("nvme0c0n1", "nvme", serial="S1")
+    (place / "dev").unlink()
+    assert [device.name for device in _read(host)[0]] == ["nvme0n1"]
+
+
+def test_a_container_that_may_not_ask_device_mapper_still_has_devices(host):
+    host.disk("dm-0", "virtual", dm_name="vg0-data", dm_uuid=_LVM)
+    (host.root / "dev/mapper/control").unlink()
+    devices, runner = _read(host)
+    assert devices.get("dm-0").dm_targets == ()
+    assert [call[:2] for call in runner.calls] == [("udevadm", "info")]
+
+
+@pytest.mark.parametrize("driver", ["stex", "hptiop", "3w-xxxx"])
+def test_raid_controllers_of_every_age(host, driver):
+    host.disk("sda", "raid", driver=driver)
+    assert _read(host)[0].get("sda").transport == "raid"
+
+
+def test_a_volume_of_a_host_adapter_that_makes_raid_is_one(host):
+    host.disk("sda", "sas", model="Logical Volume")
+    host.disk("sdb", "sas", model="ST4000NM0023")
+    devices, _runner = _read(host)
+    assert (devices.get("sda").transport, devices.get("sdb").transport) == ("raid", "sas")
+
+
+def test_signatures_from_udev(host):
+    host.disk("sda", ID_FS_TYPE="LVM2_member", ID_FS_USAGE="raid")
+    host.disk("sdb", ID_PART_TABLE_TYPE="gpt")
+    host.disk("sdc")
+    devices, _runner = _read(host)
+    assert devices.get("sda").signature.type == "LVM2_member"
+    assert devices.get("sdb").signature.partition_table == "gpt"
+    assert devices.get("sdc").signature is None
+
+
+def test_a_partition_does_not_carry_the_partition_table_of_its_disk(host):
+    host.disk("sda", ID_PART_TABLE_TYPE="gpt")
+    host.partition("sda", 1, ID_PART_TABLE_TYPE="gpt")
+    host.partition("sda", 2, ID_PART_TABLE_TYPE="gpt", ID_FS_TYPE="ext4")
+    devices, _runner = _read(host)
+    assert devices.get("sda1").signature is None
+    assert (devices.get("sda2").signature.type, devices.get("sda2").signature.partition_table) == ("ext4", None)
+
+
+def test_queue_settings(host):
+    host.disk("sda")
+    assert _read(host)[0].get("sda").queue == {
+        "scheduler": "mq-deadline",
+        "schedulers": ["mq-deadline", "none"],
+        "nr_requests": 64,
+        "write_cache": "write back",
+        "fua": False,
+    }
+
+
+@pytest.mark.parametrize("short", [Reply("", 1, "Unknown device"), Reply("P: /devices/virtual/block/sda\nE: SUBSYSTEM=block\n")])
+def test_the_whole_database_is_asked_where_one_device_went_away_or_only_one_was_told(host, short):
+    host.disk("sda", "sata", serial="S1")
+    host.disk("sdb", "sata", serial="S2")
+    runner = ScriptedRunner({("udevadm", "info"): short, ("udevadm", "info", "--export-db"): host.udev_reply})
+    devices = read_devices(runner, host.root)
+    assert [device.serial for device in devices] == ["S1", "S2"]
+    assert runner.calls == [("udevadm", "info", "/sys/class/block/sda", "/sys/class/block/sdb"), ("udevadm", "info", "--export-db")]
+
+
+def test_what_is_suspended_below_a_device_is_found_through_partitions_and_mappings(tmp_path):
+    folder = tmp_path / "sys/class/block"
+    devices = tmp_path / "sys/devices/virtual/block"
+    for name in ("dm-0", "dm-1", "dm-0/dm-0p1"):
+        (devices / name / "dm").mkdir(parents=True)
+        (devices / name / "slaves").mkdir()
+        (devices / name / "dm/suspended").write_text("0\n")
+    (devices / "dm-0/dm-0p1/partition").write_text("1\n")
+    (devices / "dm-1/slaves/dm-0p1").mkdir()
+    folder.mkdir(parents=True)
+    for name in ("dm-0", "dm-1", "dm-0/dm-0p1"):
+        (folder / name.rsplit("/", 1)[-1]).symlink_to(devices / name)
+    assert suspended_below("dm-1", tmp_path) is None
+    assert suspended_below("sdz", tmp_path) is None
+    (devices / "dm-0/dm/suspended").write_text("1\n")
+    assert suspended_below("dm-1", tmp_path) == "dm-0"
+    (devices / "dm-1/dm/suspended").write_text("1\n")
+    assert suspended_below("dm-1", tmp_path) == "dm-1"

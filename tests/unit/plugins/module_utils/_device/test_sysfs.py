@@ -1,0 +1,33 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number, write_sysfs
+
+
+def test_a_kernel_that_refuses_a_value_is_one_sentence(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(CommandFailed, match="the kernel refused 'write back'"):
+        write_sysfs(tmp_path / "missing" / "cache_type", "write back", "/dev/vdb")
+
+
+def test_an_attribute_is_text_without_its_line_end_and_none_where_there_is_none(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "model").write_bytes(b"VIRTUAL SSD     \n")
+    (tmp_path / "serial").write_bytes(b"S\xff\0\n")
+    assert read_attribute(tmp_path / "model") == "VIRTUAL SSD"
+    assert read_attribute(tmp_path / "serial") == "S\ufffd"
+    assert read_attribute(tmp_path / "missing") is read_attribute(tmp_path) is read_attribute(tmp_path / "a\0b") is None
+
+
+@pytest.mark.parametrize(("text", "number"), [("128\n", 128), ("-1\n", -1), ("\n", None), ("3 (2)\n", None)])
+def test_a_number_is_whole_or_none(tmp_path: pathlib.Path, text: str, number: int | None) -> None:
+    (tmp_path / "value").write_text(text)
+    assert read_number(tmp_path / "value") == number
+    assert read_number(tmp_path / "missing") is None

@@ -15,7 +15,7 @@ import pytest
 
 _RECORD = Path(os.environ["CACHEFLEET_RECORD"])
 _MODULE = "cachefleet.storage.storage_network"
-#: The call of the role that only looks.
+#: The task of the role that only compares.
 _COMPARISON = "Determine the differences"
 
 

@@ -29,7 +29,7 @@ attributes:
     support: none
   idempotent:
     support: partial
-    details: With an empty O(name) every call opens a campaign of its own.
+    details: With an empty O(name) every call creates a new campaign.
 options:
   results:
     description: The folder of the campaigns on the controller. It is created if it does not exist.

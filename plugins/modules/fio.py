@@ -29,12 +29,12 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Targets are examined, jobs are checked by the fio of the host, and nothing is run.
+    details: Targets are examined and jobs are validated with the fio of the host, but nothing is run.
   diff_mode:
     support: none
   idempotent:
     support: full
-    details: A cell that is V(ok) in the spool is not measured again until it was collected. See O(replace).
+    details: A cell that is V(ok) in the spool is not measured again until it is collected. See O(replace).
 requirements:
   - fio 2.1 or newer; combined percentiles of several jobs or hosts need 2.2.12, all features of the collection 3.1
   - wipefs or blkid, for jobs that write

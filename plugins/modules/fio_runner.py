@@ -27,12 +27,12 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Targets, the version of fio, its engines and all job files are examined, and nothing is started or stopped.
+    details: Targets, the version of fio, its engines and all job files are checked, but nothing is started or stopped.
   diff_mode:
     support: none
   idempotent:
     support: partial
-    details: A runner that carries out the same order is left alone. One that has ended is started again, and measures what is not V(ok).
+    details: A runner that is running the same order is not changed. A runner that has exited is started again, and measures cells that are not V(ok).
 requirements:
   - fio 2.1 or newer; combined percentiles of several jobs or hosts need 2.2.12, all features of the collection 3.1
   - wipefs or blkid, for jobs that write

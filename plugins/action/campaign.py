@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Open a campaign and write down what a host shall measure; on the controller only."""
+"""Open a campaign and write the plan of a host; on the controller only."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ActionModule(ActionBase):
         return {"changed": changed, "name": folder.name, "path": str(folder), "due": due, "steps": steps}
 
     def _warn_of_old(self, folder: Path, host: str, cells: t.Iterable[CellKey]) -> None:
-        """Before hours are spent on what will not be taken in."""
+        """Warn before hours are spent on results that will be rejected."""
         old = unexplained(folder, host, cells)
         if old:
             self._display.warning(

@@ -77,7 +77,7 @@ def _measurements(folder: Path) -> list[Measurement]:
 
 
 def _worst(found: regression.Compared) -> list[str]:
-    """A line for each of the first that are not fine."""
+    """A line for each of the first comparisons that are worse or inconclusive."""
     shown = [line for line in found.lines if line.verdict not in ("better", "same", "not_worse")]
     shown.sort(key=lambda line: line.verdict != "worse")
     return [f"  {line.verdict}: {line.variant} {line.cell} ({line.direction}) {line.metric}: {line.reason}" for line in shown[:20]]

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Print what a campaign measured, and write a report of it; on the controller only."""
+"""Print the results of a campaign, and write a report; on the controller only."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ActionModule(ActionBase):
             return {**result, "failed": True, "changed": False, **error.as_result()}
 
     def _fleet(self, path: Path, baseline: str) -> many_hosts.Fleet | None:
-        """The campaign from its tables, if it has many hosts and tables can be made: reading every file of a thousand takes minutes."""
+        """The campaign from its tables, if it has many hosts and tables can be built: reading all files of a thousand hosts takes minutes."""
         if self._task.check_mode or not path.is_dir() or len(store.host_folders(path, [])) <= many_hosts.MANY:
             return None
         try:
@@ -110,7 +110,7 @@ class ActionModule(ActionBase):
         }
 
     def _files(self, path: Path, options: t.Mapping[str, t.Any], fleet: many_hosts.Fleet | None) -> dict[str, t.Any]:
-        """Write what is asked for, after the table is printed: a library that is missing takes nothing away from that."""
+        """Write the requested files after the table is printed, so that a missing library does not prevent the table."""
         limit = options["latency_limit_ms"]
         if limit is not None and not 0 < limit < 1e9:
             raise BadInput(f"latency_limit_ms is {limit}: give ms above 0.")

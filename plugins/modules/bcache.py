@@ -97,7 +97,7 @@ options:
         default: writethrough
       size:
         description:
-          - Not for bcache, which takes the whole device, and refused. Name a partition to give it less.
+          - Not for bcache, which takes the whole device. Anything but V(100%) is refused. Name a partition to give it less.
         type: str
       chunk_size:
         description:

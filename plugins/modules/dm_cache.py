@@ -91,17 +91,19 @@ options:
         type: str
       chunk_size:
         description:
-          - For O(caches[].kind=cache) the size of the blocks that are cached, a multiple of 32K from 32K to 1G.
+          - Size of the blocks that are cached, a multiple of 32K from 32K to 1G.
             Without it 64K, or as much more as it takes to stay below one million blocks.
-          - For O(caches[].kind=writecache) V(512) or V(4096) bytes. Without it V(4096), or V(512) where the origin is in use or carries something that
-            counts on smaller blocks, such as an XFS with sectors of 512 bytes. Blocks of 512 bytes take eight times the memory.
+          - For O(caches[].kind=writecache) the former name of C(block_size) in O(caches[].settings). V(512) and V(4096) are accepted with a warning.
         type: str
       settings:
         description:
           - For O(caches[].kind=cache) the only one is C(migration_threshold), in sectors of 512 bytes. It is never below eight blocks.
-          - For O(caches[].kind=writecache) C(high_watermark) and C(low_watermark) (percent), C(writeback_jobs), C(autocommit_blocks),
-            C(autocommit_time), C(max_age) and C(pause_writeback) (milliseconds), and C(metadata_only) (true).
+          - For O(caches[].kind=writecache) the same as in M(cachefleet.storage.lvm_cache). C(high_watermark) and C(low_watermark) (percent),
+            C(writeback_jobs) (blocks, V(0) for no limit), C(autocommit_blocks), C(autocommit_time), C(max_age) and C(pause_writeback)
+            (milliseconds), and C(metadata_only) (true or false).
             C(fua) and C(nofua) are for persistent memory, and the kernel refuses them on drives.
+          - C(block_size) of O(caches[].kind=writecache) is 512 or 4096. Without it 4096, or 512 where the origin is in use or carries something that
+            counts on smaller blocks, such as an XFS with sectors of 512 bytes. Blocks of 512 bytes take eight times the memory.
           - V(default) takes a setting away. A setting that is not named is left as it is.
         type: dict
         default: {}

@@ -103,7 +103,7 @@ options:
           - C(time_based_clean_interval), minutes after which a dirty block is written back, at most 720. V(0) turns that off.
           - C(autoclean_threshold), requests under way that hold this writing back off, at most 1024.
           - C(mem_limit_pct), percent of the free memory that a cache may take for its tables.
-          - C(cache_wronly), V(1) caches writes only. Not in every version.
+          - C(cache_wronly), V(true) caches writes only. Not in every version.
           - All but C(mem_limit_pct) exist in V(writeback) only. V(default) sets what a new cache has. A setting that is not named is left as it is.
         type: dict
         default: {}
@@ -244,7 +244,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import MODES, POLICIES, read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS, warn_of_former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -274,6 +274,7 @@ def main() -> None:
         wanted = read_items(module.params["caches"])
     except StorageError as error:
         module.fail_json(**error.as_result())
+    warn_of_former_names(module, wanted)
     runner = Runner(vendor_dirs=module.params["tool_dirs"])
     volatile_below = VolatileBelow(runner, module.params["protected_drives"])
     run_layer(module, EnhanceIOLayer(runner, wanted, module=module.params["kernel_module"], volatile_below=volatile_below), wanted)

@@ -111,8 +111,8 @@ options:
         type: str
       settings:
         description:
-          - The sysctls of the cache, as whole numbers. V(default) sets one to what a new cache has. One that is not named is left as it is, but
-            for C(cache_all), which is V(1) unless it is named.
+          - The sysctls of the cache, as whole numbers. V(0) and V(1) of one that is on or off may be written as true and false too.
+          - V(default) sets one to what a new cache has. One that is not named is left as it is, but for C(cache_all), which is V(1) unless it is named.
           - "In every mode: C(cache_all), C(do_pid_expiry), C(io_latency_hist), C(lru_hot_pct), C(lru_promote_thresh), C(max_pids),
             C(pid_expiry_secs), C(reclaim_policy) (V(0) for FIFO, V(1) for LRU), C(skip_seq_thresh_kb)."
           - "In V(writeback) also: C(clean_on_read_miss), C(clean_on_write_miss), C(dirty_thresh_pct) (10 to 95), C(fallow_clean_speed) (1 to

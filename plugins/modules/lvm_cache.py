@@ -111,8 +111,8 @@ options:
         type: str
       chunk_size:
         description:
-          - Size of the blocks that are cached, a multiple of 32K from 32K to 1G. Not for O(caches[].kind=writecache),
-            which has C(block_size) in O(caches[].settings).
+          - Size of the blocks that are cached, a multiple of 32K from 32K to 1G.
+          - For O(caches[].kind=writecache) the former name of C(block_size) in O(caches[].settings). V(512) and V(4096) are accepted with a warning.
           - Without it 64K, or as much more as it takes to stay below one million chunks.
           - Another size than that of an attached cache replaces the cache.
         type: str
@@ -124,9 +124,10 @@ options:
           - Of dm-writecache C(high_watermark) and C(low_watermark), the fill in percent at which writing back begins and ends (0 to 100, the kernel's
             own are 50 and 45); C(writeback_jobs), blocks that are written back at once (0 is no limit); C(autocommit_blocks) and
             C(autocommit_time) in milliseconds (1 to 3600000), after which writes are committed without being asked to; C(max_age) in milliseconds
-            (1 to 86400000), after which a block is written back; and C(pause_writeback) in milliseconds (0 to 60000), for which
-            writing back waits after a write that went to the origin. All of them change while the volume is in use. LVM 2.03.16 does not know
-            C(pause_writeback), which is then a failure after everything else has been done.
+            (1 to 86400000), after which a block is written back; C(pause_writeback) in milliseconds (0 to 60000), for which
+            writing back waits after a write that went to the origin; and C(metadata_only) (true or false), with which only metadata of a file
+            system is cached. All of them change while the volume is in use. LVM 2.03.16 does not know C(pause_writeback) and C(metadata_only), which
+            is then a failure after everything else has been done.
           - C(block_size) of dm-writecache is 512 or 4096. Without it LVM takes what the file system on the origin needs, or 4096. It is fixed
             when the cache is attached, so that another one replaces the cache. 4096 is refused if the file system writes smaller units.
         type: dict

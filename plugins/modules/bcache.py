@@ -97,7 +97,7 @@ options:
         default: writethrough
       size:
         description:
-          - Not supported for bcache, which uses the whole device. Use a partition to limit the size.
+          - Not supported for bcache, which uses the whole device. Only V(100%) is accepted. Use a partition to limit the size.
         type: str
       chunk_size:
         description:

@@ -94,15 +94,17 @@ options:
         description:
           - For O(caches[].kind=cache) the size of a cache block, a multiple of 32K from 32K to 1G.
             Defaults to 64K, or the smallest larger size with less than one million blocks.
-          - For O(caches[].kind=writecache) V(512) or V(4096) bytes. Defaults to V(4096), or to V(512) if the origin is in use or its content
-            needs smaller blocks, such as an XFS with sectors of 512 bytes. Blocks of 512 bytes need eight times the memory.
+          - For O(caches[].kind=writecache) the former name of C(block_size) in O(caches[].settings). V(512) and V(4096) are accepted with a warning.
         type: str
       settings:
         description:
           - For O(caches[].kind=cache) the only setting is C(migration_threshold), in sectors of 512 bytes. It is at least eight blocks.
-          - For O(caches[].kind=writecache) C(high_watermark) and C(low_watermark) (percent), C(writeback_jobs), C(autocommit_blocks),
-            C(autocommit_time), C(max_age) and C(pause_writeback) (milliseconds), and C(metadata_only) (true).
+          - For O(caches[].kind=writecache) the same as in M(cachefleet.storage.lvm_cache). C(high_watermark) and C(low_watermark) (percent),
+            C(writeback_jobs) (blocks, V(0) is unlimited), C(autocommit_blocks), C(autocommit_time), C(max_age) and C(pause_writeback)
+            (milliseconds), and C(metadata_only) (true or false).
             C(fua) and C(nofua) are for persistent memory, and the kernel refuses them on drives.
+          - C(block_size) of O(caches[].kind=writecache) is 512 or 4096. Defaults to 4096, or to 512 if the origin is in use or its content
+            needs smaller blocks, such as an XFS with sectors of 512 bytes. Blocks of 512 bytes need eight times the memory.
           - V(default) resets a setting to its default. Settings that are not listed are not changed.
         type: dict
         default: {}

@@ -104,7 +104,7 @@ options:
           - C(time_based_clean_interval), minutes after which a dirty block is written back, at most 720. V(0) disables it.
           - C(autoclean_threshold), the number of outstanding requests above which this writeback is suspended, at most 1024.
           - C(mem_limit_pct), the percentage of the free memory that the tables of a cache may use.
-          - C(cache_wronly), V(1) caches writes only. Not available in all versions.
+          - C(cache_wronly), V(true) caches writes only. Not available in all versions.
           - All except C(mem_limit_pct) are only available in V(writeback). V(default) resets a setting to the value of a new cache. Settings that are
             not listed are not changed.
         type: dict
@@ -247,7 +247,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import MODES, POLICIES, read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS, warn_of_former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -277,6 +277,7 @@ def main() -> None:
         wanted = read_items(module.params["caches"])
     except StorageError as error:
         module.fail_json(**error.as_result())
+    warn_of_former_names(module, wanted)
     runner = Runner(vendor_dirs=module.params["tool_dirs"])
     volatile_below = VolatileBelow(runner, module.params["protected_drives"])
     run_layer(module, EnhanceIOLayer(runner, wanted, module=module.params["kernel_module"], volatile_below=volatile_below), wanted)

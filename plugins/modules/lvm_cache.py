@@ -111,8 +111,8 @@ options:
         type: str
       chunk_size:
         description:
-          - Chunk size of the cache, a multiple of 32K from 32K to 1G. Not supported for O(caches[].kind=writecache),
-            use C(block_size) in O(caches[].settings) instead.
+          - Chunk size of the cache, a multiple of 32K from 32K to 1G.
+          - For O(caches[].kind=writecache) the former name of C(block_size) in O(caches[].settings). V(512) and V(4096) are accepted with a warning.
           - Defaults to 64K, or the smallest larger size with less than one million chunks.
           - A chunk size that differs from that of an attached cache replaces the cache.
         type: str
@@ -125,8 +125,9 @@ options:
             kernel's defaults are 50 and 45). C(writeback_jobs) is the number of blocks that are written back in parallel (0 is unlimited).
             C(autocommit_blocks), and C(autocommit_time) in milliseconds (1 to 3600000), limit how long writes remain uncommitted. C(max_age) in
             milliseconds (1 to 86400000) is the age after which a block is written back. C(pause_writeback) in milliseconds (0 to 60000) is the
-            delay of writeback after a write to the origin. All of them can be changed while the volume is in use. LVM 2.03.16 does not support
-            C(pause_writeback); the task then fails after all other changes were made.
+            delay of writeback after a write to the origin. With C(metadata_only) (true or false) only metadata of a file system is cached. All of
+            them can be changed while the volume is in use. LVM 2.03.16 does not support C(pause_writeback) and C(metadata_only); the task then fails
+            after all other changes were made.
           - C(block_size) of dm-writecache is 512 or 4096. By default LVM uses the block size of the file system on the origin, or 4096. It is fixed
             when the cache is attached; changing it replaces the cache. 4096 is refused if the file system writes smaller blocks.
         type: dict

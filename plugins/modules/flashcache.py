@@ -111,8 +111,9 @@ options:
         type: str
       settings:
         description:
-          - The sysctls of the cache, as integers; those with the values V(0) and V(1) also as true and false. V(default) resets a sysctl to the value of a new cache. Sysctls that are not listed are not
-            changed, except for C(cache_all), which defaults to V(1).
+          - The sysctls of the cache, as integers; those with the values V(0) and V(1) also as true and false.
+          - V(default) resets a sysctl to the value of a new cache. Sysctls that are not listed are not changed, except for C(cache_all),
+            which defaults to V(1).
           - "In every mode: C(cache_all), C(do_pid_expiry), C(io_latency_hist), C(lru_hot_pct), C(lru_promote_thresh), C(max_pids),
             C(pid_expiry_secs), C(reclaim_policy) (V(0) for FIFO, V(1) for LRU), C(skip_seq_thresh_kb)."
           - "In V(writeback) also: C(clean_on_read_miss), C(clean_on_write_miss), C(dirty_thresh_pct) (10 to 95), C(fallow_clean_speed) (1 to

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: fio
-short_description: Measure a list of fio jobs on a host
+short_description: Measure a list of fio jobs on a host and wait for the results
 version_added: 0.1.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
   - Runs fio jobs one after the other and keeps of each what was sent, what fio wrote, byte for byte, the counters of the
     devices, the cache layers before and after, and what became of it.
+  - The jobs are run by the process that M(cachefleet.storage.fio_runner) starts. This module waits for its end, and stops it when the task
+    is stopped. The cell that was being measured is V(interrupted) then, and finished cells are kept.
   - A guard decides whether a job may touch its target. Nothing is ever written to a device that is mounted, used as swap, part
     of another device, under a loop device, exported to other hosts, or open in a process. A device that contains data, with or
     without a known signature, itself, in a partition or below, is written only with O(cells[].target.allow_data_loss) and the
     matching O(cells[].target.identity). A thin pool or a snapshot that the job could fill is refused.
-  - All targets are examined before the first cell runs. If one is refused, nothing runs. Each is examined again right before its
-    cell. A device that is written is held exclusively meanwhile, so that it can neither be mounted nor built on; a file is opened
-    by the module without following links, and fio inherits it, so that its name cannot be exchanged.
+  - All targets are examined before the first cell runs. If one is refused, nothing runs. Each is checked again right before its
+    cell. Devices that are written are held exclusively until all cells are done, so that they can neither be mounted nor built on; a
+    file is opened without following links, and fio inherits it, so that its name cannot be exchanged.
   - Every finished cell is a folder in the spool, whatever its state. C(cachefleet.storage.collect) brings them to the controller.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
@@ -133,9 +135,10 @@ options:
     type: int
     default: 21600
 seealso:
+  - module: cachefleet.storage.fio_runner
   - module: cachefleet.storage.cache_stack_info
 notes:
-  - C(progress.json) in the folder of the campaign in the spool says which cell is running.
+  - C(progress.json) in the folder of the campaign in the spool says which cell is running, C(runner.json) also how it does.
 """
 
 EXAMPLES = r"""
@@ -212,7 +215,7 @@ actions:
   elements: str
   sample: [measure before/transactional/1 on /dev/vg0/scratch (writing)]
 error:
-  description: The kind of failure, for example V(refused), V(device_missing), V(tool_missing), V(too_old), V(bad_input) or V(spool).
+  description: The kind of failure, for example V(refused), V(busy), V(device_missing), V(tool_missing), V(too_old), V(bad_input), V(spool) or V(stopped).
   returned: failure
   type: str
   sample: refused
@@ -229,15 +232,14 @@ refusals:
 """
 
 import signal
-from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import MeasuredHost, Settings, measure, read_cells
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool, component
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.control import spool_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import measure, order_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 
 TARGET = {
@@ -270,28 +272,17 @@ ARGUMENTS = {
 def main() -> None:
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     options = module.params
-    # A module that is told to end must not leave fio behind: the exception stops the running command with all its jobs.
+    # A module that is stopped must not leave fio behind: the exception stops the runner with all its jobs.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     try:
-        for cell in options["cells"]:
-            size = cell["target"]["size"]
-            cell["target"]["size"] = None if size is None else parse_size(size, item=cell["name"])
         runner = Runner()
-        settings = Settings(
-            component(options["host"], "host"), options["slack"], options["timeout"], options["series"], options["replace"], options["keep_going"]
-        )
-        result = measure(
-            read_cells(options["variant"], options["cells"]),
-            Spool(Path(options["spool"]), options["campaign"]),
-            MeasuredHost(runner, lambda: read_stack(runner)),
-            settings,
-            check_mode=module.check_mode,
-        )
+        host = MeasuredHost(runner, lambda: read_stack(runner))
+        result = measure(order_of(options), spool_of(options["spool"], options["campaign"]), host, check_mode=module.check_mode)
     except StorageError as error:
         module.fail_json(**error.as_result())
     except KeyboardInterrupt:
-        module.fail_json(msg="The measurement was told to stop; fio was stopped, and what was finished is in the spool.", error="stopped")
+        module.fail_json(msg="The measurement was interrupted: fio was stopped, and finished cells are in the spool.", error="stopped")
     module.exit_json(**result)
 
 

@@ -160,7 +160,8 @@ seealso:
   - module: cachefleet.storage.cache_stack_info
 notes:
   - C(runner.json) in the folder of the campaign in the spool says what the runner is doing, C(runner.log) what it did.
-  - While the runner lives, it holds the spool's lock; M(cachefleet.storage.fio) with the same spool fails meanwhile.
+  - While the runner lives, it holds the spool's lock; M(cachefleet.storage.fio) with the same spool fails meanwhile. That module runs a
+    plain list of cells with the same process and waits for its end.
 """
 
 EXAMPLES = r"""
@@ -225,6 +226,7 @@ runner:
     alive: {description: Whether the process is there., type: bool}
     state: {description: 'V(starting), V(waiting), V(pausing), V(measuring), V(finished), V(stopped) or V(failed).', type: str, sample: measuring}
     message: {description: 'Why it ended so, as a sentence.', type: str, sample: ''}
+    error: {description: 'The kind of failure if its state is V(failed), for example V(spool).', type: str, sample: null}
     pid: {description: Its process., type: int, sample: 4711}
     segment: {description: The barrier that it waits at or that it passed last., type: int, sample: 0}
     step: {description: The number of its step., type: int, sample: 3}

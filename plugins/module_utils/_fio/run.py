@@ -22,7 +22,7 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.latency_target import is_met, target_that_ends
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Output, Version, parse_version
@@ -137,44 +137,13 @@ def check_job_file(runner: Runner, text: str, name: str) -> None:
         raise BadInput(f"{name}: fio on this host does not accept the job: {'; '.join(lines[:3]) or 'it does not say why'}.", item=name)
 
 
-def run_fio(
-    runner: Runner,
-    job_file: Path,
-    folder: Path,
-    *,
-    limit: float,
-    long: bool,
-    read_only: bool,
-    clock: t.Callable[[], float] = time.time,
-    output_format: str = "json+",
-    descriptors: t.Sequence[int] = (),
-) -> Run:
-    """Run fio on a job file and wait for its end.
+def arguments(report: Path, *, long: bool, read_only: bool, output_format: str) -> list[str]:
+    """The command of one run without its job file.
 
-    :param folder: where it writes ``fio.json`` and whatever else it writes.
-    :param limit: seconds after which the watchdog stops it and all its jobs.
+    :param report: where fio writes its report.
     :param long: dump the state every minute.
     :param read_only: forbid fio itself to write, beside the guard.
-    :param descriptors: open files that fio inherits.
     """
-    report = folder / "fio.json"
-    argv = [*ended_with_its_parent(runner), *arguments(report, long=long, read_only=read_only, output_format=output_format)]
-    started = clock()
-    stopped_after = None
-    try:
-        completed = runner.run([*argv, str(job_file)], ok=None, timeout=limit, patience=PATIENCE, cwd=str(folder), pass_fds=descriptors)
-    except TimedOut as error:
-        if error.completed is None:
-            raise
-        stopped_after = limit
-        completed = error.completed
-    if stopped_after is not None or completed.rc < 0:
-        end_leftovers(f"--output={report}")
-    return Run(completed, report.read_bytes() if report.exists() else b"", started, clock(), stopped_after)
-
-
-def arguments(report: Path, *, long: bool, read_only: bool, output_format: str) -> list[str]:
-    """The command of one run without its job file: see :func:`run_fio`."""
     argv = ["fio", "--eta=never", f"--output-format={output_format}", f"--output={report}"]
     argv += [f"--status-interval={_STATUS_INTERVAL}"] if long else []
     return [*argv, "--readonly"] if read_only else argv

@@ -54,6 +54,7 @@ class Status:
             "done": 0,
             "failed": 0,
             "message": "",
+            "error": None,
             **fixed,
         }
 

@@ -26,16 +26,17 @@ if t.TYPE_CHECKING:
 _MOST_OPEN = 4096
 
 
-def start(work: t.Callable[[t.Callable[[], None]], None]) -> None:
+def start(work: t.Callable[[t.Callable[[], None]], None], keep: t.Collection[int] = ()) -> None:
     """Run something in a process of its own that has nothing to do with this one any more.
 
     :param work: called there with a function that it calls once it is safely under way; what it raises before that is raised here.
+    :param keep: descriptors that stay open there; everything else is closed.
     :raises StorageError: what the work raised, or that the process could not be started.
     """
     reader, writer = os.pipe()
     first = os.fork()
     if not first:
-        _second_fork(work, reader, writer)
+        _second_fork(work, reader, writer, keep)
     os.close(writer)
     os.waitpid(first, 0)
     with os.fdopen(reader, "rb") as stream:
@@ -54,7 +55,7 @@ def _explained(said: str) -> StorageError:
     return error
 
 
-def _second_fork(work: t.Callable[[t.Callable[[], None]], None], reader: int, writer: int) -> t.NoReturn:
+def _second_fork(work: t.Callable[[t.Callable[[], None]], None], reader: int, writer: int, keep: t.Collection[int]) -> t.NoReturn:
     """In the first child: the grandchild is nobody's child and has no terminal (daemon(7))."""
     try:
         os.close(reader)
@@ -64,19 +65,22 @@ def _second_fork(work: t.Callable[[t.Callable[[], None]], None], reader: int, wr
         os.chdir("/")
         # What others may read is given a mode of its own.
         os.umask(0o077)
-        _cut_off(writer)
+        _cut_off({writer, *keep})
         _work(work, writer)
     finally:
         os._exit(1)
 
 
-def _cut_off(writer: int) -> None:
+def _cut_off(kept: t.Collection[int]) -> None:
     """Nothing of the task that started this may stay open: ssh waits for its end."""
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)
-    os.closerange(3, writer)
-    os.closerange(writer + 1, _MOST_OPEN)
+    first = 3
+    for number in sorted(kept):
+        os.closerange(first, number)
+        first = number + 1
+    os.closerange(first, _MOST_OPEN)
 
 
 def _work(work: t.Callable[[t.Callable[[], None]], None], writer: int) -> None:

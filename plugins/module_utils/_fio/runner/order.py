@@ -81,6 +81,7 @@ class Pace:
     :param timeout: of a cell whose job has no time limit.
     :param replace: measure again what the controller has.
     :param keep_going: measure the rest when a cell is not ``ok``.
+    :param accept_not_steady: without ``keep_going``, go on after a cell that is ``not_steady``.
     :param barrier_timeout: after which the runner goes on alone.
     """
 
@@ -89,6 +90,7 @@ class Pace:
     series: bool = True
     replace: bool = False
     keep_going: bool = True
+    accept_not_steady: bool = True
     barrier_timeout: float = 900.0
     sample_interval: float = 5.0
 

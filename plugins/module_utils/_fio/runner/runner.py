@@ -93,19 +93,30 @@ class HostRun:
 
     def run(self) -> None:
         """Carry the order out and say how it ended."""
-        state, message = "finished", ""
+        state, message, kind = "finished", "", None
         try:
             self._all_steps()
         except StorageError as error:
-            state, message = "failed", error.message
-        except Exception as error:  # noqa: BLE001 - nobody else would ever hear of it
-            state, message = "failed", f"The runner has a mistake ({type(error).__name__}: {error}): see runner.log in {self.spool.home} on this host."
+            state, message, kind = "failed", error.message, error.kind
+        except Exception as error:  # noqa: BLE001 - it would not be reported anywhere else
+            message = f"Internal error in the runner ({type(error).__name__}: {error}): see runner.log in {self.spool.home} on this host."
+            state, kind = "failed", StorageError.kind
             self.log.say(traceback.format_exc())
         if state == "finished" and self.waiter.stopping:
             state, message = "stopped", "The runner was told to stop."
         self.log.say(f"{state}: {message or 'nothing is left to measure'}")
         self.status.say(
-            state=state, message=message, cell=None, repeat=None, target=None, until=None, all_until=None, iops=None, bandwidth=None, latency_ms=None
+            state=state,
+            message=message,
+            error=kind,
+            cell=None,
+            repeat=None,
+            target=None,
+            until=None,
+            all_until=None,
+            iops=None,
+            bandwidth=None,
+            latency_ms=None,
         )
 
     def _all_steps(self) -> None:
@@ -145,6 +156,10 @@ class HostRun:
         known = self.outcomes.kept(key)
         if known is not None:
             return known
+        if self.prepared.kept is not None:
+            if key in self.prepared.kept:
+                self._note(key, "ok", kept=True)
+            return key in self.prepared.kept
         meta = self._stored(asked, hashes[key])
         if meta is not None:
             self._learn(meta)
@@ -169,7 +184,7 @@ class HostRun:
 
     def _note(self, key: CellKey, state: str, *, kept: bool = False, reason: str = "", where: str = "spool") -> None:
         self.outcomes.note(key, state, kept=kept, reason=reason, where=where)
-        self.failed = self.failed or state not in ("ok", "not_steady")
+        self.failed = self.failed or state not in (("ok", "not_steady") if self.order.pace.accept_not_steady else ("ok",))
         self.log.say(f"{key}: {state}{' (kept)' if kept else ''} {reason}".rstrip())
         self.status.say(done=self.outcomes.done, failed=self.outcomes.failed)
 

@@ -9,6 +9,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -18,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision, Run
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.process import FioProcess
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 
@@ -293,8 +295,13 @@ def real(tmp_path):
     def run(job, limit=60.0, read_only=False):
         job_file = tmp_path / "job.fio"
         job_file.write_text(f"[global]\nfilename={tmp_path / 'data'}\nsize=1m\n[t1]\n{job}")
-        found = fio_run.run_fio(Runner(), job_file, tmp_path, limit=limit, long=False, read_only=read_only)
-        return found, fio_run.read_output(found)
+        report = tmp_path / "fio.json"
+        argv = fio_run.arguments(report, long=False, read_only=read_only, output_format="json+")
+        process = FioProcess([Runner().find("fio"), *argv[1:], str(job_file)], report, limit)
+        process.start()
+        while not process.has_ended():
+            time.sleep(0.02)
+        return process.run(), fio_run.read_output(process.run())
 
     return run
 

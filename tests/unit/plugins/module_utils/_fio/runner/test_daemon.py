@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -17,6 +19,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 
@@ -116,6 +119,23 @@ def test_what_is_refused_before_it_is_under_way_is_raised_here():
 def test_a_process_that_ends_without_a_word_is_said():
     with pytest.raises(CommandFailed, match="ended before it was under way"):
         daemon.start(lambda under_way: os._exit(3))
+
+
+def test_a_descriptor_that_is_kept_ends_with_the_process():
+    ours, theirs = socket.socketpair()
+
+    def work(under_way):
+        waiter = Waiter(theirs.fileno())
+        under_way()
+        waiter.wait(20)
+        os._exit(0 if waiter.stopping else 1)
+
+    with ours:
+        with theirs:
+            daemon.start(work, keep=(theirs.fileno(),))
+        assert select.select([ours], [], [], 0.2)[0] == [], "the process waits"
+        ours.shutdown(socket.SHUT_WR)
+        assert select.select([ours], [], [], 20)[0] == [ours], "the process has ended"
 
 
 def test_nothing_of_the_task_stays_open(tmp_path):

@@ -20,11 +20,13 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import READABLE, SCHEMA, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import READABLE, SCHEMA, append_line, write_draft
 
 STATUS_FILE = "runner.json"
 #: States in which the runner has ended, or ends next.
 ENDED = ("finished", "stopped", "failed")
+#: Bytes of a log after which a new one is begun.
+_MOST = 256 * 1024
 
 
 class Status:
@@ -70,6 +72,19 @@ class Status:
             with contextlib.suppress(OSError):
                 # The user of the connection reads it again and again.
                 write_draft(self.path, json.dumps({**self._values, "time": self.clock()}), mode=READABLE)
+
+
+class RunnerLog:
+    """``runner.log``: what a runner did and when, never more than a few hundred kilobytes. A full disk does not stop a measurement."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / "runner.log"
+
+    def say(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            if self.path.exists() and self.path.stat().st_size > _MOST:
+                self.path.replace(self.path.with_name("runner.log.1"))
+            append_line(self.path, f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}")
 
 
 def who_am_i() -> dict[str, t.Any]:

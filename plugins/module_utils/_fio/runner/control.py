@@ -19,15 +19,13 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.log import RunnerLog
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import ENDED, STATUS_FILE, Status, is_alive, read_status
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import ENDED, STATUS_FILE, RunnerLog, Status, is_alive, read_status
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import PATIENCE, end_leftovers
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon, outcomes
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.barriers import forget_releases
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import ORDER_FILE, Order, read_order
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import ORDER_FILE, Order, read_order, seconds_left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared, prepare
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.runner import HostRun
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.timetable import seconds_left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import READABLE, Spool, SpoolError, write_draft
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import as_json, describe_cell, devices_below, files_of, is_read_only, time_limit
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import covers_target
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation import activity
@@ -293,7 +293,7 @@ class Measuring:
         meta["job_sha256"] = hashlib.sha256(one.text.encode()).hexdigest()
         # A run that was not whole has figures in its files, but none that could stand beside those of whole runs.
         if output is not None and decision.state in ("ok", "not_steady"):
-            meta["summary"] = fio_output.summarize(output)
+            meta["summary"] = fio_summary.summarize(output)
             meta["io_start"], meta["io_end"] = activity.window(output, run.finished, one.gate.passed(run.finished) if one.gate else None)
         top = _target_name(one)
         meta["bytes_written"], meta["bytes_read"] = activity.moved(top, before.stats, after.stats, output)

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field, replace
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, read_cell
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pauses import Pause, read_pause
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pauses import FIXED, Pause, read_pause
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.rounds import Rounds, read_rounds
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.search import Search, read_search
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.search import Search, most_likely, read_search
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, component
 
 ORDER_FILE = "order.json"
@@ -35,6 +35,8 @@ _CELL_KEYS = frozenset({"name", "repeat", "target", "job", "done_as", "measures_
 _TARGET_KEYS = frozenset({"device", "file", "allow_data_loss", "identity", "size"})
 #: What of a cell or a step says how far it has come, and not what it is.
 _PROGRESS = frozenset({"done_as", "done"})
+#: What a cell takes beside its job, in seconds.
+_BESIDE = 1.0
 
 
 @dataclass(frozen=True)
@@ -260,3 +262,25 @@ def _with_option(job: t.Any, option: str, value: int) -> dict[str, t.Any]:
         section.pop(option, None)
     changed["global"] = {**(changed.get("global") or {}), option: value}
     return changed
+
+
+def seconds_of(step: RunStep) -> float:
+    """What a step takes: what is known of its jobs, and its fixed pause. A job without a limit counts as nothing."""
+    longest = max(asked.cell.job.longest or 0.0 for asked in step.cells) + _BESIDE
+    count = most_likely(step.search) if step.search else (step.rounds.window + step.rounds.most) / 2 if step.rounds else 1
+    pause = step.pause.seconds if step.pause and step.pause.kind == FIXED else 0.0
+    return longest * count + pause
+
+
+def seconds_left(order: Order) -> list[float]:
+    """From the beginning of each step to the end of all; a timetable stretches what is shorter than it says."""
+    starts: list[float] = []
+    now, segment_at = 0.0, 0.0
+    for step in order.steps:
+        if step.barrier:
+            segment_at = now
+        if step.offset is not None:
+            now = max(now, segment_at + step.offset)
+        starts.append(now)
+        now += seconds_of(step)
+    return [now - start for start in starts]

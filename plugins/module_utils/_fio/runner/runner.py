@@ -26,18 +26,17 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import pauses, rounds, search
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.barriers import BarrierResult, Barriers
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.measuring import Measuring, Metas, StartTime, all_names
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell, RunStep, probe, round_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell, RunStep, probe, round_of, seconds_left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.outcomes import Outcomes
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.snapshots import Snapshots
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.timetable import seconds_left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.fingerprint import measurement_sha256
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.log import RunnerLog
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import RunnerLog
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
 

@@ -11,8 +11,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import order as fio_order
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.timetable import seconds_left
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order, seconds_left
 
 JOB = {"rw": "randwrite", "bs": "4k", "time_based": True, "runtime": 10}
 

@@ -60,7 +60,7 @@ _OF_A_LATENCY = ("N", "min", "max", "mean", "stddev")
 
 @dataclass(frozen=True, order=True)
 class Version:
-    """A release of fio; ``text`` is what it says itself, for example ``fio-3.42-135-gd7e5``."""
+    """A release of fio; ``text`` is how it reports itself, for example ``fio-3.42-135-gd7e5``."""
 
     major: int
     minor: int
@@ -89,7 +89,7 @@ def behaviour_class(version: Version) -> str:
 
 @dataclass(frozen=True)
 class Latency:
-    """One kind of latency, in ns. ``flags`` says what was dropped and why."""
+    """One kind of latency, in ns. ``flags`` are what was dropped and why."""
 
     n: int | None = None
     min: float | None = None
@@ -283,7 +283,7 @@ class _Reader:
         _require_numbers(row, _OF_A_JOB)
         options = {**self._globals_of(row), **(row.get("job options") or {})}
         elapsed = row.get("elapsed")
-        directions = {name: self._direction(row[name], elapsed) for name in DIRECTIONS if _did_something(row.get(name))}
+        directions = {name: self._direction(row[name], elapsed) for name in DIRECTIONS if _did_io(row.get(name))}
         steady = row.get("steadystate")
         return Job(
             name=str(row.get("jobname", "")),
@@ -325,7 +325,7 @@ class _Reader:
             total_ios = io_bytes // self.block_size
         runtime = row.get("runtime")
         if not runtime:
-            # Nothing can be said about a rate: fio prints 0 for it.
+            # The rate is not known: fio prints 0 for it.
             row = {key: value for key, value in row.items() if key not in ("iops", "bw", "bw_bytes")}
             bw_bytes = None
         limit = _limit(elapsed, runtime)
@@ -405,7 +405,7 @@ class _Reader:
         return window if self.version <= Version(3, 16) else None
 
 
-def _did_something(row: t.Mapping[str, t.Any] | None) -> bool:
+def _did_io(row: t.Mapping[str, t.Any] | None) -> bool:
     return bool(row) and bool(row.get("total_ios") or row.get("io_bytes"))
 
 

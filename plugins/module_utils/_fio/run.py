@@ -5,7 +5,7 @@
 
 """One run of fio, and what became of it.
 
-fio's exit status alone says little: a mounted target ends with 0 and no I/O, a stopped run with 128 and a valid report. So a
+fio's exit status alone is not enough: a mounted target ends with 0 and no I/O, a stopped run with 128 and a valid report. So a
 run is ``ok`` only if everything that was asked for is in the report, and nothing unknown beside it.
 """
 
@@ -94,7 +94,7 @@ class Run:
 class Decision:
     """The state of a cell: ``ok``, ``not_steady``, ``interrupted`` or ``failed``, and the reason as a sentence.
 
-    :param notes: what else is to be known of the figures, one sentence each.
+    :param notes: remarks about the figures, one sentence each.
     """
 
     state: str
@@ -129,12 +129,12 @@ class EngineMissing(StorageError):
 def check_job_file(runner: Runner, text: str, name: str) -> None:
     """Let the fio of this host read a job file without running it.
 
-    :raises BadInput: with what fio says about it.
+    :raises BadInput: with fio's messages.
     """
     completed = runner.run(["fio", "--parse-only", "-"], ok=None, stdin=text, item=name)
     if completed.rc != 0:
         lines = [line.strip() for line in (completed.stdout + completed.stderr).splitlines() if line.strip()]
-        raise BadInput(f"{name}: fio on this host does not accept the job: {'; '.join(lines[:3]) or 'it does not say why'}.", item=name)
+        raise BadInput(f"{name}: fio on this host does not accept the job: {'; '.join(lines[:3]) or 'without a reason'}.", item=name)
 
 
 def arguments(report: Path, *, long: bool, read_only: bool, output_format: str) -> list[str]:
@@ -211,16 +211,16 @@ def decide(job: Job, run: Run, output: Output | None) -> Decision:
         killed = -rc in (1, 2, 9, 15)
         return Decision("interrupted" if killed else "failed", f"fio was ended by signal {-rc}.")
     if rc == 128 or any(_TERMINATED.match(line) for line in _lines(run, output)):
-        return Decision("interrupted", "fio was told by a signal to stop.")
+        return Decision("interrupted", "fio was stopped by a signal.")
     errors = [f"{one.name}: error {one.error} ({os.strerror(one.error)})" for one in output.jobs if one.error]
     if rc != 0 or errors:
         why = "; ".join([*dict.fromkeys(errors), *messages[:2]]) or run.completed.last_words
         return Decision("failed", f"fio ended with exit status {rc}: {why}")
     if output.objects == 0 or output.truncated:
         ending = "its report breaks off" if output.truncated else "it wrote no report"
-        return Decision("failed", f"fio ended with exit status 0 and {ending}: {messages[0] if messages else 'it does not say why'}")
+        return Decision("failed", f"fio ended with exit status 0 and {ending}: {messages[0] if messages else 'without a message'}")
     if messages:
-        return Decision("failed", f"fio says: {'; '.join(messages[:3])}")
+        return Decision("failed", f"fio printed: {'; '.join(messages[:3])}")
     return _decide_by_figures(job, output)
 
 
@@ -245,8 +245,8 @@ def _decide_by_figures(job: Job, output: Output) -> Decision:
             if target and section.asked_runtime is not None and not attained:
                 notes.append(_note_on_target(section, entry, met=bool(short)))
             unsteady = unsteady or attained is False
-    told = tuple(dict.fromkeys(notes))
-    return Decision("not_steady", "fio's steady state was not reached in the time given.", told) if unsteady else Decision("ok", notes=told)
+    reported = tuple(dict.fromkeys(notes))
+    return Decision("not_steady", "fio's steady state was not reached in the time given.", reported) if unsteady else Decision("ok", notes=reported)
 
 
 def _note_on_target(section: Section, entry: fio_output.Job, *, met: bool) -> str:
@@ -280,7 +280,7 @@ def _longest(entry: fio_output.Job) -> float:
 
 
 def _lines(run: Run, output: Output) -> list[str]:
-    """Everything fio said beside its JSON, once each: errors go to stderr and into the report."""
+    """Everything fio printed beside its JSON, once each: errors go to stderr and into the report."""
     other = [line.strip() for line in run.other_output.splitlines() if line.strip()]
     return list(dict.fromkeys([*(line.strip() for line in output.messages), *other]))
 

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Starting, stopping and asking the runner of a campaign on this host."""
+"""Starting, stopping and querying the runner of a campaign on this host."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -45,7 +45,7 @@ class Busy(StorageError):
 
 
 def start(order: Order, spool: Spool, host: MeasuredHost, *, check_mode: bool) -> dict[str, t.Any]:
-    """See that a runner carries this order out; one that does already is left alone.
+    """Start a runner for this order, unless one carries it out already.
 
     :returns: the result of the module.
     :raises StorageError: if anything of the order is refused, or if something else is being measured; nothing was started then.
@@ -143,8 +143,8 @@ def _runner_main(prepared: Prepared, spool: Spool, host: MeasuredHost, waiter: W
         run = HostRun(prepared, spool, host, status, waiter, log, made, LeftDevices(spool))
         with run.claims():
             waiter.listen()
-            status.say()
-            log.say(f"started with {len(order.steps)} steps as process {os.getpid()}")
+            status.update()
+            log.write(f"started with {len(order.steps)} steps as process {os.getpid()}")
             under_way()
             daemon.leave_session_scope(host.runner)
             run.run()
@@ -156,7 +156,7 @@ def _described(spool: Spool) -> dict[str, t.Any]:
 
 
 def stop(spool: Spool, *, check_mode: bool, patience: float = STOPPING) -> dict[str, t.Any]:
-    """Tell the runner of a campaign to stop and wait until it has; what it measured stays.
+    """Stop the runner of a campaign and wait for its end; what it measured stays.
 
     :returns: the result of the module.
     :raises SpoolError: if another user could have written which process that is.
@@ -202,7 +202,7 @@ def _end(status: t.Mapping[str, t.Any], patience: float) -> None:
 
 
 def pack(spool: Spool, *, check_mode: bool) -> dict[str, t.Any]:
-    """Pack what is finished and say what became of each cell; a runner that works is not disturbed.
+    """Pack what is finished and return the state of each cell; a running runner is not disturbed.
 
     :returns: the result of the module.
     :raises SpoolError: if another user could have written what would be packed.
@@ -214,7 +214,7 @@ def pack(spool: Spool, *, check_mode: bool) -> dict[str, t.Any]:
 
 
 def _packed(spool: Spool) -> dict[str, t.Any]:
-    # Asked before packing: what ends afterwards is seen by the next.
+    # Read before packing: what ends afterwards is returned by the next call.
     runner = _described(spool)
     archive = spool.pack() if spool.home.is_dir() else {}
     return {"cells": _cells(spool), "archive": archive, "runner": runner}
@@ -233,7 +233,7 @@ def _cells(spool: Spool) -> list[dict[str, t.Any]]:
         raw = None
     try:
         if not isinstance(raw, dict):
-            raise BadInput("It is no JSON.")
+            raise BadInput("It is not JSON.")
         return outcomes.describe(read_order(raw), spool)
     except (BadInput, KeyError, TypeError, AttributeError) as error:
         raise SpoolError(

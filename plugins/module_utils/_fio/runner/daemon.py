@@ -40,23 +40,23 @@ def start(work: t.Callable[[t.Callable[[], None]], None], keep: t.Collection[int
     os.close(writer)
     os.waitpid(first, 0)
     with os.fdopen(reader, "rb") as stream:
-        said = stream.read().decode(errors="replace")
-    if said != "under way":
-        raise _explained(said)
+        message = stream.read().decode(errors="replace")
+    if message != "under way":
+        raise _error_from(message)
 
 
-def _explained(said: str) -> StorageError:
+def _error_from(message: str) -> StorageError:
     try:
-        found = json.loads(said)
+        found = json.loads(message)
         error = CommandFailed(found["msg"])
         error.kind = found["error"]
     except (ValueError, KeyError, TypeError):
-        return CommandFailed("The runner ended before it was under way: look at the messages of the kernel on this host (dmesg).")
+        return CommandFailed("The runner ended before it was under way: see the kernel messages on this host (dmesg).")
     return error
 
 
 def _second_fork(work: t.Callable[[t.Callable[[], None]], None], reader: int, writer: int, keep: t.Collection[int]) -> t.NoReturn:
-    """In the first child: the grandchild is nobody's child and has no terminal (daemon(7))."""
+    """In the first child: the grandchild is reparented and has no terminal (daemon(7))."""
     try:
         os.close(reader)
         os.setsid()
@@ -84,17 +84,17 @@ def _cut_off(kept: t.Collection[int]) -> None:
 
 
 def _work(work: t.Callable[[t.Callable[[], None]], None], writer: int) -> None:
-    said = []
+    reported = []
 
     def under_way() -> None:
-        said.append(True)
+        reported.append(True)
         os.write(writer, b"under way")
         os.close(writer)
 
     try:
         work(under_way)
     except StorageError as error:
-        if not said:
+        if not reported:
             os.write(writer, json.dumps({"msg": error.message, "error": error.kind}).encode())
         os._exit(1)
     os._exit(0)

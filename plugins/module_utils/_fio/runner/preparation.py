@@ -74,7 +74,7 @@ def prepare(order: Order, host: MeasuredHost, made: MadeFiles, left: LeftDevices
 
 
 def _check_job_files(host: MeasuredHost, texts: t.Mapping[str, Cell]) -> None:
-    """Let the fio of this host read every different job file; many at once, and one by one only if it objects."""
+    """Have the fio of this host parse every different job file; many at once, and one by one only if one is rejected."""
     bundle: list[tuple[str, Cell]] = []
     bundles = [bundle]
     for text, cell in texts.items():

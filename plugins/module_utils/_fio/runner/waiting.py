@@ -35,9 +35,9 @@ class Waiter:
             os.set_blocking(end, False)
 
     def listen(self) -> None:
-        """From now on the signals of this process are heard here."""
+        """From now on the signals of this process end a wait."""
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        # The default is to ignore it, and what is ignored wakes nobody.
+        # The default is to ignore it, and an ignored signal does not end the wait.
         signal.signal(signal.SIGCHLD, _nothing)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         for number in _STOPPING:
@@ -78,4 +78,4 @@ class Waiter:
 
 
 def _nothing(_number: int, _frame: t.Any) -> None:
-    """The byte in the pipe is all that is wanted."""
+    """The byte in the pipe is all that is needed."""

@@ -112,7 +112,7 @@ def test_fio_ends_with_a_module_that_is_stopped(tmp_path, number):
     assert not _running(tmp_path) and not is_alive(read_status(tmp_path / "spool/c1"))
     # What fio had until then is kept, and measured again by the next run.
     meta = json.loads((tmp_path / "spool/c1/as_found/c/1/meta.json").read_text())
-    assert (meta["state"], meta["reason"], meta["summary"]) == ("interrupted", "The runner was told to stop.", None)
+    assert (meta["state"], meta["reason"], meta["summary"]) == ("interrupted", "The runner was asked to stop.", None)
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")

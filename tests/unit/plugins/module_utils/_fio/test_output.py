@@ -88,7 +88,7 @@ def test_versions(said, version):
     assert output.parse_version(said) == version
 
 
-def test_what_is_no_version():
+def test_invalid_versions_are_rejected():
     with pytest.raises(NotUnderstood, match="not a version"):
         output.parse_version("fio-next")
 
@@ -150,7 +150,7 @@ def test_sync_latency_of_libaio_before_3_31():
     assert parse(text(other)).jobs[0].sync.mean == 7.0
 
 
-def test_without_n_the_bins_say_how_many():
+def test_without_n_the_bins_are_counted():
     lat = {"min": 5, "max": 9, "mean": 7.0, "stddev": 2.0, "bins": {"5": 1, "9": 3}}
     changed = report(**{"fio version": "fio-3.16", "global options": {}, "jobs__0__sync": {"total_ios": 0, "lat_ns": lat}})
     assert parse(text(changed)).jobs[0].sync.n == 4
@@ -367,7 +367,7 @@ def test_grouped_bins_are_the_sum_of_their_parts_in_client_mode(sample):
         assert all(job.options["ioengine"] == "libaio" for job in found.jobs)
 
 
-def test_what_is_not_ok_in_the_samples(sample):
+def test_failures_in_the_samples(sample):
     assert sample("v3.33/72-mounted.json").jobs[0].directions == {}
     assert "appears mounted" in sample("v3.33/72-mounted.json").messages[0]
     assert sample("v3.33/32-sigkill.json").objects == 0

@@ -415,7 +415,7 @@ def test_an_interrupt_stops_the_runner_and_keeps_finished_cells(rig, monkeypatch
     ("row", "words"),
     [
         (cell(name="../x"), "cannot be the name of a cell"),
-        (cell(repeat=0) | {"repeat": -1}, "repeat is a number from 1"),
+        (cell(repeat=0) | {"repeat": -1}, "repeat must be a number from 1"),
         (cell(target={}), "either device"),
         (cell(target={"device": "/dev/sdb", "file": "/f"}), "either device"),
         (cell(job={"rw": "read", "filename": "/dev/sdc"}), "option filename is refused"),
@@ -429,7 +429,7 @@ def test_invalid_cells_are_rejected(row, words):
 
 
 def test_a_cell_listed_twice_is_rejected():
-    with pytest.raises(BadInput, match="asked for twice"):
+    with pytest.raises(BadInput, match="listed twice"):
         read_cells("as_found", [cell(), cell()])
 
 

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: fio
-short_description: Run a list of fio jobs on a host
+short_description: Run a list of fio jobs on a host and wait for the results
 version_added: 0.1.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
   - Runs fio jobs one after the other and stores for each the job file, the unmodified output of fio, the counters of the
     devices, the cache layers before and after the run, and the resulting state.
+  - The process that M(cachefleet.storage.fio_runner) starts runs the jobs. This module waits for its end, and stops it when the task is
+    stopped. The cell that was running is V(interrupted) then, and finished cells are kept.
   - A guard checks whether a job may access its target. Writes are never allowed to a device that is mounted, used as swap, part
     of another device, used by a loop device, exported to other hosts, or opened by a process. A device that contains data, with or
     without a known signature, on itself, on a partition or on an underlying device, is only written with O(cells[].target.allow_data_loss)
     and the matching O(cells[].target.identity). A thin pool or a snapshot that the job could fill is refused.
   - All targets are examined before the first cell runs. If one is refused, no cell runs. Each target is examined again immediately before its
-    cell. A device that is written is opened exclusively for this time, so that it can neither be mounted nor used by other devices. A file is
+    cell. Devices that are written are opened exclusively until all cells are finished, so that they can neither be mounted nor used by other devices. A file is
     opened by the module without following links and inherited by fio, so that it cannot be replaced.
   - Every finished cell is a folder in the spool, regardless of its state. C(cachefleet.storage.collect) transfers them to the controller.
 extends_documentation_fragment:
@@ -133,9 +135,10 @@ options:
     type: int
     default: 21600
 seealso:
+  - module: cachefleet.storage.fio_runner
   - module: cachefleet.storage.cache_stack_info
 notes:
-  - C(progress.json) in the folder of the campaign in the spool contains the cell that is running.
+  - C(progress.json) in the folder of the campaign in the spool contains the cell that is running, C(runner.json) also its progress.
 """
 
 EXAMPLES = r"""
@@ -212,7 +215,7 @@ actions:
   elements: str
   sample: [measure before/transactional/1 on /dev/vg0/scratch (writing)]
 error:
-  description: The kind of failure, for example V(refused), V(device_missing), V(tool_missing), V(too_old), V(bad_input) or V(spool).
+  description: The kind of failure, for example V(refused), V(busy), V(device_missing), V(tool_missing), V(too_old), V(bad_input), V(spool) or V(stopped).
   returned: failure
   type: str
   sample: refused
@@ -229,15 +232,14 @@ refusals:
 """
 
 import signal
-from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import MeasuredHost, Settings, measure, read_cells
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool, component
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.control import spool_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import measure, order_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 
 TARGET = {
@@ -270,28 +272,17 @@ ARGUMENTS = {
 def main() -> None:
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     options = module.params
-    # A module that is told to end must not leave fio behind: the exception stops the running command with all its jobs.
+    # A module that is stopped must not leave fio behind: the exception stops the runner with all its jobs.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     try:
-        for cell in options["cells"]:
-            size = cell["target"]["size"]
-            cell["target"]["size"] = None if size is None else parse_size(size, item=cell["name"])
         runner = Runner()
-        settings = Settings(
-            component(options["host"], "host"), options["slack"], options["timeout"], options["series"], options["replace"], options["keep_going"]
-        )
-        result = measure(
-            read_cells(options["variant"], options["cells"]),
-            Spool(Path(options["spool"]), options["campaign"]),
-            MeasuredHost(runner, lambda: read_stack(runner)),
-            settings,
-            check_mode=module.check_mode,
-        )
+        host = MeasuredHost(runner, lambda: read_stack(runner))
+        result = measure(order_of(options), spool_of(options["spool"], options["campaign"]), host, check_mode=module.check_mode)
     except StorageError as error:
         module.fail_json(**error.as_result())
     except KeyboardInterrupt:
-        module.fail_json(msg="The measurement was told to stop; fio was stopped, and what was finished is in the spool.", error="stopped")
+        module.fail_json(msg="The measurement was interrupted: fio was stopped, and finished cells are in the spool.", error="stopped")
     module.exit_json(**result)
 
 

@@ -160,7 +160,8 @@ seealso:
   - module: cachefleet.storage.cache_stack_info
 notes:
   - C(runner.json) in the folder of the campaign in the spool contains the state of the runner, C(runner.log) its log.
-  - A running runner holds the lock of the spool. M(cachefleet.storage.fio) with the same spool fails during this time.
+  - A running runner holds the lock of the spool. M(cachefleet.storage.fio) with the same spool fails during this time. That module runs a
+    list of cells with the same process and waits for its end.
 """
 
 EXAMPLES = r"""
@@ -225,6 +226,7 @@ runner:
     alive: {description: Whether the process is running., type: bool}
     state: {description: 'V(starting), V(waiting), V(pausing), V(measuring), V(finished), V(stopped) or V(failed).', type: str, sample: measuring}
     message: {description: 'The reason of the state, as a sentence.', type: str, sample: ''}
+    error: {description: 'The kind of failure if the state is V(failed), for example V(spool).', type: str, sample: null}
     pid: {description: Process ID., type: int, sample: 4711}
     segment: {description: The barrier at which the runner waits or that it passed last., type: int, sample: 0}
     step: {description: The number of the present step., type: int, sample: 3}

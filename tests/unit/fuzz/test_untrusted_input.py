@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export import influx, ndjson, openmetrics
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
@@ -139,7 +140,7 @@ def test_output_of_fio(fio_objects, tmp_path_factory, number):
     (folder / "fio.json.gz").write_bytes(packed)
     try:
         output = fio_result(folder)
-        summary = fio_output.summarize(output)
+        summary = fio_summary.summarize(output)
     except StorageError as error:
         assert "memory" not in error.message and error.message.isprintable()
         return

@@ -17,6 +17,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables import series_rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
@@ -68,7 +69,7 @@ def cell_of(tmp_path, text, logs=None, **meta):
     (place / "fio.json.gz").write_bytes(gzip.compress(text.encode()))
     for name, content in (logs or {}).items():
         (place / name).write_bytes(gzip.compress(content.encode()))
-    change(place, summary=fio_output.summarize(fio_output.parse(text)), **meta)
+    change(place, summary=fio_summary.summarize(fio_output.parse(text)), **meta)
     ingest(folder, workers=1)
     return folder
 
@@ -275,7 +276,7 @@ def test_every_percentile_of_the_samples_comes_out_of_the_histograms(shared_samp
         place = shutil.copytree(cell / "1", cell / str(repeat))
         (place / "fio.json.gz").write_bytes(gzip.compress(text.encode()))
         output = fio_output.parse(text)
-        change(place, repeat=repeat, summary=fio_output.summarize(output))
+        change(place, repeat=repeat, summary=fio_summary.summarize(output))
         found = {direction: values.lat if values.lat.bins else values.clat for direction, values in output.jobs[0].directions.items()} if output.jobs else {}
         if output.jobs and output.jobs[0].sync is not None:
             found["sync"] = output.jobs[0].sync

@@ -16,6 +16,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export.ndjson import rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import PERCENTILES
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -23,7 +24,7 @@ if t.TYPE_CHECKING:
 _LABELS = ("campaign", "host", "variant", "cell", "direction")
 
 #: Quantiles, with the column that has them in ns.
-_QUANTILES = {"0.5": "p50_ns", "0.9": "p90_ns", "0.95": "p95_ns", "0.99": "p99_ns", "0.999": "p999_ns", "0.9999": "p9999_ns"}
+_QUANTILES = {f"{one.percent / 100:g}": one.column for one in PERCENTILES}
 
 _FAMILIES = (
     ("cachefleet_fio_iops", "", "median(iops)", "I/Os per second, the median of the repeats."),

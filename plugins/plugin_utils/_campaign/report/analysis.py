@@ -25,10 +25,11 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of, is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.costs import Cost, Wear
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, Problem
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import NEEDED, PERCENTILES, Band, Point, Rows, Series, median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Point, Rows, Series, median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.sums import Sums, notes_of_sums, rows_of_sums
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Row
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME, SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
 
@@ -238,7 +239,7 @@ def percentile_note(table: t.Iterable[TableLine]) -> str:
     if not hidden:
         return ""
     return (
-        f"{HIDDEN} p99 is not shown of {counted(hidden, 'value')}: with fewer than {NEEDED['p99']:,} I/Os in a repeat its rank would be known to "
+        f"{HIDDEN} p99 is not shown of {counted(hidden, 'value')}: with fewer than {BY_NAME['p99'].needed:,} I/Os in a repeat its rank would be known to "
         "less than half a percent. Measure longer, or with more load, to know it."
     )
 
@@ -269,7 +270,7 @@ def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> 
             whole = len(here) == len(cells[variant, cell, direction])
             added = rows.merged.get((variant, cell, direction), {}) if whole else {}
             middle = median(iops)
-            latency = {name: added.get(name) or median(one.latency.get(name) for one in here) for name in PERCENTILES}
+            latency = {rank.name: added.get(rank.name) or median(one.latency.get(rank.name) for one in here) for rank in SHOWN}
             line.append(
                 TableCell(
                     iops=middle,

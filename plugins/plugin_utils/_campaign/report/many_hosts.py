@@ -22,7 +22,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, median, read_rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.sums import Sum, Sums, notes_of_sums, read_sums, rows_of_sums
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, times
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import ENOUGH, Ratio, Row, worst
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio, Row, worst
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 
@@ -98,7 +99,7 @@ def _median_rows(points: t.Sequence[Point]) -> t.Iterator[Row]:
             direction=direction,
             iops=middle,
             bandwidth=median(one.bandwidth for one in here),
-            latency=dict.fromkeys(ENOUGH),
+            latency={one.name: None for one in SHOWN},
             synced=False,
             spread=(max(iops) - min(iops)) / middle if middle and len(iops) > 1 else None,
             runs=min(len(one.runs) for one in here),

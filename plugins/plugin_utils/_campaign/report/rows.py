@@ -14,16 +14,10 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, STATES
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN, Percentile
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-#: Percentiles of the table ``cells`` by the name they have in a report.
-PERCENTILES = {"p50": "p50_ns", "p99": "p99_ns", "p99.9": "p999_ns"}
-_PERCENT = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
-
-#: With fewer I/Os the percentile is not shown (statistics/percentiles.py).
-NEEDED = {"p50": 100, "p99": 1522, "p99.9": 15351}
 
 _COLUMNS = (
     "host", "variant", "cell", "repeat", "direction", "state", "reason", "iops", "bw_bytes", "lat_n", "lat_mean_ns", "p50_ns", "p99_ns", "p999_ns",
@@ -198,21 +192,19 @@ class Rows:
                 iops=median(run.iops for run in runs),
                 bandwidth=median(run.bw_bytes for run in runs),
                 # A percentile counts only where every repeat had I/Os enough for it.
-                latency={name: median_of_all([getattr(run, column) for run in runs]) for name, column in PERCENTILES.items()},
+                latency={one.name: median_of_all([getattr(run, one.column) for run in runs]) for one in SHOWN},
                 samples=min((run.lat_n for run in runs if run.lat_n is not None), default=None),
             )
             for key, runs in groups.items()
         ]
         for one in found:
             if None in one.latency.values():
-                one.hidden = tuple(
-                    name for name, column in PERCENTILES.items() if any(_too_few(run, name) and getattr(run, column) is None for run in one.runs)
-                )
+                one.hidden = tuple(rank.name for rank in SHOWN if any(_too_few(run, rank) and getattr(run, rank.column) is None for run in one.runs))
         return found
 
 
-def _too_few(run: Measurement, percentile: str) -> bool:
-    return run.lat_n is not None and run.lat_n < NEEDED[percentile]
+def _too_few(run: Measurement, percentile: Percentile) -> bool:
+    return run.lat_n is not None and run.lat_n < percentile.needed
 
 
 def median(values: t.Iterable[float | None]) -> float | None:
@@ -318,19 +310,20 @@ def merged_percentiles(database: DuckDBPyConnection, histograms: str, key: t.Seq
 
     :param histograms: the table, or a query in brackets with its columns ``repeat``, ``bin_ns`` and ``count``, and those of ``key``.
     """
-    one = ", ".join((*key, "repeat"))
-    ranks = ", ".join(f"min(CASE WHEN reached >= total * {percent / 100!r} - 1e-9 THEN bin_ns END)" for percent in _PERCENT.values())
+    columns = ", ".join((*key, "repeat"))
+    ranks = ", ".join(f"min(CASE WHEN reached >= total * {one.percent / 100!r} - 1e-9 THEN bin_ns END)" for one in SHOWN)
     found = database.execute(
-        f"WITH added AS (SELECT {one}, bin_ns, sum(count) AS count FROM {histograms} GROUP BY ALL), "
-        f"summed AS (SELECT *, sum(count) OVER (PARTITION BY {one} ORDER BY bin_ns) AS reached, sum(count) OVER (PARTITION BY {one}) AS total FROM added) "
-        f"SELECT {one}, max(total), {ranks} FROM summed GROUP BY {one}"
+        f"WITH added AS (SELECT {columns}, bin_ns, sum(count) AS count FROM {histograms} GROUP BY ALL), "
+        f"summed AS (SELECT *, sum(count) OVER (PARTITION BY {columns} ORDER BY bin_ns) AS reached, sum(count) OVER (PARTITION BY {columns}) AS total "
+        "FROM added) "
+        f"SELECT {columns}, max(total), {ranks} FROM summed GROUP BY {columns}"
     ).fetchall()
     repeats: dict[tuple[str, ...], list[dict[str, float | None]]] = {}
     for row in found:
         total, *values = row[len(key) + 1 :]
-        known = {name: float(value) if value is not None and total >= NEEDED[name] else None for name, value in zip(_PERCENT, values)}
+        known = {one.name: float(value) if value is not None and total >= one.needed else None for one, value in zip(SHOWN, values)}
         repeats.setdefault(row[: len(key)], []).append(known)
-    return {which: {name: median_of_all([one[name] for one in known]) for name in _PERCENT} for which, known in repeats.items()}
+    return {which: {one.name: median_of_all([repeat[one.name] for repeat in known]) for one in SHOWN} for which, known in repeats.items()}
 
 
 def _settings(database: DuckDBPyConnection) -> dict[tuple[str, str], list[tuple[str, str, str, str]]]:

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, median, merged_percentiles
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import ENOUGH, Row, worst
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Row, worst
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import literal
 
 if t.TYPE_CHECKING:
@@ -181,7 +182,7 @@ def rows_of_sums(sums: Sums, read: Rows) -> list[Row]:
                 direction=direction,
                 iops=middle,
                 bandwidth=median(one.bandwidth for one in of),
-                latency={name: latency.get(name) for name in ENOUGH},
+                latency={one.name: latency.get(one.name) for one in SHOWN},
                 synced=is_synced,
                 spread=(max(iops) - min(iops)) / middle if middle and len(iops) > 1 else None,
                 runs=len(iops),

@@ -25,7 +25,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import his
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, OUTPUT_FILE, PLAN_FILE, component, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import read_json, write_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import CELL_TROUBLE, fio_result, logs
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import ENOUGH, Row, number, numbers_of, worst
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Row, number, numbers_of, worst
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.targets_at_once import shared_names
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import Common, Series, Span, common, read_series
 
@@ -33,7 +34,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
 
 _DIRECTION_NUMBERS = {"read": (0,), "write": (1,), "trim": (2,), "mixed": (0, 1, 2)}
-_PERCENTS = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 
 
 @dataclass(frozen=True)
@@ -313,13 +313,13 @@ def _bins_of(record: CellRecord) -> _Bins:
 
 def _percentiles(active: t.Sequence[_Measured], direction: str) -> tuple[dict[str, float | None], bool]:
     """Percentiles of all I/Os of all hosts, and whether they are those of syncs."""
-    nothing: dict[str, float | None] = dict.fromkeys(ENOUGH)
+    nothing: dict[str, float | None] = {one.name: None for one in SHOWN}
     synced = any(one.numbers[direction].synced for one in active)
     for key in [("sync", "lat")] if synced else [(direction, "lat"), (direction, "clat")]:
         if all(one.bins.get(key) for one in active):
             bins = histogram.merge(one.bins[key] for one in active)
             count = histogram.total(bins)
-            return {name: histogram.percentile(bins, _PERCENTS[name]) if count >= least else None for name, least in ENOUGH.items()}, synced
+            return {one.name: histogram.percentile(bins, one.percent) if count >= one.needed else None for one in SHOWN}, synced
     return nothing, synced
 
 
@@ -345,7 +345,7 @@ def rows_of(moments: t.Sequence[Together]) -> list[Row]:
                 direction=direction,
                 iops=middle,
                 bandwidth=statistics.median(bandwidth) if bandwidth else None,
-                latency={name: _middle([one.latency[name] for one in runs]) for name in ENOUGH},
+                latency={rank.name: _middle([one.latency[rank.name] for one in runs]) for rank in SHOWN},
                 synced=any(one.synced for one in runs),
                 spread=(max(iops) - min(iops)) / middle if middle and len(iops) > 1 else None,
                 runs=len(iops),

@@ -16,23 +16,15 @@ import statistics
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import DIRECTIONS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, STATES, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
 
-#: Fewest I/Os with which a percentile is worth printing: with 95 % confidence its rank is then known to ±10 % (p50),
-#: ±0.5 % (p99) and ±0.05 % (p99.9), from 1.96² p (1 - p) / d².
-ENOUGH = {"p50": 100, "p99": 1522, "p99.9": 15351}
-
 #: With fewer repeats on either side no rank test can reach 5 % (3 against 3: 0.10; 4 against 4: 0.029).
 REPEATS_FOR_A_CLAIM = 4
-
-#: Their keys in a summary (module_utils/_fio/output.py).
-_PERCENTILES = {"p50": "50", "p99": "99", "p99.9": "99.9"}
-
-#: The directions of a summary; ``mixed`` where the job asked for one figure over both.
-DIRECTIONS = ("read", "write", "trim", "mixed")
 
 #: Options of a job that say where it ran or how its output is kept, not what the load was.
 _PLACE_OPTIONS = frozenset({"filename", "directory", "allow_file_create", "description", "write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log"})
@@ -196,7 +188,7 @@ def _rows_of_point(host: str, variant: str, cell: str, records: t.Sequence[CellR
                 iops=middle,
                 bandwidth=_median([run.bandwidth for run in runs if run.bandwidth is not None]),
                 # A percentile counts only where every repeat had I/Os enough for it.
-                latency={name: _median_of_all([run.latency[name] for run in runs]) for name in ENOUGH},
+                latency={one.name: _median_of_all([run.latency[one.name] for run in runs]) for one in SHOWN},
                 synced=any(run.synced for run in runs),
                 spread=(max(iops) - min(iops)) / middle if middle and len(iops) > 1 else None,
                 runs=len(runs),
@@ -225,7 +217,7 @@ def _latency(said: t.Any) -> t.Mapping[str, t.Any]:
 
 def _percentiles(latency: t.Mapping[str, t.Any]) -> dict[str, float | None]:
     samples = number(latency.get("n")) or 0
-    return {name: number(latency["percentiles_ns"].get(rank)) if samples >= ENOUGH[name] else None for name, rank in _PERCENTILES.items()}
+    return {one.name: number(latency["percentiles_ns"].get(one.rank)) if samples >= one.needed else None for one in SHOWN}
 
 
 def _verdict(records: t.Sequence[CellRecord]) -> str | None:

@@ -22,20 +22,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import DIRECTIONS, number
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.percentiles import samples_needed
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import number
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import PERCENTILES
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.histogram import Bins
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import CellRecord
 
 Row = t.Dict[str, t.Any]
-
-#: Columns of percentiles, with the percent.
-PERCENTILES = {"p50_ns": 50.0, "p90_ns": 90.0, "p95_ns": 95.0, "p99_ns": 99.0, "p999_ns": 99.9, "p9999_ns": 99.99}
-
-_NEEDED = {column: samples_needed(percent) for column, percent in PERCENTILES.items()}
-_RANKS = {column: f"{percent:g}" for column, percent in PERCENTILES.items()}
 
 #: Above it a BIGINT has no room.
 _LARGEST = 2**63 - 1
@@ -87,7 +81,7 @@ def histograms_of(record: CellRecord, output: fio_output.Output | None) -> Histo
     if output is None or record.state not in MEASURED:
         return {}
     found: Histograms = {}
-    for direction in DIRECTIONS:
+    for direction in fio_output.DIRECTIONS:
         active = [job for job in output.jobs if direction in job.directions]
         if not active or len({job.group for job in active}) > 1:
             continue
@@ -198,7 +192,7 @@ def _numbers(record: CellRecord, histograms: Histograms) -> dict[str, Row]:
     if record.state not in MEASURED:
         return {}
     found: dict[str, Row] = {}
-    for direction in DIRECTIONS:
+    for direction in fio_output.DIRECTIONS:
         said = mapping(summary.get(direction))
         if not number(said.get("total_ios")):
             continue
@@ -229,10 +223,10 @@ def _kind(said: t.Mapping[str, t.Any], histogram_of: tuple[str, Bins] | None) ->
 def _latency(kind: str, said: t.Mapping[str, t.Any], histogram_of: tuple[str, Bins] | None) -> Row:
     count = optional_integer(said.get("n"))
     given = mapping(said.get("percentiles_ns"))
-    found = {column: optional_integer(given.get(rank)) for column, rank in _RANKS.items()}
+    found = {one.column: optional_integer(given.get(one.rank)) for one in PERCENTILES}
     if histogram_of is not None and any(value is None for value in found.values()):
         # The job had percentiles of its own: the bins know all of them.
-        found = {column: histogram.percentile(histogram_of[1], percent) for column, percent in PERCENTILES.items()}
+        found = {one.column: histogram.percentile(histogram_of[1], one.percent) for one in PERCENTILES}
     if count is None:
         return {}
     return {
@@ -241,5 +235,5 @@ def _latency(kind: str, said: t.Mapping[str, t.Any], histogram_of: tuple[str, Bi
         "lat_mean_ns": number(said.get("mean_ns")),
         "lat_min_ns": number(said.get("min_ns")),
         "lat_max_ns": number(said.get("max_ns")),
-        **{column: value if count >= _NEEDED[column] else None for column, value in found.items()},
+        **{one.column: found[one.column] if count >= one.needed else None for one in PERCENTILES},
     }

@@ -17,6 +17,8 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import PERCENTILES
+
 #: The version of the tables. A host whose tables have another one is written anew; the files of results are the truth.
 TABLES_SCHEMA = 3
 
@@ -82,12 +84,7 @@ CELLS = Table(
         ("lat_mean_ns", "DOUBLE", "ns"),
         ("lat_min_ns", "DOUBLE", "ns"),
         ("lat_max_ns", "DOUBLE", "ns"),
-        ("p50_ns", "BIGINT", "ns; percentiles are NULL where there are too few I/Os for them"),
-        ("p90_ns", "BIGINT", "ns"),
-        ("p95_ns", "BIGINT", "ns"),
-        ("p99_ns", "BIGINT", "ns"),
-        ("p999_ns", "BIGINT", "ns"),
-        ("p9999_ns", "BIGINT", "ns"),
+        *((one.column, "BIGINT", "ns; percentiles are NULL where there are too few I/Os for them" if one is PERCENTILES[0] else "ns") for one in PERCENTILES),
         ("rw", "VARCHAR", "option of the job, as the following ones; fio's default where the job does not say"),
         ("bs", "VARCHAR", "as in the job"),
         ("bs_bytes", "BIGINT", "the same in bytes; NULL if it is not one size"),

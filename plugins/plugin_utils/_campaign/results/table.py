@@ -17,8 +17,9 @@ import typing as t
 from collections import Counter
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio, Row
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign

@@ -23,17 +23,16 @@ import gzip
 import hashlib
 import json
 import os
-import re
 import shutil
 import stat
 import tarfile
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import sync_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey, component
 
 #: The version of meta.json.
 SCHEMA = 1
@@ -48,8 +47,6 @@ MINIMUM_FREE = 16 * MIB
 PRIVATE, READABLE = 0o600, 0o644
 
 META = "meta.json"
-_COMPONENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
-
 
 #: How often cells are packed anew when one was replaced meanwhile.
 _ATTEMPTS = 5
@@ -63,28 +60,6 @@ class SpoolError(StorageError):
     """The spool cannot be written."""
 
     kind = "spool"
-
-
-def component(text: str, what: str) -> str:
-    """``text`` if it may be one part of a path.
-
-    :raises BadInput: with the characters that are allowed.
-    """
-    if _COMPONENT.match(text) and ".." not in text:
-        return text
-    raise BadInput(f"'{text[:80]}' cannot be the name of a {what}: use letters, digits, '.', '_' and '-', beginning with a letter or digit.", item=text[:80])
-
-
-@dataclass(frozen=True, order=True)
-class CellKey:
-    """One measurement of one host."""
-
-    variant: str
-    cell: str
-    repeat: int
-
-    def __str__(self) -> str:
-        return f"{self.variant}/{self.cell}/{self.repeat}"
 
 
 class Spool:
@@ -101,7 +76,7 @@ class Spool:
 
     def place(self, key: CellKey) -> Path:
         """The folder of a finished cell."""
-        return self.home / component(key.variant, "variant") / component(key.cell, "cell") / str(key.repeat)
+        return CellKey.checked(key.variant, key.cell, key.repeat).below(self.home)
 
     def make(self) -> None:
         """Make the campaign's folder, in which the user that fetches can read what it knows the name of: see :meth:`opened`."""

@@ -34,6 +34,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import fio_result
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, twins, write
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, answers, compare, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import read_status
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables import integrity
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
@@ -211,14 +213,15 @@ def test_stored_results_are_reported(stored, tmp_path_factory, number):
     folder = mutated(stored, tmp_path_factory.getbasetemp() / "reported", random.Random(number))
     campaign = store.load_campaign(folder, contents=True)
     assert {record.host for record in campaign.cells} == {"host0000", "host0001"}
-    rows = compare.rows_of(campaign)
+    files = CampaignFiles(campaign)
+    rows = rows_of(files.measurements)
     ratios = compare.ratios_of(campaign, rows)
-    moments = aggregate.together(campaign)
+    moments = aggregate.aggregates_of(files)
     rows += aggregate.rows_of(moments)
     found, _answered = answers.answers_of(campaign)
     text = table.render(campaign, rows, ratios, {}, aggregate.notes_of(moments), found)
     assert all(line.isprintable() for line in text.split("\n"))
-    json.dumps([*(row.as_result() for row in rows), *(one.as_result() for one in moments)], allow_nan=False, ensure_ascii=False).encode()
+    json.dumps([*(row.to_dict() for row in rows), *(one.to_dict() for one in moments)], allow_nan=False, ensure_ascii=False).encode()
     assert "too little memory" not in text
 
 

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Open a campaign and write down what a host shall measure; on the controller only."""
+"""Open a campaign and write the plan of a host; on the controller only."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import
 from ansible_collections.cachefleet.storage.plugins.modules.campaign import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.finished import ExpectedMeasurement, finished, measured_as, unexplained
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.groups import note_group
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey, component, results_folder
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import mark_done
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate
 
 
 class ActionModule(ActionBase):
@@ -62,14 +62,14 @@ class ActionModule(ActionBase):
             wanted = [(key.cell, key.repeat) for key in cells]
             changed |= store.write_plan(folder, host, variant, wanted, patterns=patterns, now=now, dry_run=dry_run)
             if not dry_run:
-                changed |= aggregate.note_group(folder, host, variant, options["group"])
+                changed |= note_group(folder, host, variant, options["group"])
         if done:
             self._display.display(f"{host}: {len(done)} of {len(cells)} cells are ok in {folder} already.")
         due = [cell for key, cell in cells.items() if key not in done]
         return {"changed": changed, "name": folder.name, "path": str(folder), "due": due, "steps": steps}
 
     def _warn_of_old(self, folder: Path, host: str, cells: t.Iterable[CellKey]) -> None:
-        """Before hours are spent on what will not be taken in."""
+        """Warn before hours are spent on results that will be rejected."""
         old = unexplained(folder, host, cells)
         if old:
             self._display.warning(

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Bring the results of a host to the controller, prove that they arrived, and only then let the host drop its copy."""
+"""Collect the results of a host on the controller, verify them, and only then delete the copy on the host."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ActionModule(ActionBase):
         return result
 
     def _rejected(self, received: Received, host: str, spool: str, result: dict[str, t.Any]) -> DamagedArchive:
-        """What to say of cells that are not taken in. Those that are have been stored before."""
+        """The message about rejected cells. The accepted ones have been stored before."""
         reasons = {str(key): plain(why, 300) for key, why in received.rejected.items()}
         named = "; ".join(f"{key}: {why}" for key, why in list(reasons.items())[:_NAMED])
         more = f" (and {len(reasons) - _NAMED} more)" if len(reasons) > _NAMED else ""
@@ -103,7 +103,7 @@ class ActionModule(ActionBase):
         )
 
     def _receive(self, archive: _Archive, campaign: Path, host: str, replace: bool) -> Received:
-        """Fetch the archive beside the results and take it in; the fetched copy never stays."""
+        """Fetch the archive next to the results and import it; the fetched copy is always deleted."""
         if archive.size > LARGEST_ARCHIVE:
             raise DamagedArchive(f"Host {host} has an archive of {format_size(archive.size)} and at most {format_size(LARGEST_ARCHIVE)} are taken in.")
         expected = store.expected_cells(campaign, host)
@@ -137,7 +137,7 @@ class ActionModule(ActionBase):
             ) from error
 
     def _drop(self, archive: _Archive, host: str, variables: dict[str, t.Any]) -> bool:
-        """Let the host remove what has arrived. If it cannot, nothing is wrong with the results."""
+        """Delete the collected copy on the host. If this fails, the results are not affected."""
         changed = False
         for path in archive.leftovers:
             answer = self._execute_module(module_name="ansible.builtin.file", module_args={"path": path, "state": "absent"}, task_vars=variables)
@@ -149,7 +149,7 @@ class ActionModule(ActionBase):
 
 
 class _Archive:
-    """What a host says of its archive, checked: it chooses a path below its spool and nothing else."""
+    """The archive as reported by a host, validated: only a path in its spool is accepted."""
 
     def __init__(self, said: t.Mapping[str, t.Any], spool: str, campaign: str, host: str) -> None:
         path, sha256, size = (said.get(name) for name in ("path", "sha256", "size"))

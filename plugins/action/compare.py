@@ -16,8 +16,8 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.compare import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import regression
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Measurement, read_measurements
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.write import write_files
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement, read_measurements
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 
@@ -77,7 +77,7 @@ def _measurements(folder: Path) -> list[Measurement]:
 
 
 def _worst(found: regression.Compared) -> list[str]:
-    """A line for each of the first that are not fine."""
+    """A line for each of the first comparisons that are worse or inconclusive."""
     shown = [line for line in found.lines if line.verdict not in ("better", "same", "not_worse")]
     shown.sort(key=lambda line: line.verdict != "worse")
     return [f"  {line.verdict}: {line.variant} {line.cell} ({line.direction}) {line.metric}: {line.reason}" for line in shown[:20]]

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tell the runner of a host the instant at which it goes on, in the time of its own clock."""
+"""Set the start time of the runner of a host, in the time of the host's clock."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -30,7 +30,7 @@ _AT_ONCE = 3.0
 
 
 class ClockUnknown(StorageError):
-    """A host does not say what time it has."""
+    """The clock of a host could not be read."""
 
     kind = "clock_unknown"
 
@@ -96,9 +96,9 @@ class ActionModule(ActionBase):
         return {"changed": True, "segment": options["segment"], "start": release["start"], "clock": release["clock"], "late": round(late, 3)}
 
     def _clock(self, options: t.Mapping[str, t.Any], shell: RawShell, host: str) -> Clock:
-        """How far its clock is from this one.
+        """The offset of the host's clock from that of the controller.
 
-        :raises ClockUnknown: if it does not say.
+        :raises ClockUnknown: if it could not be read.
         """
         exchanges: list[Bounds] = []
         said = ""

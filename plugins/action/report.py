@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Print what a campaign measured, and write a report of it; on the controller only."""
+"""Print the results of a campaign, and write a report; on the controller only."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.modules.report import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, many_hosts, write
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, answers, compare, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, overview, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 
 
@@ -50,7 +50,7 @@ class ActionModule(ActionBase):
         try:
             notes = {str(host): str(note) for host, note in options["problems"].items()}
             fleet = self._fleet(path, options["baseline"])
-            result = self._print_fleet(fleet, notes) if fleet is not None else self._print(path, options["baseline"], notes)
+            result = self._print(self._hosts(path, options["baseline"]) if fleet is None else fleet, notes)
             return result | self._files(path, options, fleet)
         except StorageError as error:
             # What was printed stays known, if only the files could not be written.
@@ -58,59 +58,41 @@ class ActionModule(ActionBase):
                 self._display.display(f"No report was written: {error.message}\n")
             return {**result, "failed": True, "changed": False, **error.as_result()}
 
-    def _fleet(self, path: Path, baseline: str) -> many_hosts.Fleet | None:
-        """The campaign from its tables, if it has many hosts and tables can be made: reading every file of a thousand takes minutes."""
-        if self._task.check_mode or not path.is_dir() or len(store.host_folders(path, [])) <= many_hosts.MANY:
+    def _fleet(self, path: Path, baseline: str) -> overview.Overview | None:
+        """The campaign from its tables, if it has many hosts and tables can be built: reading all files of a thousand hosts takes minutes."""
+        if self._task.check_mode or not path.is_dir() or len(store.host_folders(path, [])) <= overview.MANY:
             return None
         try:
             made = ingest(path)
-            fleet = many_hosts.read_fleet(path, made.campaign, baseline, made.problems)
+            fleet = overview.overview_of_tables(path, made.campaign, baseline, made.problems)
         except LibraryMissing:
             return None
         _require_variant(fleet.campaign, baseline)
         return fleet
 
-    def _print_fleet(self, fleet: many_hosts.Fleet, notes: t.Mapping[str, str]) -> dict[str, t.Any]:
-        text = table.render(fleet.campaign, fleet.rows, fleet.ratios, notes, fleet.notes)
-        return self._printed(fleet.campaign, text, notes, fleet.rows, fleet.ratios, fleet.shown)
-
-    def _print(self, path: Path, baseline: str, notes: t.Mapping[str, str]) -> dict[str, t.Any]:
+    def _hosts(self, path: Path, baseline: str) -> overview.Overview:
+        """Every host, from its files."""
         campaign = store.load_campaign(path, contents=True)
         _require_variant(campaign, baseline)
-        rows = compare.rows_of(campaign)
-        ratios = compare.ratios_of(campaign, rows, baseline)
-        moments = aggregate.together(campaign)
-        rows += aggregate.rows_of(moments)
-        found, answered = answers.answers_of(campaign)
-        # A cell that is only an answer has no figures to stand in a row.
-        shown = [row for row in rows if row.direction or (row.host, row.variant, row.cell) not in answered]
-        text = table.render(campaign, shown, ratios, notes, aggregate.notes_of(moments), found)
-        return self._printed(campaign, text, notes, rows, ratios, moments)
+        return overview.overview_of_files(campaign, baseline)
 
-    def _printed(
-        self,
-        campaign: store.Campaign,
-        text: str,
-        notes: t.Mapping[str, str],
-        rows: t.Sequence[compare.Row],
-        ratios: t.Sequence[compare.Ratio],
-        moments: t.Sequence[t.Any],
-    ) -> dict[str, t.Any]:
+    def _print(self, seen: overview.Overview, notes: t.Mapping[str, str]) -> dict[str, t.Any]:
+        text = table.render(seen.campaign, seen.shown, seen.ratios, notes, seen.notes, seen.answers)
         self._display.display("\n" + text + "\n")
         return {
             "changed": False,
-            "path": str(campaign.path),
+            "path": str(seen.campaign.path),
             "text": text,
-            "rows": [row.as_result() for row in rows],
-            "ratios": [ratio.as_result() for ratio in ratios],
-            "together": [moment.as_result() for moment in moments],
-            "states": dict(Counter(record.state for record in campaign.cells)),
-            "not_ok": table.troubles(campaign, notes),
-            "problems": list(campaign.problems),
+            "rows": [row.to_dict() for row in seen.rows],
+            "ratios": [ratio.to_dict() for ratio in seen.ratios],
+            "together": seen.together,
+            "states": dict(Counter(record.state for record in seen.campaign.cells)),
+            "not_ok": table.troubles(seen.campaign, notes),
+            "problems": list(seen.campaign.problems),
         }
 
-    def _files(self, path: Path, options: t.Mapping[str, t.Any], fleet: many_hosts.Fleet | None) -> dict[str, t.Any]:
-        """Write what is asked for, after the table is printed: a library that is missing takes nothing away from that."""
+    def _files(self, path: Path, options: t.Mapping[str, t.Any], fleet: overview.Overview | None) -> dict[str, t.Any]:
+        """Write the requested files after the table is printed, so that a missing library does not prevent the table."""
         limit = options["latency_limit_ms"]
         if limit is not None and not 0 < limit < 1e9:
             raise BadInput(f"latency_limit_ms is {limit}: give ms above 0.")

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tables, checks, merges and exports of campaigns; on the controller only."""
+"""Build tables of campaigns, check, merge and export campaigns; on the controller only."""
 
 from __future__ import annotations
 

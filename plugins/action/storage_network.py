@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Change what the connection itself may depend on, and prove over a new one that the host can still be reached."""
+"""Change interfaces that the connection may depend on, and verify over a new connection that the host is still reachable."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class ActionModule(ActionBase):
         return result
 
     def _confirm(self, options: t.Mapping[str, t.Any], token: str, variables: t.Mapping[str, t.Any]) -> Results:
-        """Reach the host over a new connection, with large packets both ways, and only then confirm.
+        """Reach the host over a new connection, with large packets in both directions, and only then confirm.
 
-        :raises AnsibleConnectionFailure: if it does not come back.
+        :raises AnsibleConnectionFailure: if the host does not become reachable.
         """
         patience = _seconds(options) + _GRACE
         end = time.monotonic() + patience
@@ -90,9 +90,9 @@ class ActionModule(ActionBase):
                 time.sleep(_PAUSE)
 
     def _prove(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> Results:
-        """Large packets to the host and back; empty if they came through.
+        """Send large packets to the host and back; empty if they arrived.
 
-        A plain command where the connection takes one with input: a module is some seconds on a slow host, while its clock is running.
+        Uses a plain command if the connection supports one with input: a module takes some seconds on a slow host, while the timer is running.
         """
         padding = base64.b64encode(os.urandom(_PROOF * 3 // 4)).decode()
         try:
@@ -107,7 +107,7 @@ class ActionModule(ActionBase):
         return result if result.get("failed") else {}
 
     def _renew(self) -> None:
-        """Close a connection that is kept open, so that the next one begins from nothing."""
+        """Close a persistent connection, so that a new one is established."""
         try:
             self._connection.reset()
         except (AnsibleConnectionFailure, NotImplementedError):
@@ -148,7 +148,7 @@ class ActionModule(ActionBase):
         return {**confirmed, "msg": reason, "changed": False}
 
     def _explained(self, result: Results, options: t.Mapping[str, t.Any]) -> Results:
-        """A module that died says nothing of what it leaves behind."""
+        """Add to the message of a module that died without reporting its changes."""
         if result.get("_ansible_parsed") is False:
             result["msg"] = (
                 f"{result.get('msg')} The module ended before it answered: what it had changed goes back by itself within {_seconds(options)} seconds."

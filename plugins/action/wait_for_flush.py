@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Follow flushes that run on a host by themselves, and tell a person how far they are."""
+"""Wait for flushes that run on a host in the background, and print their progress."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ActionModule(ActionBase):
         return self._result([ended[job] for job in jobs], time.monotonic() - started)
 
     def _boot(self, variables: t.Mapping[str, t.Any]) -> str:
-        """What is another after every start of the host; empty if it does not tell."""
+        """An identifier that changes with every boot of the host; empty if it cannot be read."""
         found = self._execute_module(module_name="ansible.builtin.slurp", module_args={"src": "/proc/sys/kernel/random/boot_id"}, task_vars=variables)
         return str(found.get("content", ""))
 
@@ -78,7 +78,7 @@ class ActionModule(ActionBase):
         return status
 
     def _tell(self, host: str, names: t.Sequence[str], drains: dict[str, Drain], variables: t.Mapping[str, t.Any]) -> None:
-        """One line for each cache. That it cannot be told at this moment is no failure: the flush does not depend on it."""
+        """Print one line for each cache. A failed reading is not an error: the flush does not depend on it."""
         found = self._execute_module(
             module_name="cachefleet.storage.block_cache_info", module_args={"names": list(names), "types": [], "sample_seconds": 0}, task_vars=variables
         )

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Follow the runner of a host with cheap looks, until it waits at a barrier or has ended."""
+"""Poll the runner of a host with cheap shell commands until it waits at a barrier or has exited."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -50,7 +50,7 @@ class ActionModule(ActionBase):
 
 
 class _Follower:
-    """Looks at one runner again and again."""
+    """Polls one runner repeatedly."""
 
     def __init__(self, action: t.Any, options: t.Mapping[str, t.Any], host: str) -> None:
         self.action = action
@@ -79,7 +79,7 @@ class _Follower:
             time.sleep(self._pause())
 
     def _pause(self) -> float:
-        """Seconds until the next look: short in the beginning, and when everything should be done."""
+        """Seconds until the next poll: short at the start, and when all cells should be done."""
         pause = min(max((time.monotonic() - self.began) / 2, 1.0), max(self.options["interval"], 1.0))
         if self.status is None or self.is_away:
             return pause
@@ -92,7 +92,7 @@ class _Follower:
         return pause
 
     def _look(self) -> Results | None:
-        """One look: the result of the task if there is nothing more to wait for.
+        """Poll once: the result of the task if there is nothing more to wait for.
 
         :raises AnsibleConnectionFailure: if the host is not in reach.
         """
@@ -131,7 +131,7 @@ class _Follower:
         return reached
 
     def _reached(self, status: RunnerStatus) -> Results | None:
-        """The result if what is waited for has happened."""
+        """The result if the awaited state was reached, otherwise ``None``."""
         if status.ended:
             return self._result(status.state, status.message)
         segment = self.options["segment"]
@@ -145,7 +145,7 @@ class _Follower:
         return None
 
     def _lives(self, status: RunnerStatus) -> bool:
-        """Whether the process that wrote the status is there: not another one with its number, nor before a restart."""
+        """Whether the process that wrote the status is running: not another process with the same ID, nor one from before a reboot."""
         if status.pid is None:
             return True
         # As root, if there is become: other users' processes may be hidden.
@@ -164,7 +164,7 @@ class _Follower:
         return status.pid_started is None or fields[19] == str(status.pid_started)
 
     def _away(self, error: AnsibleConnectionFailure) -> None:
-        """:raises AnsibleConnectionFailure: if the host was out of reach for too long."""
+        """:raises AnsibleConnectionFailure: if the host was unreachable for too long."""
         gone = time.monotonic() - self.answered
         if gone > self.options["patience"]:
             self._keep("not in reach, given up", ended=True)

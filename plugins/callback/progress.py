@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One line for each host that measures, while the play waits for them."""
+"""Show one line for each measuring host while the play waits for them."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -12,22 +12,22 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: progress
 type: aggregate
-short_description: Show what every host is measuring
+short_description: Show the progress of benchmarks on all hosts
 version_added: 0.4.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
-  - While a play waits for benchmarks, shows for each host which cell it is measuring and how many there are, its IOPS and latency
-    at the moment, and the time left. On a terminal the lines stay in place. Elsewhere a line is printed when a host begins another
+  - While a play waits for benchmarks, shows for each host the cell that it is measuring and the number of cells, its current IOPS and latency,
+    and the remaining time. On a terminal the lines are updated in place. Otherwise a line is printed when a host starts another
     cell, at most every 30 seconds for each host, or when it waits for longer than that.
-  - With more hosts than lines, those are shown that need attention or take longest, and a sum of all.
-  - Hosts are not asked for it. It shows what M(cachefleet.storage.wait_for_runner) saw last.
-  - While the play waits, Ansible looks for results of its own processes 20 times a second and not 1000 times, which alone would take
-    some percent of a core, unless C(internal_poll_interval) is set in ansible.cfg.
+  - With more hosts than lines, the hosts that need attention or take longest are shown, and the sum of all hosts.
+  - Hosts are not polled for this. The callback shows the last status that M(cachefleet.storage.wait_for_runner) read.
+  - While the play waits, Ansible polls its own worker processes 20 times per second instead of 1000 times, which would use
+    some percent of a CPU core, unless C(internal_poll_interval) is set in ansible.cfg.
 options:
   mode:
     description:
-      - V(auto) draws on a terminal and prints lines elsewhere, V(plain) always prints lines, V(quiet) shows nothing.
+      - V(auto) updates lines in place on a terminal and prints lines otherwise, V(plain) always prints lines, V(quiet) shows nothing.
     type: str
     choices: [auto, plain, quiet]
     default: auto
@@ -38,7 +38,7 @@ options:
         key: mode
 requirements:
   - enabling it, with C(callbacks_enabled = cachefleet.storage.progress) in the section C(defaults) of ansible.cfg
-  - rich (Python library) on the controller, to draw on a terminal
+  - rich (Python library) on the controller, to update lines in place on a terminal
 seealso:
   - module: cachefleet.storage.wait_for_runner
 """
@@ -150,7 +150,7 @@ class CallbackModule(CallbackBase):
 
 
 def _set_pace(old: float, new: float) -> None:
-    """Change how often Ansible looks at its own processes, unless a user has set it (internal_poll_interval, read anew each time)."""
+    """Change the interval at which Ansible polls its worker processes, unless a user has set it (internal_poll_interval, read each time)."""
     if getattr(constants, "DEFAULT_INTERNAL_POLL_INTERVAL", None) == old:
         constants.DEFAULT_INTERNAL_POLL_INTERVAL = new
 
@@ -166,7 +166,7 @@ def _values_of(result: t.Any) -> t.Mapping[str, t.Any]:
 
 
 class _View:
-    """Looks at the notes of a campaign in a thread of its own, as long as the play waits."""
+    """Reads the notes of a campaign in a separate thread while the play waits."""
 
     def __init__(self, campaign: Path, since: float, display: t.Any) -> None:
         self.campaign = campaign
@@ -198,9 +198,9 @@ class _View:
 
 
 class _Lines(_View):
-    """A line when something has changed.
+    """Prints a line when the status of a host has changed.
 
-    :param printed: when a line of a host was printed last, and of what.
+    :param printed: by host, the time of its last line and the printed values.
     """
 
     def __init__(self, campaign: Path, since: float, display: t.Any, printed: dict[str, tuple[float, tuple[t.Any, ...]]]) -> None:
@@ -226,7 +226,7 @@ def _is_idle(one: Watched) -> bool:
 
 
 class _Drawing(_View):
-    """A table that stays in place; what the play prints meanwhile appears above it.
+    """A table that is updated in place; other output of the play appears above it.
 
     :raises ImportError: without rich.
     """
@@ -260,9 +260,9 @@ class _Drawing(_View):
 
 
 def table_of(hosts: t.Sequence[Watched], now: float, room: int, width: int = 120) -> t.Any:
-    """A table for rich: as many hosts as there is room for, and the sum of all.
+    """A table for rich: as many hosts as fit on the terminal, and the sum of all.
 
-    :param width: columns of the terminal. Names and remarks give way, figures do not.
+    :param width: columns of the terminal. Names and remarks are shortened, figures are not.
     """
     from rich.console import Group
     from rich.table import Table
@@ -282,5 +282,5 @@ def table_of(hosts: t.Sequence[Watched], now: float, room: int, width: int = 120
 
 
 def _place(one: Watched) -> list[tuple[int, str]]:
-    """By name, numbers by their value: a host keeps its line from one drawing to the next."""
+    """Natural sort key of the host name: a host keeps its line between two updates."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", one.host)]

@@ -8,29 +8,29 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: block_cache_info
-short_description: Every SSD cache of a host, of whatever type, and how fast it becomes clean
+short_description: Read the SSD caches of a host and their flush rate
 version_added: 0.3.0
 description:
-  - Reads every LVM cache, device-mapper cache, bcache, flashcache and EnhanceIO cache of a host, in one vocabulary.
-  - A type that cannot be read is no failure. It is in RV(problems), and the others are told all the same.
-  - With O(sample_seconds) it looks twice and tells how fast the dirty blocks of each cache are written back.
+  - Returns all LVM caches, device-mapper caches, bcache, flashcache and EnhanceIO caches of a host, with one vocabulary.
+  - A type that cannot be read is not a failure. It is reported in RV(problems), and the other types are returned.
+  - With O(sample_seconds) the caches are read twice, and the rate at which dirty blocks are written back is returned for each cache.
 options:
   names:
     description:
-      - Only these caches. Each is the name of a cache, or its device or its origin by any path or by the name in the kernel.
-      - An empty list means all. A word that means no cache is in RV(problems).
+      - Only return these caches. Each entry is the name of a cache, or its device or its origin by any path or kernel name.
+      - An empty list returns all caches. Entries that match no cache are reported in RV(problems).
     type: list
     elements: str
     default: []
   types:
-    description: Only caches of these types. An empty list means all.
+    description: Only return caches of these types. An empty list returns all types.
     type: list
     elements: str
     choices: [lvm_cache, dm_cache, bcache, flashcache, enhanceio]
     default: []
   sample_seconds:
     description:
-      - Seconds between two looks, for RV(drain). With V(0) there is one look and no pace.
+      - Seconds between two readings, for RV(drain). With V(0) the caches are read once and no rate is returned.
     type: float
     default: 0
 extends_documentation_fragment:
@@ -45,69 +45,69 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Read every SSD cache of the host
+- name: Read all SSD caches of the host
   cachefleet.storage.block_cache_info:
   register: found
 
-- name: How long until the cache of the database is clean
+- name: Estimate the time until the cache of the database is clean
   cachefleet.storage.block_cache_info:
     names: [vg0/database]
     sample_seconds: 10
   register: database
 
-- name: Say it
+- name: Print the estimate
   ansible.builtin.debug:
-    msg: "{{ item.dirty }} bytes are dirty, {{ item.seconds_until_clean | default('no end in sight', true) }} seconds to go"
+    msg: "{{ item.dirty }} bytes are dirty, {{ item.seconds_until_clean | default('unknown', true) }} seconds remaining"
   loop: "{{ database.drain }}"
 """
 
 RETURN = r"""
 caches:
-  description: The caches, by the name of their device. Sizes and amounts are bytes, and null is "not known" or "does not apply", never 0.
+  description: The caches, sorted by device name. Sizes and amounts are in bytes. Values that are unknown or not applicable are null, never 0.
   returned: success
   type: list
   elements: dict
   contains:
     type: {description: 'The module that manages it.', type: str, sample: lvm_cache}
-    name: {description: 'What the host calls it.', type: str, sample: vg0/images}
-    kind: {description: 'The construction, for example V(cachepool), V(cachevol) or V(writecache).', type: str}
-    device: {description: 'Stable path of the cached device, what is mounted; null if it is not there.', type: str}
-    device_name: {description: 'Its name in the kernel.', type: str}
-    origin: {description: 'Stable path of the slow device.', type: str}
-    origin_name: {description: 'Its name in the kernel.', type: str}
-    cache_devices: {description: 'Stable paths of what the cache lies on.', type: list, elements: str}
-    cache_device_names: {description: 'Their names in the kernel.', type: list, elements: str}
+    name: {description: 'The name of the cache on the host.', type: str, sample: vg0/images}
+    kind: {description: 'The kind of cache, for example V(cachepool), V(cachevol) or V(writecache).', type: str}
+    device: {description: 'Persistent path of the cached device, which can be mounted; null if it does not exist.', type: str}
+    device_name: {description: 'Kernel name of the cached device.', type: str}
+    origin: {description: 'Persistent path of the slow device.', type: str}
+    origin_name: {description: 'Kernel name of the slow device.', type: str}
+    cache_devices: {description: 'Persistent paths of the devices of the cache.', type: list, elements: str}
+    cache_device_names: {description: 'Kernel names of the devices of the cache.', type: list, elements: str}
     mode: {description: 'V(writethrough), V(writeback), V(writearound), V(passthrough) or V(none).', type: str}
     policy: {description: 'The replacement policy.', type: str}
-    block_size: {description: 'Size of what is cached as one.', type: int}
-    size: {description: 'What the cache can hold.', type: int}
-    used: {description: 'What it holds.', type: int}
-    dirty: {description: 'What it holds that the origin does not have.', type: int}
-    dirty_share: {description: 'RV(caches[].dirty) as a part of RV(caches[].size), from 0 to 1.', type: float}
+    block_size: {description: 'Size of a cache block.', type: int}
+    size: {description: 'Capacity of the cache.', type: int}
+    used: {description: 'Used part of the cache.', type: int}
+    dirty: {description: 'Amount of data that is not yet on the origin.', type: int}
+    dirty_share: {description: 'RV(caches[].dirty) as a fraction of RV(caches[].size), from 0 to 1.', type: float}
     hit_ratio:
-      description: The part of what was looked up that was found, from 0 to 1, reads and writes together, since the kernel counts.
+      description: The hit ratio of reads and writes, from 0 to 1, since the start of the kernel counters.
       type: float
-    redundancy: {description: 'Of what holds the dirty blocks: V(mirrored), V(degraded) or V(none).', type: str}
-    sends_flushes: {description: 'Whether a flush of the cached device reaches the devices below it.', type: bool}
+    redundancy: {description: 'Redundancy of the dirty blocks, V(mirrored), V(degraded) or V(none).', type: str}
+    sends_flushes: {description: 'Whether flushes of the cached device reach the underlying devices.', type: bool}
     state:
       description: V(ok), V(needs_check), V(read_only), V(failed), V(cache_missing), V(inactive) or V(inconsistent).
       type: str
-    asked: {description: 'The words of O(names) that mean it.', type: list, elements: str}
-    problem: {description: 'If the state is not V(ok): what is wrong and what a person can do.', type: str}
-    settings: {description: 'The settings in force, by the names a user writes.', type: dict}
-    counters: {description: 'Hits, misses and errors, as far as the type counts them.', type: dict}
-    histogram: {description: 'Requests by size in bytes, where the type counts them.', type: dict}
+    asked: {description: 'The entries of O(names) that match the cache.', type: list, elements: str}
+    problem: {description: 'The problem and the possible actions if the state is not V(ok).', type: str}
+    settings: {description: 'The settings in effect, with the names of the module options.', type: dict}
+    counters: {description: 'Hits, misses and errors, if the type counts them.', type: dict}
+    histogram: {description: 'Requests by size in bytes, if the type counts them.', type: dict}
 drain:
-  description: How fast each of RV(caches) becomes clean, in the same order. Empty without O(sample_seconds).
+  description: The flush rate of each of RV(caches), in the same order. Empty without O(sample_seconds).
   returned: success
   type: list
   elements: dict
   contains:
     name: {description: 'The name of the cache.', type: str}
-    type: {description: 'Its type.', type: str}
-    dirty: {description: 'Dirty bytes at the second look; null if not known.', type: int}
-    bytes_per_second: {description: 'By how much they fell; below zero if they grew; null if not known.', type: float}
-    seconds_until_clean: {description: 'Seconds until nothing is dirty at that pace; null if it does not fall.', type: float}
+    type: {description: 'The type of the cache.', type: str}
+    dirty: {description: 'Dirty bytes at the second reading; null if unknown.', type: int}
+    bytes_per_second: {description: 'Decrease of the dirty bytes per second, negative if they increase; null if unknown.', type: float}
+    seconds_until_clean: {description: 'Estimated seconds until no block is dirty; null if the dirty bytes do not decrease.', type: float}
 problems:
   description: What could not be read or found, one sentence each.
   returned: success

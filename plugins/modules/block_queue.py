@@ -8,140 +8,141 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: block_queue
-short_description: Set the queues of block devices, now and whenever they appear
+short_description: Set the queues of block devices, at runtime and at boot
 version_added: 0.4.0
 description:
-  - Sets the scheduler, the length of the queue and what else C(/sys/block/*/queue) holds, in the order that the kernel needs, and reads it back.
-  - An entry names one device, or matches devices by what they are. Later entries go before earlier ones, setting by setting, and
-    entries that name a device go before those that match it.
+  - Sets the scheduler, the queue length and other settings in C(/sys/block/*/queue), in the order that the kernel needs, and reads them back.
+  - An entry specifies one device, or matches devices by their properties. For each setting, later entries take precedence over earlier ones, and
+    entries with a device over those with a match.
   - After a boot or hot-plug a udev rule sets the queue again. The rules are lines of one file,
-    C(/etc/udev/rules.d/99-cachefleet-block-queue.rules), keyed on the identity of the device.
-  - What the kernel would refuse, cut or ignore is refused before the first change, with the value that can be written instead.
-    Values of a profile are fitted to the device.
+    C(/etc/udev/rules.d/99-cachefleet-block-queue.rules), which match the identity of the device.
+  - Values that the kernel would refuse, clamp or ignore are refused before the first change, with the value that can be used instead.
+    Values of a profile are adjusted to the device.
 options:
   devices:
     description:
-      - What is wanted of which devices. Others are not changed. An empty list changes nothing.
+      - The devices and their settings. Other devices are not changed. An empty list changes nothing.
     type: list
     elements: dict
     default: []
     suboptions:
       device:
         description:
-          - A whole device, by a path that lasts, such as C(/dev/disk/by-id/ata-…), C(/dev/mapper/mpatha) or C(/dev/etherd/e7.1).
-          - A name such as C(/dev/sda) is accepted only with O(devices[].persistent=false).
-          - A multipath device stands for all its paths, and for itself where it has a queue of its own.
+          - The persistent path of a whole device, such as C(/dev/disk/by-id/ata-…), C(/dev/mapper/mpatha) or C(/dev/etherd/e7.1).
+          - A kernel name such as C(/dev/sda) is accepted only with O(devices[].persistent=false).
+          - For a multipath device the settings are applied to all its paths, and to the device itself if it has a queue of its own.
         type: str
       match:
         description:
-          - What devices must be like; everything that is given must fit. An empty match meets every disk.
-          - Without O(devices[].match.kind) only disks are met, never partitions, arrays, logical volumes, loop devices or devices without a size.
+          - Criteria that a device must match. All given criteria must match. An empty dictionary matches every disk.
+          - Without O(devices[].match.kind) only disks match, never partitions, arrays, logical volumes, loop devices or devices without a size.
         type: dict
         suboptions:
           rotational:
-            description: Whether the kernel takes the device for one that turns.
+            description: Whether the kernel treats the device as rotational.
             type: bool
           transport:
             description:
-              - How the device is attached. V(raid) is a volume of a RAID controller.
-              - Disks of a network are met only if V(aoe), V(nbd) or V(rbd) is named here or in O(devices[].match.kind).
+              - The transports of the device. V(raid) is a volume of a RAID controller.
+              - Network disks only match if V(aoe), V(nbd) or V(rbd) is listed here or in O(devices[].match.kind).
             type: list
             elements: str
             choices: [sata, sas, scsi, fc, iscsi, nvme, nvme_fabrics, virtio, usb, raid, aoe, nbd, rbd, virtual, unknown]
           kind:
-            description: Kinds of devices that are met instead of disks.
+            description: Kinds of devices to match instead of disks.
             type: list
             elements: str
             choices: [disk, multipath, lvm, crypt, dm, md, bcache, loop, zram, ram, aoe, nbd, rbd]
           driver:
-            description: Shell patterns, one of which fits the name of the driver, such as C(qla2xxx).
+            description: Shell patterns for the driver name, such as C(qla2xxx). One of them must match.
             type: list
             elements: str
           model:
-            description: Shell patterns, one of which fits the model, as C(/sys/block/*/device/model) or as C(ID_MODEL) of udev, upper and lower case alike.
+            description: Shell patterns for the model as in C(/sys/block/*/device/model) or in C(ID_MODEL) of udev, not case-sensitive. One must match.
             type: list
             elements: str
           vendor:
-            description: Shell patterns, one of which fits the vendor. SATA drives have V(ATA).
+            description: Shell patterns for the vendor. One of them must match. The vendor of SATA drives is V(ATA).
             type: list
             elements: str
           serial:
-            description: Shell patterns, one of which fits a serial number.
+            description: Shell patterns for the serial number. One of them must match.
             type: list
             elements: str
           wwn:
-            description: Shell patterns, one of which fits the WWN.
+            description: Shell patterns for the WWN. One of them must match.
             type: list
             elements: str
           size_min:
-            description: The smallest size, with a suffix k, M, G or T (powers of 1024).
+            description: The minimum size, with a suffix k, M, G or T (powers of 1024).
             type: str
           size_max:
-            description: The largest size.
+            description: The maximum size.
             type: str
       members:
         description:
-          - Set the disks under the device instead of the device, for an array, a logical volume or a bcache.
-          - With O(devices[].match), O(devices[].match.kind) says under what.
+          - Set the underlying disks instead of the device, for an array, a logical volume or a bcache.
+          - With O(devices[].match), O(devices[].match.kind) selects the devices whose disks are set.
         type: bool
         default: false
       profile:
         description:
-          - Values that belong together. Settings of the same entry go before them. A later profile takes the place of an earlier one as a whole.
-          - A value that a device does not take is replaced by the largest that it takes, and one that a disk does not have is left out; RV(devices[].notes)
-            says so.
+          - A set of values. Settings of the same entry take precedence over it. A later profile replaces an earlier one completely.
+          - A value that exceeds the maximum of a device is reduced to it, and a setting that a disk does not have is skipped. Both are reported in
+            RV(devices[].notes).
           - V(flash_array) for LUNs of all-flash arrays, scheduler V(none), O(devices[].nr_requests=1024), O(devices[].nomerges=1),
             O(devices[].queue_depth=64).
-          - V(hdd) for disks that turn, V(mq-deadline), 256 requests, 1024 KiB read ahead, all merges, V(rq_affinity) 1, default throttling.
-          - V(ssd) for SATA and SAS SSDs, V(mq-deadline), 256 requests, 128 KiB read ahead, all merges, V(rq_affinity) 2, no entropy.
-          - V(nvme) for NVMe drives, V(none), 128 KiB read ahead, all merges, V(rq_affinity) 2, no entropy.
+          - V(hdd) for rotational disks, V(mq-deadline), 256 requests, 1024 KiB read-ahead, all merges, V(rq_affinity) 1, default throttling.
+          - V(ssd) for SATA and SAS SSDs, V(mq-deadline), 256 requests, 128 KiB read-ahead, all merges, V(rq_affinity) 2, no entropy.
+          - V(nvme) for NVMe drives, V(none), 128 KiB read-ahead, all merges, V(rq_affinity) 2, no entropy.
         type: str
         choices: [flash_array, hdd, ssd, nvme]
       scheduler:
         description:
-          - The I/O scheduler. The kernel loads the module of one that it has.
-          - V(noop) and V(deadline), which kernels from 5.0 do not have, are taken as V(none) and V(mq-deadline), with a warning. V(cfq) is refused there.
+          - The I/O scheduler. The kernel loads its module if necessary.
+          - V(noop) and V(deadline), which kernels from 5.0 do not have, are treated as V(none) and V(mq-deadline) there, with a warning. V(cfq) is
+            refused there.
         type: str
       nr_requests:
         description:
-          - Requests that wait in the queue. Up to 2048 with a scheduler, without one up to what the hardware takes at once.
+          - The maximum number of requests in the queue. Up to 2048 with a scheduler, without a scheduler up to the queue depth of the hardware.
         type: int
       nomerges:
-        description: V(0) merges requests, V(1) only tries the cheapest merge, V(2) none.
+        description: V(0) allows all merges, V(1) only simple one-hit merges, V(2) disables merges.
         type: int
         choices: [0, 1, 2]
       read_ahead_kb:
-        description: KiB that are read ahead of a file, a multiple of the memory page. It counts on the device that is mounted.
+        description: Read-ahead in KiB, a multiple of the memory page size. The value of the mounted device applies.
         type: int
       rq_affinity:
-        description: Where a request is completed, V(0) anywhere, V(1) on a processor of the group that began it, V(2) on that very processor.
+        description: The CPU that completes a request, V(0) any, V(1) one of the group of the submitting CPU, V(2) the submitting CPU.
         type: int
         choices: [0, 1, 2]
       max_sectors_kb:
-        description: The largest request in KiB, at most C(max_hw_sectors_kb).
+        description: The maximum request size in KiB, at most C(max_hw_sectors_kb).
         type: int
       wbt_lat_usec:
-        description: Microseconds that reads may take before buffered writes are throttled; V(0) for never, V(-1) for the default of the kernel.
+        description: Target read latency in microseconds above which buffered writes are throttled. V(0) disables it, V(-1) is the default.
         type: int
       queue_depth:
-        description: Commands that a SCSI or SATA device has on their way at once.
+        description: Maximum number of outstanding commands of a SCSI or SATA device.
         type: int
       rotational:
-        description: What the kernel shall take the device for.
+        description: Whether the kernel treats the device as rotational.
         type: bool
       add_random:
-        description: Whether requests add to the entropy pool.
+        description: Whether requests contribute to the entropy pool.
         type: bool
       persistent:
         description:
-          - Whether a udev rule sets the device again when it appears. V(false) removes the rule of the device.
-          - Of several entries that meet a device the one that goes before the others decides.
+          - Whether a udev rule applies the settings whenever the device appears. V(false) removes the rule of the device.
+          - If several entries match a device, that of the entry with the highest precedence applies.
         type: bool
         default: true
   module_options:
     description:
-      - Options of kernel modules, kept in C(/etc/modprobe.d/cachefleet-block-queue.conf). They are in force when the module is loaded the next time; until
-        then a warning says so.
+      - Options of kernel modules, written to C(/etc/modprobe.d/cachefleet-block-queue.conf). They take effect when the module is loaded the next time;
+        until then a warning is returned.
     type: list
     elements: dict
     default: []
@@ -151,12 +152,12 @@ options:
         type: str
         required: true
       options:
-        description: All options that the file shall hold for the module; none remove it from the file.
+        description: All options of the module in the file. An empty dictionary removes the module from the file.
         type: dict
         default: {}
   exclusive:
     description:
-      - Remove the udev rules and module options that this module wrote for devices and modules that are not listed any more.
+      - Remove the udev rules and module options that this module wrote for devices and modules that are no longer listed.
     type: bool
     default: false
 extends_documentation_fragment:
@@ -170,8 +171,9 @@ attributes:
   idempotent:
     support: full
 notes:
-  - Changing the scheduler of a device in use is safe. The kernel waits for requests that are under way and lets new ones wait meanwhile.
-  - Settings of disks are written when a disk is added, not at every C(change), which every program causes that closes a disk after writing.
+  - Changing the scheduler of a device in use is safe. The kernel completes outstanding requests and holds new ones until the change is done.
+  - Settings of disks are applied when a disk is added, not at every C(change) event, which occurs whenever a disk that was opened for writing
+    is closed.
 seealso:
   - module: cachefleet.storage.drive_write_cache
 author:
@@ -179,7 +181,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: LUNs of an all-flash array over Fibre Channel
+- name: Configure LUNs of an all-flash array over Fibre Channel
   cachefleet.storage.block_queue:
     devices:
       - match: {transport: fc}
@@ -188,7 +190,7 @@ EXAMPLES = r"""
       - module: qla2xxx
         options: {ql2xmaxqdepth: 64}
 
-- name: By kind of drive, with one exception
+- name: Configure drives by kind, with one exception
   cachefleet.storage.block_queue:
     devices:
       - {match: {rotational: true}, profile: hdd}
@@ -197,13 +199,13 @@ EXAMPLES = r"""
       - device: /dev/disk/by-id/ata-ST10000NM0086_ZA2A
         scheduler: bfq
 
-- name: Read far ahead of a volume, and set the disks under it
+- name: Set the read-ahead of a volume, and configure its underlying disks
   cachefleet.storage.block_queue:
     devices:
       - {device: /dev/vg0/media, read_ahead_kb: 4096}
       - {device: /dev/vg0/media, members: true, profile: hdd}
 
-- name: Try something until the next boot
+- name: Change a setting until the next boot
   cachefleet.storage.block_queue:
     devices:
       - {device: /dev/sdb, scheduler: none, persistent: false}
@@ -211,46 +213,46 @@ EXAMPLES = r"""
 
 RETURN = r"""
 actions:
-  description: What was done, or would be done in check mode, one sentence each.
+  description: The actions that were performed, or would be performed in check mode, one sentence each.
   type: list
   elements: str
   returned: always
   sample: ["Set scheduler of /dev/disk/by-id/ata-ST10000NM0086_ZA2A (sda) to mq-deadline"]
 devices:
-  description: Every device that an entry speaks of as it is left; in check mode as it was found.
+  description: Every device that an entry applies to, as read after the changes, in check mode before them.
   type: list
   elements: dict
   returned: success
   contains:
     device:
-      description: The path from O(devices[].device), or the one that lasts.
+      description: The path from O(devices[].device), or a persistent path.
       type: str
     name:
       description: The kernel name.
       type: str
     kind:
-      description: What it is, such as V(disk) or V(multipath).
+      description: The kind of device, such as V(disk) or V(multipath).
       type: str
     transport:
-      description: How it is attached.
+      description: The transport of the device.
       type: str
     entries:
-      description: The entries of O(devices) that speak of it, counted from 1; the last one decides.
+      description: The entries of O(devices) that apply to the device, counted from 1. The last one takes precedence.
       type: list
       elements: int
     settings:
-      description: All its settings as the kernel says.
+      description: All settings of the device as reported by the kernel.
       type: dict
     schedulers:
-      description: The schedulers that the kernel offers without loading a module.
+      description: The schedulers that are available without loading a module.
       type: list
       elements: str
     notes:
-      description: Where a profile had to be fitted to the device.
+      description: Adjustments of a profile to the device.
       type: list
       elements: str
     boot_rule:
-      description: The udev rule for this device; V(none) if there is none.
+      description: The udev rule of this device, V(none) if there is none.
       type: str
   sample:
     - device: /dev/disk/by-id/ata-SAMSUNG_MZ7LH960_S45NNE0M
@@ -278,7 +280,7 @@ module_options:
       description: The options in the file.
       type: dict
     running:
-      description: Those that the loaded module shows, as it runs with them.
+      description: The values of the loaded module.
       type: dict
   sample:
     - module: qla2xxx

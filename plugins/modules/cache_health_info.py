@@ -8,24 +8,25 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cache_health_info
-short_description: Wear of drives, health of SSD caches and of what protects them, one line per problem
+short_description: Check drive wear and the health of SSD caches and their protection
 version_added: 0.3.0
 description:
-  - Looks at a whole host at once and says what a person should act on. The wear of every drive, the state, dirty share, hit rates and
-    errors of every SSD cache, the battery or capacitor of RAID controllers, MD arrays and volume groups that lack a member, and what of
-    each SSD is kept free of data.
-  - Drives are asked with C(smartctl). Attributes are matched by name and wear is taken from the normalised value, because their numbers
-    and raw values mean something else on every model.
-  - Hit rates come from the difference between two readings. Give O(interval) or what an earlier run returned in RV(readings).
-    Counters that fell in between are reset counters, and then there is no rate.
-  - Of each cache it says which share of the requests cannot be cached or bypassed it, and why, as far as the figures of the kernel tell.
-  - What cannot be read is no failure. It is in RV(problems).
+  - Checks a whole host in one call and returns actionable findings. It reads the wear of all drives, the state, dirty ratio, hit ratios and
+    errors of all SSD caches, the battery or capacitor of RAID controllers, degraded MD arrays and volume groups with missing members, and the
+    over-provisioning of each SSD.
+  - Drives are read with C(smartctl). Attributes are matched by name and wear is taken from the normalised value, because attribute numbers
+    and raw values differ between models.
+  - Hit ratios are computed from the difference between two readings. Set O(interval), or pass RV(readings) of an earlier run.
+    If counters have decreased in between, they were reset, and no ratio is returned.
+  - For each cache, the percentage of requests that cannot be cached or that bypassed it is returned with the reasons, if the kernel
+    counters allow this.
+  - Items that cannot be read are not a failure. They are reported in RV(problems).
 options:
   interval:
     description:
-      - Seconds between two looks at the caches in this run. With V(0) there is one look, which is compared with O(previous) or
+      - Seconds between two readings of the caches in this run. With V(0) the caches are read once, and compared with O(previous) or
         O(previous_file).
-      - bcache carries its counters over every 13.6 seconds only, so that less than 15 says little about it.
+      - bcache updates its counters every 13.6 seconds only, so less than 15 seconds are not meaningful for it.
     type: float
     default: 0
   previous:
@@ -33,7 +34,7 @@ options:
     type: dict
   previous_file:
     description:
-      - A file on the host that holds RV(readings) of an earlier run as JSON. It need not exist, and is not written by this module.
+      - A file on the host with RV(readings) of an earlier run as JSON. It need not exist, and is not written by this module.
     type: path
   further_drives:
     description: Drives that C(smartctl --scan-open) does not list, such as those behind some RAID controllers.
@@ -42,7 +43,7 @@ options:
     default: []
     suboptions:
       device:
-        description: What C(smartctl) opens, for example C(/dev/sg1).
+        description: The device that C(smartctl) opens, for example C(/dev/sg1).
         type: str
         required: true
       type:
@@ -50,42 +51,42 @@ options:
         type: str
         required: true
   limits:
-    description: From where on something is a finding.
+    description: Thresholds of the findings.
     type: dict
     default: {}
     suboptions:
       wear_used:
         description:
-          - Percent of the rated endurance of a drive that is used. From here on it is critical.
-          - The default is the same as a normalised C(Media_Wearout_Indicator) of 10.
+          - Used percentage of the rated endurance of a drive at which the finding is critical.
+          - The default corresponds to a normalised C(Media_Wearout_Indicator) of 10.
         type: int
         default: 90
       wear_used_soon:
-        description: The same for a warning.
+        description: Used percentage of the rated endurance at which the finding is a warning.
         type: int
         default: 80
       reallocated:
-        description: Sectors that a drive has replaced. From here on it is critical.
+        description: Number of reallocated sectors of a drive at which the finding is critical.
         type: int
         default: 100
       dirty:
-        description: Percent of the size of a cache that is dirty. From here on it is critical.
+        description: Dirty percentage of a cache at which the finding is critical.
         type: int
         default: 70
       dirty_average:
-        description: The same in the mean of up to 24 looks that were kept, for a warning.
+        description: Mean dirty percentage over up to 24 stored readings at which the finding is a warning.
         type: int
         default: 30
       read_hits:
-        description: Percent of the reads that the cache served. Below it is a warning.
+        description: Read hit percentage of a cache below which the finding is a warning.
         type: int
         default: 20
       uncacheable:
-        description: Percent of the requests that cannot be cached for their size. From here on it is a warning.
+        description: Percentage of requests that cannot be cached because of their size at which the finding is a warning.
         type: int
         default: 20
       requests:
-        description: Rates of fewer requests than this say nothing.
+        description: Minimum number of requests for a hit ratio to be evaluated.
         type: int
         default: 1000
 extends_documentation_fragment:
@@ -102,17 +103,17 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Look at the host, with hit rates over half a minute
+- name: Check the host, with hit ratios over 30 seconds
   cachefleet.storage.cache_health_info:
     interval: 30
   register: health
 
-- name: Stop if something is wrong
+- name: Fail if a problem was found
   ansible.builtin.assert:
     that: health.healthy
     fail_msg: "{{ health.findings | rejectattr('severity', 'equalto', 'info') | map(attribute='message') | join('; ') }}"
 
-- name: Replace drives earlier
+- name: Check the host with lower wear limits and an additional drive
   cachefleet.storage.cache_health_info:
     limits:
       wear_used: 75
@@ -123,25 +124,25 @@ EXAMPLES = r"""
 
 RETURN = r"""
 healthy:
-  description: Whether nothing was found that is critical or a warning.
+  description: Whether there are no findings that are critical or a warning.
   type: bool
   returned: success
 worst:
-  description: The worst severity that was found, V(critical), V(warning) or V(none).
+  description: The highest severity of the findings, V(critical), V(warning) or V(none).
   type: str
   returned: success
 findings:
-  description: What a person should know, the worst first.
+  description: The findings, sorted by severity, the most severe first.
   type: list
   elements: dict
   returned: success
   contains:
     severity: {description: 'V(critical), V(warning) or V(info).', type: str}
     subject: {description: 'The cache, drive, array or controller.', type: str}
-    check: {description: 'What was looked at, a word that stays the same between versions.', type: str}
-    message: {description: 'One line that a person can act on.', type: str}
-    value: {description: 'What was found.', type: raw}
-    limit: {description: 'What it was compared with.', type: raw}
+    check: {description: 'Identifier of the check, which is stable between versions.', type: str}
+    message: {description: 'One line with the finding and the recommended action.', type: str}
+    value: {description: 'The value that was read.', type: raw}
+    limit: {description: 'The limit with which it was compared.', type: raw}
   sample:
     - severity: critical
       subject: /dev/disk/by-id/ata-INTEL_SSDSC2BB240G4_BTWL0001
@@ -152,102 +153,102 @@ findings:
       value: 91
       limit: 90
 problems:
-  description: What could not be read, one sentence each.
+  description: Items that could not be read, one sentence each.
   type: list
   elements: str
   returned: success
 drives:
-  description: Every drive that could be asked. What a drive does not tell is null.
+  description: Every drive that could be read. Values that a drive does not report are null.
   type: list
   elements: dict
   returned: success
   contains:
-    name: {description: 'Name in the kernel, or what C(smartctl) opens.', type: str}
-    path: {description: 'Stable path, or the arguments of C(smartctl) for a drive behind a controller.', type: str}
+    name: {description: 'Kernel name, or the device that C(smartctl) opens.', type: str}
+    path: {description: 'Persistent path, or the arguments of C(smartctl) for a drive behind a controller.', type: str}
     device_type: {description: 'The argument of C(smartctl -d) of a drive behind a controller.', type: str}
     protocol: {description: 'V(ata), V(scsi), V(nvme) or V(unknown).', type: str}
     media: {description: 'V(ssd), V(hdd) or V(unknown).', type: str}
     model: {description: 'Model.', type: str}
     serial: {description: 'Serial number.', type: str}
-    firmware: {description: 'Version of the firmware.', type: str}
-    passed: {description: 'What the drive says of itself.', type: bool}
-    wear_used_percent: {description: 'Used part of the rated endurance; may exceed 100.', type: int}
-    spare_percent: {description: 'Spare blocks that are left.', type: int}
-    spare_threshold_percent: {description: "The drive's own limit for them.", type: int}
+    firmware: {description: 'Firmware version.', type: str}
+    passed: {description: 'Overall health self-assessment of the drive.', type: bool}
+    wear_used_percent: {description: 'Used percentage of the rated endurance; may exceed 100.', type: int}
+    spare_percent: {description: 'Remaining spare blocks in percent.', type: int}
+    spare_threshold_percent: {description: "The drive's own threshold for spare blocks.", type: int}
     warnings: {description: 'Warnings of an NVMe drive.', type: list, elements: str}
-    failing: {description: 'ATA attributes that are at their threshold.', type: list, elements: str}
-    reallocated: {description: 'Sectors or blocks that were replaced.', type: int}
-    pending: {description: 'Sectors that wait to be replaced.', type: int}
-    media_errors: {description: 'Reads that could not be corrected.', type: int}
-    unsafe_shutdowns: {description: 'Power cuts that the drive was not told of.', type: int}
-    power_on_hours: {description: 'Hours.', type: int}
-    temperature: {description: 'Degrees Celsius.', type: int}
-    written_bytes: {description: 'Bytes that hosts wrote.', type: int}
-    capacity: {description: 'Bytes of an NVMe drive that namespaces can be made of.', type: int}
-    unallocated: {description: 'Bytes of it in no namespace.', type: int}
-    evidence: {description: 'The attribute or field each of these was taken from.', type: dict}
+    failing: {description: 'ATA attributes that have reached their threshold.', type: list, elements: str}
+    reallocated: {description: 'Reallocated sectors or blocks.', type: int}
+    pending: {description: 'Sectors that are pending reallocation.', type: int}
+    media_errors: {description: 'Uncorrectable read errors.', type: int}
+    unsafe_shutdowns: {description: 'Number of unsafe shutdowns.', type: int}
+    power_on_hours: {description: 'Power-on hours.', type: int}
+    temperature: {description: 'Temperature in degrees Celsius.', type: int}
+    written_bytes: {description: 'Bytes written by the host.', type: int}
+    capacity: {description: 'Total capacity of an NVMe drive for namespaces in bytes.', type: int}
+    unallocated: {description: 'Capacity of an NVMe drive that is not allocated to a namespace, in bytes.', type: int}
+    evidence: {description: 'The attribute or field from which each value was read.', type: dict}
 over_provisioning:
-  description: What of each SSD is kept free of data, in bytes.
+  description: The over-provisioning of each SSD, in bytes.
   type: list
   elements: dict
   returned: success
   contains:
-    name: {description: 'Name in the kernel.', type: str}
-    path: {description: 'Stable path.', type: str}
-    size: {description: 'The drive as the host sees it.', type: int}
-    native: {description: 'The drive without anything hidden.', type: int}
-    hidden: {description: 'Hidden with C(hdparm -N); null if not known.', type: int}
-    tail: {description: 'Behind the last partition; null without partitions.', type: int}
-    unallocated: {description: 'In no NVMe namespace; null if not known.', type: int}
-    reserved: {description: 'These together.', type: int}
-    percent: {description: 'Of the native size.', type: float}
+    name: {description: 'Kernel name.', type: str}
+    path: {description: 'Persistent path.', type: str}
+    size: {description: 'Size that is visible to the host.', type: int}
+    native: {description: 'Native size of the drive.', type: int}
+    hidden: {description: 'Size of the host protected area (C(hdparm -N)); null if unknown.', type: int}
+    tail: {description: 'Free space after the last partition; null without partitions.', type: int}
+    unallocated: {description: 'Space that is not allocated to an NVMe namespace; null if unknown.', type: int}
+    reserved: {description: 'The sum of these.', type: int}
+    percent: {description: 'The sum as a percentage of the native size.', type: float}
 caches:
   description:
-    - The SSD caches, as M(cachefleet.storage.block_cache_info) returns them, and two more entries.
+    - The SSD caches, as returned by M(cachefleet.storage.block_cache_info), with two more keys.
   type: list
   elements: dict
   returned: success
   contains:
     hit_rates:
-      description: What happened since the earlier reading.
+      description: The hit ratios since the earlier reading.
       type: dict
       contains:
         state: {description: 'V(measured), V(idle), V(not_known_yet), V(counters_fell) or V(first_reading).', type: str}
-        seconds: {description: 'Between the two readings.', type: float}
+        seconds: {description: 'Seconds between the two readings.', type: float}
         reads:
-          description: C(hits), C(misses), C(bypassed), C(percent) of what was looked up and C(of_all) requests; null unless measured.
+          description: C(hits), C(misses), C(bypassed), hits in C(percent) of all lookups and C(of_all) requests; null unless measured.
           type: dict
-        writes: {description: 'The same of writes.', type: dict}
+        writes: {description: 'The same for writes.', type: dict}
     diagnosis:
-      description: Which share of the requests cannot be cached, and why.
+      description: The percentage of requests that cannot be cached, with the reasons.
       type: dict
       contains:
         source: {description: 'V(histogram), V(block_statistics), or null if there were no requests.', type: str}
         since: {description: 'V(previous_reading), or V(load) for everything since the cache or its module was loaded.', type: str}
-        requests: {description: 'How many requests it is about.', type: int}
-        uncacheable_percent: {description: 'Of the requests; null if it cannot be told.', type: float}
-        bypassed_percent: {description: 'Of the requests, as the cache counted; null if it does not count.', type: float}
+        requests: {description: 'Number of evaluated requests.', type: int}
+        uncacheable_percent: {description: 'Percentage of requests that cannot be cached; null if unknown.', type: float}
+        bypassed_percent: {description: 'Percentage of requests that bypassed the cache; null if the cache does not count them.', type: float}
         origin_read_percent: {description: 'Bytes read from the origin per 100 bytes read from the cached device.', type: float}
-        mean_read: {description: 'Mean bytes of a read.', type: int}
-        mean_write: {description: 'Mean bytes of a write.', type: int}
+        mean_read: {description: 'Mean size of a read in bytes.', type: int}
+        mean_write: {description: 'Mean size of a write in bytes.', type: int}
         pattern: {description: 'V(frames), V(misaligned), V(small_blocks), V(mixed) or V(none).', type: str}
         sentences: {description: 'The reasons.', type: list, elements: str}
-        unknown: {description: 'What the figures cannot tell.', type: list, elements: str}
+        unknown: {description: 'Questions that the counters cannot answer.', type: list, elements: str}
 controllers:
-  description: RAID controllers and what protects their caches.
+  description: RAID controllers and the protection of their caches.
   type: list
   elements: dict
   returned: success
 compared:
-  description: Whether there were readings of an earlier run, in O(previous) or O(previous_file).
+  description: Whether readings of an earlier run were available, in O(previous) or O(previous_file).
   type: bool
   returned: success
 readings:
-  description: The counters of this look, for O(previous) of the next.
+  description: The counters of this reading, for O(previous) of the next run.
   type: dict
   returned: success
 prometheus:
-  description: The same for the textfile collector of the node exporter of Prometheus.
+  description: The results in the format of the textfile collector of the Prometheus node exporter.
   type: str
   returned: success
 """

@@ -13,12 +13,12 @@ version_added: 0.1.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
-  - Makes the results folder of a campaign on the controller and proves that results can be written there, before any host
-    works for nothing.
-  - With O(cells) it also writes down what the current host shall measure, so that what never arrives is known to be missing,
-    and says which of them have no result in the state V(ok) yet. So a campaign that was interrupted is taken up again by running
+  - Creates the results folder of a campaign on the controller and verifies that results can be written there, before any host
+    measures.
+  - With O(cells) it also writes the plan of the current host, so that missing results are detected,
+    and returns the cells that have no result in the state V(ok) yet. An interrupted campaign is resumed by running
     it again.
-  - Works on the controller only and needs no connection to the host.
+  - Runs on the controller only and needs no connection to the host.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -29,51 +29,51 @@ attributes:
     support: none
   idempotent:
     support: partial
-    details: With an empty O(name) every call opens a campaign of its own.
+    details: With an empty O(name) every call creates a new campaign.
 options:
   results:
-    description: The folder of all campaigns on the controller. It is made if it does not exist.
+    description: The folder of the campaigns on the controller. It is created if it does not exist.
     type: path
     required: true
   name:
     description:
-      - The campaign, an existing or a new one.
-      - If empty, it is named after the controller's clock in UTC, for example V(2026-11-21T1403Z).
+      - The name of an existing or a new campaign.
+      - If empty, it is named after the current time of the controller in UTC, for example V(2026-11-21T1403Z).
     type: str
     default: ""
   label:
-    description: What follows the time in the name of a campaign that has no O(name).
+    description: Suffix of a generated campaign name, if O(name) is empty.
     type: str
     default: ""
   variant:
-    description: The cache configuration that is measured. Required with O(cells).
+    description: The name of the cache configuration that is measured. Required with O(cells).
     type: str
     default: ""
   cells:
     description:
-      - What the current host shall measure, as the filter P(cachefleet.storage.fio_plan#filter) gives it in its steps.
+      - The cells that the current host measures, as returned in the steps of the filter P(cachefleet.storage.fio_plan#filter).
         C(name), C(repeat), C(target) and C(job) of each entry are used.
     type: list
     elements: dict
     default: []
   steps:
     description:
-      - What the runner on the current host shall do, as the filter P(cachefleet.storage.fio_plan#filter) gives it. It comes back as
+      - The steps of the runner on the current host, as returned by the filter P(cachefleet.storage.fio_plan#filter). They are returned in
         RV(steps).
     type: list
     elements: dict
     default: []
   patterns:
-    description: Which further cells searches and rounds may bring, as the same filter gives it.
+    description: Patterns of additional cells that searches and rounds may create, as returned by the same filter.
     type: list
     elements: dict
     default: []
   group:
-    description: The array that the current host shares with others, so that what they do together is added up.
+    description: The name of the array that the current host shares with others, so that their results are added up.
     type: str
     default: ""
   replace:
-    description: Measure cells again that have a result in the state V(ok).
+    description: Whether cells with a result in the state V(ok) are measured again.
     type: bool
     default: false
 seealso:
@@ -82,7 +82,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Open a campaign before anything is measured
+- name: Open a campaign before the measurement
   cachefleet.storage.campaign:
     results: /srv/results
     label: firmware-4.2
@@ -98,19 +98,19 @@ name:
   returned: success
   sample: 2026-11-21T1403Z-firmware-4.2
 path:
-  description: Its folder on the controller.
+  description: The folder of the campaign on the controller.
   type: str
   returned: success
   sample: /srv/results/2026-11-21T1403Z-firmware-4.2
 due:
-  description: Those of O(cells) that are still to be measured, as they were given.
+  description: The entries of O(cells) that still must be measured, unmodified.
   type: list
   elements: dict
   returned: success
 steps:
   description:
-    - O(steps), with the hash of each V(ok) result that is there already. The runner compares it with the measurement that it would
-      be now, and measures only what is another one.
+    - O(steps), with the hash of each existing V(ok) result. The runner compares it with the hash of the present
+      measurement, and only measures cells whose hash differs.
   type: list
   elements: dict
   returned: success

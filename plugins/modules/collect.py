@@ -8,18 +8,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: collect
-short_description: Bring the results of a host to the controller
+short_description: Collect the results of a host on the controller
 version_added: 0.1.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
-  - Fetches the archive that M(cachefleet.storage.fio) packed, compares its SHA-256, checks every file in it against the hashes
-    in its C(meta.json), and puts its cells into the folder of the campaign.
-  - The host drops its copy only after all of that. Until then nothing is lost, whatever fails.
-  - Hosts are not trusted. No more is stored than the host announced. An archive that holds anything else than what this host was
-    asked for is not taken in at all. A single cell that is damaged or exceeds a limit is rejected alone, see RV(rejected).
-  - A result that is there already is never overwritten in silence. An equal one stays, one that was not V(ok) is replaced, and
-    one that was V(ok) is replaced only with O(replace).
+  - Fetches the archive that M(cachefleet.storage.fio) packed, verifies its SHA-256 checksum, verifies every file in it with the checksums
+    in its C(meta.json), and stores its cells in the folder of the campaign.
+  - The copy on the host is only deleted after all of this was successful. Until then no result is lost if a step fails.
+  - Data from hosts is not trusted. No more than the announced size is stored. An archive with other content than the cells that were planned
+    for this host is rejected completely. A single cell that is damaged or exceeds a limit is rejected individually, see RV(rejected).
+  - An existing result is never overwritten silently. An equal result is kept, a result that was not V(ok) is replaced, and
+    a result that was V(ok) is only replaced with O(replace).
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -32,38 +32,38 @@ attributes:
     support: full
 options:
   path:
-    description: The folder of the campaign on the controller, as M(cachefleet.storage.campaign) returned it.
+    description: The folder of the campaign on the controller, as returned by M(cachefleet.storage.campaign).
     type: path
     required: true
   archive:
-    description: What M(cachefleet.storage.fio) returned as C(archive). If it is empty there is nothing to bring.
+    description: The return value C(archive) of M(cachefleet.storage.fio). If it is empty, there is nothing to collect.
     type: dict
     default: {}
     suboptions:
       path:
-        description: The archive on the host, below O(spool).
+        description: The path of the archive on the host, in O(spool).
         type: str
       sha256:
-        description: Its SHA-256 in hexadecimal digits.
+        description: SHA-256 checksum of the archive in hexadecimal digits.
         type: str
       size:
-        description: Its size in bytes.
+        description: Size of the archive in bytes.
         type: int
   spool:
-    description: The folder on the host in which results wait to be collected.
+    description: The folder on the host in which results are kept until they are collected.
     type: str
     default: /var/lib/cachefleet/spool
   replace:
-    description: Replace results in the state V(ok) too.
+    description: Whether results in the state V(ok) are replaced too.
     type: bool
     default: false
   keep_on_host:
-    description: Leave the copy on the host where it is.
+    description: Whether the copy on the host is kept.
     type: bool
     default: false
 notes:
-  - The archive is fetched by the connection plugin as the user of the connection, so it must be readable for that user.
-    M(cachefleet.storage.fio) sees to that.
+  - The archive is fetched by the connection plugin as the user of the connection, so it must be readable by that user.
+    M(cachefleet.storage.fio) ensures this.
 seealso:
   - module: cachefleet.storage.fio
   - module: cachefleet.storage.campaign
@@ -71,7 +71,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Bring the results of this host
+- name: Collect the results of this host
   cachefleet.storage.collect:
     path: "{{ campaign.path }}"
     archive: "{{ measured.archive }}"
@@ -84,7 +84,7 @@ path:
   returned: success
   sample: /srv/results/2026-11-21T1403Z/node1
 stored:
-  description: The cells that are new, as variant/cell/repeat.
+  description: The new cells, as variant/cell/repeat.
   type: list
   elements: str
   returned: success
@@ -95,19 +95,19 @@ replaced:
   elements: str
   returned: success
 unchanged:
-  description: The cells that were there already and are the same.
+  description: The existing cells that are the same.
   type: list
   elements: str
   returned: success
 rejected:
   description:
     - The cells that are damaged or exceed a limit, with the reason. The task fails; all other cells are stored.
-    - They are V(failed) in reports until a whole result arrives, and stay on the host.
+    - They are V(failed) in reports until an intact result is collected, and are kept on the host.
   type: dict
-  returned: if there are any
+  returned: if cells were rejected
   sample: {before/randwrite-4k/2: "fio.json.gz unpacks to more than 64 MiB"}
 states:
-  description: How many cells of the archive are in which state.
+  description: The number of cells of the archive in each state.
   type: dict
   returned: success
   sample: {ok: 4}

@@ -13,59 +13,59 @@ version_added: 0.4.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
-  - Compares every cell that the baseline has with the same cell of the candidate, hosts paired with themselves, and fails unless the
-    candidate is the same or better. RV(rc) is V(0) for same or better, V(1) if anything became worse, V(2) if measurements cannot be
-    compared or repeats are not enough.
-  - A regression is a difference of at least the threshold whose interval excludes that there is none. With fewer than four repeats on
-    fewer than six hosts nothing is claimed.
-  - Measurements of another version of fio, kernel, model, firmware, stack or job are not compared unless O(ignore) names what may differ.
-  - Works on the controller only, from the tables of the campaigns, which it brings up to date. It needs duckdb, numpy and scipy there.
+  - Compares every cell of the baseline with the same cell of the candidate, paired by host, and fails unless the
+    candidate is the same or better. RV(rc) is V(0) for same or better, V(1) for a regression, V(2) if measurements cannot be
+    compared or there are too few repeats.
+  - A regression is a difference of at least the threshold whose confidence interval excludes zero. With fewer than four repeats on
+    fewer than six hosts the comparison is inconclusive.
+  - Measurements with a different version of fio, kernel, model, firmware, stack or job are not compared unless O(ignore) lists the difference.
+  - Runs on the controller only, on the tables of the campaigns, which are updated first. It needs duckdb, numpy and scipy there.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
   - cachefleet.storage._attributes.info_module
 options:
   baseline:
-    description: The folder of the campaign that is compared with.
+    description: The folder of the baseline campaign.
     type: path
     required: true
   candidate:
-    description: The folder of the campaign that is judged. It may be the same one if the variants differ.
+    description: The folder of the campaign to evaluate. It can be the same folder if the variants differ.
     type: path
     required: true
   baseline_variant:
-    description: Only this variant of the baseline. If empty, variants with one name are compared with each other.
+    description: Only use this variant of the baseline. If empty, variants with the same name are compared with each other.
     type: str
     default: ""
   candidate_variant:
-    description: Only this variant of the candidate. Both are needed to compare two variants of different names.
+    description: Only use this variant of the candidate. Set both options to compare two variants with different names.
     type: str
     default: ""
   thresholds:
     description:
-      - What is compared, with the difference in percent that matters. Metrics are V(iops), V(bandwidth), V(latency) (mean), V(p50),
+      - The metrics to compare, with the threshold of the difference in percent. Metrics are V(iops), V(bandwidth), V(latency) (mean), V(p50),
         V(p99) and V(p99.9).
       - If empty, V(iops) with 5 and V(p99) with 10.
     type: dict
     default: {}
   ignore:
-    description: What may differ between measurements that are compared, for a new kernel or firmware to be judged.
+    description: Properties that may differ between the compared measurements, for example to evaluate a new kernel or firmware.
     type: list
     elements: str
     choices: [behaviour_class, fio_version, kernel, rw, bs, ioengine, iodepth, numjobs, rwmixread, fdatasync, fsync, direct, target_size, model,
       firmware, stack_sha256]
     default: []
   cells:
-    description: Patterns of the cells to compare. If empty, all of them.
+    description: Patterns of the cells to compare. If empty, all cells.
     type: list
     elements: str
     default: []
   accept_undecided:
-    description: Whether a difference that the repeats neither show nor exclude counts as the same.
+    description: Whether an inconclusive difference is treated as the same.
     type: bool
     default: false
   files:
-    description: Files to write into the folder C(reports) of the candidate. Nothing is written in check mode.
+    description: Files to write to the folder C(reports) of the candidate. Nothing is written in check mode.
     type: list
     elements: str
     choices: [markdown, json, junit]
@@ -75,7 +75,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Fail if the new kernel made anything slower
+- name: Fail if the new kernel causes a regression
   cachefleet.storage.compare:
     baseline: /srv/results/2026-11-01T0900Z
     candidate: /srv/results/2026-11-22T0900Z
@@ -88,28 +88,28 @@ EXAMPLES = r"""
 
 RETURN = r"""
 rc:
-  description: V(0) same or better, V(1) a regression, V(2) not comparable or not enough.
+  description: V(0) same or better, V(1) a regression, V(2) not comparable or inconclusive.
   type: int
   returned: always
 summary:
-  description: One sentence.
+  description: The result in one sentence.
   type: str
-  returned: when something could be compared
+  returned: when a comparison was possible
   sample: "Same or better in all of 48 comparisons."
 lines:
   description: One entry per variant, cell, direction and metric.
   type: list
   elements: dict
-  returned: when something could be compared
+  returned: when a comparison was possible
 added:
   description: Cells that only the candidate has.
   type: list
   elements: str
-  returned: when something could be compared
+  returned: when a comparison was possible
 files:
   description: The files that were written, by format.
   type: dict
-  returned: when something could be compared
+  returned: when a comparison was possible
 """
 
 import typing as t

@@ -11,21 +11,22 @@ module: dm_cache
 short_description: Attach, change and detach SSD caches of device-mapper without LVM
 version_added: 0.3.0
 description:
-  - Puts a fast device as a dm-cache or dm-writecache in front of any block device whose content is kept, changes its mode and
-    settings while it is in use, and takes it away again after flushing it.
-  - What is cached is used as C(/dev/mapper/NAME) from then on. A unit of systemd brings it up at boot before file systems are
-    checked and mounted. Write C(/dev/mapper/NAME) into C(/etc/fstab), never a UUID or a label, because the origin carries the
-    same one. The root file system cannot be cached this way.
-  - A cache that is attached is moved to another device, size, chunk size or kind while it is in use. It is flushed, proven clean,
-    taken from under C(/dev/mapper/NAME), which goes on with the origin alone, and put there anew.
-  - The whole list is read, planned and applied in one call. A host where everything is as wanted costs a constant number of commands.
+  - Attaches a fast device as a dm-cache or dm-writecache to any block device, preserving its content, changes its mode and
+    settings while it is in use, and removes it after flushing it.
+  - The cached device is available as C(/dev/mapper/NAME). A systemd unit activates it at boot before file systems are
+    checked and mounted. Use C(/dev/mapper/NAME) in C(/etc/fstab), never a UUID or a label, because the origin has the
+    same one. The root file system cannot be cached with this module.
+  - An attached cache is moved to another device, size, chunk size or kind while it is in use. It is flushed, verified to be clean,
+    removed from C(/dev/mapper/NAME), which then uses the origin alone, and created again.
+  - The whole list is read, planned and applied in one call. On a host that is already configured as described, the number of commands is
+    constant.
   - Nothing is forced. The fast device must be empty. The origin must not be in use when it is cached for the first time.
-  - The kernel refuses to mount an origin while it is cached, but other software may look at it. If LVM is on C(/dev/mapper/NAME), keep it
-    away from the origin with C(global_filter) or a devices file in C(lvm.conf).
-  - If the cache device is missing at boot, C(/dev/mapper/NAME) does not appear. Do not use the origin in its place. A cache in V(writeback)
-    holds the newest data. A cache that comes back later would not know what was written without it.
-  - A line of C(/etc/fstab) that names the origin, by a path or by what it carries, is a warning and in RV(problems).
-  - A running mapping named as one of the list that this collection did not make is refused, and all others are left alone.
+  - The kernel refuses to mount an origin while it is cached, but other software may access it. If LVM is used on C(/dev/mapper/NAME), exclude
+    the origin with C(global_filter) or a devices file in C(lvm.conf).
+  - If the cache device is missing at boot, C(/dev/mapper/NAME) does not appear. Do not use the origin instead. A cache in V(writeback)
+    has the newest data, and writes to the origin would not be in the cache when its device is available again.
+  - A line of C(/etc/fstab) that refers to the origin, by a path, UUID or label, is reported as a warning and in RV(problems).
+  - An active mapping with a name of the list that this collection did not create is refused. All other mappings are not changed.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -51,88 +52,89 @@ options:
         required: true
       origin:
         description:
-          - The device to cache, by a path that still names it after a reboot. A drive, a partition, a logical volume, an MD array or a volume of a controller.
-          - It keeps its content. A drive with partitions cannot be cached, each of its partitions can.
+          - The persistent path of the device to cache. A drive, a partition, a logical volume, an MD array or a volume of a controller.
+          - Its content is preserved. A drive with partitions cannot be cached, but each of its partitions can.
         type: str
         required: true
       cache_devices:
         description:
-          - The fast device, by a path that still names it after a reboot, for example below C(/dev/disk/by-id), or the two of a mirror.
-          - It must be empty. It carries the metadata and the data of this one cache.
+          - The persistent path of the fast device, for example in C(/dev/disk/by-id), or the two paths of a mirror.
+          - It must be empty. It is used for the metadata and the data of this cache only.
           - Required when O(caches[].state=present).
         type: list
         elements: path
         default: []
       mirror:
         description:
-          - Keeps the cache on two devices, for which an MD RAID1 array is made.
+          - Whether the cache is mirrored on two devices, for which an MD RAID1 array is created.
         type: bool
         default: false
       kind:
         description:
-          - V(cache) is dm-cache, which keeps what is used often, for reading and writing.
-          - V(writecache) is dm-writecache, which takes writes only and writes all of them back, and which keeps an entry for each block in memory.
+          - V(cache) is dm-cache, which caches frequently used blocks for reading and writing.
+          - V(writecache) is dm-writecache, which caches writes only and writes all of them back, and keeps an entry for each block in memory.
         type: str
         choices: [cache, writecache]
         default: cache
       mode:
         description:
-          - V(writethrough) answers a write when it is on the origin.
-          - V(writeback) answers a write when it is on the cache device. The newest data is only there until it is written back.
-          - V(passthrough) serves everything from the origin and takes written blocks out of the cache.
-          - If left out V(writethrough) for O(caches[].kind=cache) and V(writeback), the only one, for O(caches[].kind=writecache).
+          - V(writethrough) acknowledges a write once it is on the origin.
+          - V(writeback) acknowledges a write once it is on the cache device. Until it is written back, the newest data is only there.
+          - V(passthrough) serves all I/O from the origin and invalidates written blocks in the cache.
+          - Defaults to V(writethrough) for O(caches[].kind=cache), and to V(writeback), the only mode, for O(caches[].kind=writecache).
         type: str
         choices: [writethrough, writeback, passthrough]
       size:
         description:
-          - Size of the cached data, a number with an optional suffix K, M, G or T (powers of 1024), or a share of the device such as V(50%).
-          - The metadata of dm-cache comes on top. Without it the cache takes the whole device.
-          - A size (not a share) that differs from that of an attached cache makes it anew.
+          - Size of the cached data, a number with an optional suffix K, M, G or T (powers of 1024), or a percentage of the device such as V(50%).
+          - The metadata of dm-cache needs additional space. By default the cache uses the whole device.
+          - A size (not a percentage) that differs from that of an attached cache recreates the cache.
         type: str
       chunk_size:
         description:
-          - For O(caches[].kind=cache) the size of the blocks that are cached, a multiple of 32K from 32K to 1G.
-            Without it 64K, or as much more as it takes to stay below one million blocks.
-          - For O(caches[].kind=writecache) V(512) or V(4096) bytes. Without it V(4096), or V(512) where the origin is in use or carries something that
-            counts on smaller blocks, such as an XFS with sectors of 512 bytes. Blocks of 512 bytes take eight times the memory.
+          - For O(caches[].kind=cache) the size of a cache block, a multiple of 32K from 32K to 1G.
+            Defaults to 64K, or the smallest larger size with less than one million blocks.
+          - For O(caches[].kind=writecache) the former name of C(block_size) in O(caches[].settings). V(512) and V(4096) are accepted with a warning.
         type: str
       settings:
         description:
-          - For O(caches[].kind=cache) the only one is C(migration_threshold), in sectors of 512 bytes. It is never below eight blocks.
-          - For O(caches[].kind=writecache) C(high_watermark) and C(low_watermark) (percent), C(writeback_jobs), C(autocommit_blocks),
-            C(autocommit_time), C(max_age) and C(pause_writeback) (milliseconds), and C(metadata_only) (true).
+          - For O(caches[].kind=cache) the only setting is C(migration_threshold), in sectors of 512 bytes. It is at least eight blocks.
+          - For O(caches[].kind=writecache) the same as in M(cachefleet.storage.lvm_cache). C(high_watermark) and C(low_watermark) (percent),
+            C(writeback_jobs) (blocks, V(0) is unlimited), C(autocommit_blocks), C(autocommit_time), C(max_age) and C(pause_writeback)
+            (milliseconds), and C(metadata_only) (true or false).
             C(fua) and C(nofua) are for persistent memory, and the kernel refuses them on drives.
-          - V(default) takes a setting away. A setting that is not named is left as it is.
+          - C(block_size) of O(caches[].kind=writecache) is 512 or 4096. Defaults to 4096, or to 512 if the origin is in use or its content
+            needs smaller blocks, such as an XFS with sectors of 512 bytes. Blocks of 512 bytes need eight times the memory.
+          - V(default) resets a setting to its default. Settings that are not listed are not changed.
         type: dict
         default: {}
       state:
         description:
-          - V(present) attaches the cache, or makes the one that is attached as wanted.
-          - V(flushed) leaves it attached, with nothing in it that the origin does not have, in a mode in which nothing can become dirty.
-          - V(absent) flushes, proves that nothing is dirty and detaches. The cache device is left empty.
-            C(/dev/mapper/NAME) is removed with its unit if nothing uses it. If something does, it stays as a plain way to the origin, also after
-            a reboot, and RV(problems) says so until a later run finds it unused.
+          - V(present) attaches the cache, or changes the attached cache as described.
+          - V(flushed) leaves the cache attached, writes back all dirty blocks, and sets a mode in which no block can become dirty.
+          - V(absent) flushes the cache, verifies that no block is dirty and detaches it. The cache device is wiped.
+            C(/dev/mapper/NAME) is removed with its unit if it is not in use. If it is in use, it remains as a linear mapping of the origin, also
+            after a reboot, and is reported in RV(problems) until a later run finds it unused.
         type: str
         choices: [present, flushed, absent]
         default: present
       release_devices:
         description:
-          - With O(caches[].state=absent), whether the mirror that was made for O(caches[].mirror=true) is stopped and its two devices are made empty.
+          - With O(caches[].state=absent), whether the array that was created for O(caches[].mirror=true) is stopped and its two devices are wiped.
         type: bool
         default: false
       allow_unmirrored_writeback:
         description:
-          - Allows V(writeback), and so O(caches[].kind=writecache), on a cache device that is not mirrored. When that device fails, the newest data
-            is lost, and with it usually the file system.
-          - A mirror that is degraded counts as none when a cache is attached in or changed to V(writeback).
-            A cache that is in V(writeback) already stays as it is, see RV(problems).
+          - Allow V(writeback), and therefore O(caches[].kind=writecache), on a cache device that is not mirrored. If that device fails, the newest
+            data is lost, and usually the file system with it.
+          - A degraded mirror counts as not mirrored when a cache is attached in V(writeback) or changed to it.
+            A cache that is already in V(writeback) is not changed, see RV(problems).
         type: bool
         default: false
       flush_timeout:
         description:
-          - Seconds that a flush may take. When they are over the task fails and the cache stays attached.
-          - Without it a flush may take as long as it needs. It is given up when the number of dirty blocks has not
-            fallen for ten minutes.
+          - Timeout of a flush in seconds. When it expires, the task fails and the cache stays attached.
+          - Without a timeout, a flush is only aborted if the number of dirty blocks has not decreased for ten minutes.
         type: int
 author:
   - the cachefleet.storage authors (@cachefleet)
@@ -141,14 +143,14 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: A write-through cache in front of a drive
+- name: Attach a write-through cache to a drive
   cachefleet.storage.dm_cache:
     caches:
       - name: images
         origin: /dev/disk/by-id/ata-ST4000NM0035_ZC100001
         cache_devices: [/dev/disk/by-id/nvme-SAMSUNG_MZ1L2960HCJR_S665NE0T100001]
 
-- name: A cache of writes on a mirror of two drives
+- name: Attach a writecache that is mirrored on two drives
   cachefleet.storage.dm_cache:
     caches:
       - name: mail
@@ -162,7 +164,7 @@ EXAMPLES = r"""
           high_watermark: 70
           low_watermark: 60
 
-- name: Flush and take the cache away, and give its drives back
+- name: Flush and remove the cache, and release its drives
   cachefleet.storage.dm_cache:
     caches:
       - name: mail
@@ -177,7 +179,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 actions:
-  description: What was done, or in check mode would be done, in this order.
+  description: The actions that were performed, or would be performed in check mode, in this order.
   returned: always
   type: list
   elements: str
@@ -185,7 +187,7 @@ actions:
     - Prepare /dev/disk/by-id/nvme-SAMSUNG_MZ1L2960HCJR_S665NE0T100001 for 893 GiB of data and 349 MiB of metadata
 caches:
   description:
-    - The caches of the list that are there, as they were read back, in the words that every type of cache has in common.
+    - The existing caches of the list as read back after the changes, with the keys that all types of caches have in common.
       Sizes and amounts are in bytes.
   returned: success
   type: list
@@ -204,8 +206,8 @@ error:
   sample: refused
 problems:
   description:
-    - What a person should know of raw caches of this host that are left as they are, one sentence each, such as a cache in V(writeback) on a
-      mirror that is degraded, a name that stays without a cache because it is in use, or a line of C(/etc/fstab) that names an origin.
+    - Warnings about the state of the device-mapper caches of this host, one sentence each, such as a cache in V(writeback) on a
+      degraded mirror, a mapping in use that remains without a cache, or a line of C(/etc/fstab) that refers to an origin.
   returned: success
   type: list
   elements: str

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: drive_write_cache
-short_description: Switch the volatile write cache of drives on or off, now and after every boot
+short_description: Enable or disable the volatile write cache of drives, at runtime and after every boot
 version_added: 0.1.0
 description:
-  - Sets the write cache inside SATA, SAS, NVMe and virtio drives and reads it back from the drive itself.
-  - The kernel is never told something else than the drive. Neither C(queue/write_cache) nor C(temporary) values of
-    C(cache_type) are written, since both only stop the kernel from sending flushes while the drive goes on caching.
-  - The state after the next boot or hot-plug is a line of one udev rules file,
-    C(/etc/udev/rules.d/99-cachefleet-drive-write-cache.rules), keyed on the serial number or WWN of the drive. Lines about
-    drives that are not in O(drives) are left as they are.
-  - Every refusal comes before the first change.
+  - Sets the write cache of SATA, SAS, NVMe and virtio drives and reads it back from the drive itself.
+  - The setting of the kernel always matches that of the drive. Neither C(queue/write_cache) nor C(temporary) values of
+    C(cache_type) are written, because both only stop the kernel from sending flushes while the drive still caches writes.
+  - The setting after the next boot or hot-plug is a line of one udev rules file,
+    C(/etc/udev/rules.d/99-cachefleet-drive-write-cache.rules), which matches the serial number or WWN of the drive. Lines of
+    drives that are not in O(drives) are not changed.
+  - All checks are made before the first change.
 options:
   drives:
     description:
@@ -28,34 +28,34 @@ options:
     suboptions:
       device:
         description:
-          - The whole drive, by a path that lasts, such as C(/dev/disk/by-id/ata-…). A multipath device stands for its drive.
-          - A name such as C(/dev/sda) is accepted only with O(drives[].persistent=false).
+          - The persistent path of the whole drive, such as C(/dev/disk/by-id/ata-…). A multipath device refers to its drive.
+          - A kernel name such as C(/dev/sda) is accepted only with O(drives[].persistent=false).
         type: str
         required: true
       write_cache:
         description:
-          - The wanted state of the volatile write cache. A drive without one is as good as V(disabled).
+          - The desired state of the volatile write cache. A drive without a cache is treated as V(disabled).
         type: str
         required: true
         choices: [enabled, disabled]
       provider:
         description:
-          - How to reach the drive. V(auto) chooses by how the drive is attached, and RV(drives[].provider) says which one it took.
+          - The protocol used to access the drive. V(auto) chooses it by the transport, and RV(drives[].provider) returns the choice.
           - V(ata) uses C(hdparm), V(scsi) uses C(sdparm), V(nvme) uses C(nvme), V(virtio) uses sysfs.
-          - V(auto) refuses disks of a RAID controller. Name V(ata) or V(scsi) for a drive that the controller passes through.
+          - V(auto) refuses disks of a RAID controller. Set V(ata) or V(scsi) for a drive that the controller passes through.
         type: str
         default: auto
         choices: [auto, ata, scsi, nvme, virtio]
       persistent:
         description:
-          - Whether a udev rule sets the drive again when it appears. V(false) removes the rule for this drive.
+          - Whether a udev rule applies the setting whenever the drive appears. V(false) removes the rule for this drive.
         type: bool
         default: true
       allow_ignored_flushes:
         description:
-          - Allow O(drives[].write_cache=enabled) although something on top of the drive passes no flushes on to it
-            (flashcache, the AoE target C(vblade)). Data that applications have synced is then lost in a power cut, unless the
-            cache of the drive survives it.
+          - Allow O(drives[].write_cache=enabled) even if a layer on top of the drive does not pass flushes to it
+            (flashcache, the AoE target C(vblade)). Data that applications have synced is then lost in a power failure, unless the
+            cache of the drive is protected.
         type: bool
         aliases: [allow_swallowed_flushes]
         default: false
@@ -70,9 +70,10 @@ attributes:
   idempotent:
     support: full
 notes:
-  - The kernel view of an NVMe drive stays C(write back) when its cache is off. This costs flushes that do nothing and is no difference.
-  - Neither C(/etc/hdparm.conf) of Debian nor its udev helper is used, since it does nothing while an MD array resyncs, that is, right
-    after an unclean shutdown, and never matches C(sdaa).
+  - The kernel reports C(write back) for an NVMe drive even if its cache is disabled. This causes flushes without effect and is not reported as
+    a difference.
+  - Neither C(/etc/hdparm.conf) of Debian nor its udev helper is used, because it does nothing while an MD array resyncs, that is, after
+    an unclean shutdown, and never matches C(sdaa).
 seealso:
   - module: cachefleet.storage.cache_stack_info
 author:
@@ -80,7 +81,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Switch the write caches off, now and after every boot
+- name: Disable the write caches, at runtime and after every boot
   cachefleet.storage.drive_write_cache:
     drives:
       - device: /dev/disk/by-id/ata-INTEL_SSDSC2BB080G4_BTWL1234
@@ -88,7 +89,7 @@ EXAMPLES = r"""
       - device: /dev/disk/by-id/nvme-SAMSUNG_MZQL2960HCJR_S64F
         write_cache: disabled
 
-- name: Switch a cache on until the next boot, to measure what it is worth
+- name: Enable a cache until the next boot for a measurement
   cachefleet.storage.drive_write_cache:
     drives:
       - device: /dev/disk/by-id/ata-ST10000NM0086_ZA2A
@@ -98,13 +99,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 actions:
-  description: What was done, or would be done in check mode, one sentence each.
+  description: The actions that were performed, or would be performed in check mode, one sentence each.
   type: list
   elements: str
   returned: always
   sample: ["Switch the write cache of /dev/disk/by-id/ata-ST10000NM0086_ZA2A (sda) off, provider ata"]
 drives:
-  description: The drives of the list as they are left; in check mode as they were found.
+  description: The drives of the list as read after the changes, in check mode before them.
   type: list
   elements: dict
   returned: success
@@ -119,13 +120,13 @@ drives:
       description: The provider that was used.
       type: str
     drive:
-      description: The write cache as the drive says, V(enabled), V(disabled) or V(absent).
+      description: The write cache as reported by the drive, V(enabled), V(disabled) or V(absent).
       type: str
     kernel:
-      description: The write cache as the kernel says, V(write back) or V(write through).
+      description: The write cache as reported by the kernel, V(write back) or V(write through).
       type: str
     boot_rule:
-      description: The udev rule for this drive; V(none) if there is none.
+      description: The udev rule of this drive, V(none) if there is none.
       type: str
   sample:
     - device: /dev/disk/by-id/ata-ST10000NM0086_ZA2A

@@ -8,27 +8,27 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: enhanceio
-short_description: Make, change, flush and take away EnhanceIO caches
+short_description: Create, change, flush and remove EnhanceIO caches
 version_added: 0.3.0
 description:
-  - Puts a fast device as an EnhanceIO cache in front of a block device, changes its mode, policy and settings while it is in use,
-    flushes it, and takes it away again.
-  - EnhanceIO makes no device of its own. What is mounted before is mounted after, by the same path.
-  - The kernel module and the tool C(eio_cli) must be on the host. This collection does not build them, and the public source of
-    EnhanceIO does not build on kernels from 5.10 on, where M(cachefleet.storage.lvm_cache), M(cachefleet.storage.dm_cache)
-    and M(cachefleet.storage.bcache) do the same.
-  - Nothing is forced. C(eio_cli create) takes any device without a question, also one that holds dirty blocks of another
-    cache, so that a cache device that is not empty is refused here.
-  - Before a cache is taken away or leaves V(writeback), it is flushed while nothing can become dirty, and the driver must report
-    that no block is.
+  - Attaches a fast device as an EnhanceIO cache to a block device, changes its mode, policy and settings while it is in use,
+    flushes it, and removes it.
+  - EnhanceIO does not create a new device. The cached device keeps its path and can stay mounted.
+  - The kernel module and the tool C(eio_cli) must be installed on the host. This collection does not build them, and the public source of
+    EnhanceIO does not build on kernels from 5.10 on. Use M(cachefleet.storage.lvm_cache), M(cachefleet.storage.dm_cache)
+    or M(cachefleet.storage.bcache) there.
+  - Nothing is forced. C(eio_cli create) accepts any device without confirmation, even one with dirty blocks of another
+    cache. Therefore this module refuses a cache device that is not empty.
+  - Before a cache is removed or leaves V(writeback), it is flushed in a mode in which no block can become dirty, and the driver must report
+    that no block is dirty.
 notes:
-  - A cache comes back at boot through a unit of systemd. One in V(writeback) keeps what it holds, and a udev rule hides its origin
-    from systemd, MD and LVM until the cache runs, so that no file system is checked or mounted without its newest blocks. When the
-    cache device is missing at boot, the origin stays hidden. A cache in another mode begins empty.
+  - A systemd unit activates a cache at boot. A cache in V(writeback) preserves its content, and a udev rule hides its origin
+    from systemd, MD and LVM until the cache is active, so that no file system is checked or mounted without its newest blocks. If the
+    cache device is missing at boot, the origin stays hidden. A cache in another mode is empty after a boot.
   - The udev rule that C(eio_cli) writes, C(94-enhanceio-NAME.rules), does not hide the origin on hosts with devtmpfs. It is removed.
-  - In V(writeback) EnhanceIO does not pass every flush down. Volatile caches of the drives below are refused,
+  - In V(writeback) EnhanceIO does not pass all flushes to the underlying devices. Drives with an enabled volatile cache are refused,
     see O(caches[].allow_ignored_flushes) and O(protected_drives).
-  - A discard on a cached device is answered and goes nowhere.
+  - Discards on a cached device are acknowledged but not passed to the underlying devices.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -54,100 +54,103 @@ options:
         required: true
       origin:
         description:
-          - The device that is cached, by a path that still names it after a reboot, for example below C(/dev/disk/by-id).
+          - The persistent path of the device to cache, for example in C(/dev/disk/by-id).
           - A disk, a partition, a logical volume, an MD array or a controller volume. It may be in use.
         type: str
         required: true
       cache_devices:
         description:
-          - The fast device, by a path that still names it after a reboot, or the two of a mirror.
-          - It must be empty. The whole device is taken. Name a partition for a smaller cache.
+          - The persistent path of the fast device, or the two paths of a mirror.
+          - It must be empty. The whole device is used. Use a partition for a smaller cache.
           - Required when O(caches[].state=present).
         type: list
         elements: path
         default: []
       mirror:
         description:
-          - Makes an MD RAID1 array of the two cache devices and puts the cache on it.
+          - Whether an MD RAID1 array of the two cache devices is created for the cache.
         type: bool
         default: false
       mode:
         description:
-          - V(writethrough) answers a write when it is on the origin.
-          - V(writeback) answers a write when it is on the cache device. The newest data is only there until it is written back.
-          - V(writearound) is EnhanceIO's read only cache. Writes go to the origin and take what they overwrite out of the cache.
+          - V(writethrough) acknowledges a write once it is on the origin.
+          - V(writeback) acknowledges a write once it is on the cache device. Until it is written back, the newest data is only there.
+          - V(writearound) is the read-only mode of EnhanceIO. Writes go to the origin and invalidate the overwritten blocks in the cache.
         type: str
         choices: [writethrough, writeback, writearound]
         default: writethrough
       policy:
         description:
-          - Which block makes room for another. V(lru) takes the one that was not used for the longest time, V(fifo) the oldest, V(rand) any.
-          - Without it a cache keeps its policy, and a new one gets V(lru).
+          - The replacement policy. V(lru) evicts the least recently used block, V(fifo) the oldest block, V(rand) a random block.
+          - Defaults to V(lru) for a new cache. The policy of an existing cache is not changed by default.
         type: str
         choices: [lru, fifo, rand]
       size:
         description:
-          - EnhanceIO takes the whole cache device. Anything but C(100%) is refused.
+          - EnhanceIO uses the whole cache device. Values other than C(100%) are refused.
         type: str
       chunk_size:
         description:
-          - Size of the blocks that are cached, V(2048), V(4096) or V(8192) bytes. Without it a cache keeps what it has, and a new one gets 4096.
-          - Another size than that of a cache that runs means flushing it, taking it away and making it anew.
-          - In the public versions of EnhanceIO the driver does not understand how C(eio_cli) hands the size over and always takes 4096.
-            That is noticed and refused.
+          - Block size of the cache, V(2048), V(4096) or V(8192) bytes. Defaults to 4096 for a new cache. The size of an existing cache is not
+            changed by default.
+          - Changing the size of a running cache flushes, removes and recreates the cache.
+          - In the public versions of EnhanceIO the driver ignores the size that C(eio_cli) passes and always uses 4096.
+            This is detected and refused.
         type: str
       settings:
         description:
-          - C(dirty_high_threshold) and C(dirty_low_threshold), percent. Above the high one blocks are written back until the low one is reached.
+          - C(dirty_high_threshold) and C(dirty_low_threshold), percent. Above the high threshold blocks are written back until the low one is reached.
           - C(dirty_set_high_threshold) and C(dirty_set_low_threshold), the same for each set of blocks.
-          - C(time_based_clean_interval), minutes after which a dirty block is written back, at most 720. V(0) turns that off.
-          - C(autoclean_threshold), requests under way that hold this writing back off, at most 1024.
-          - C(mem_limit_pct), percent of the free memory that a cache may take for its tables.
-          - C(cache_wronly), V(1) caches writes only. Not in every version.
-          - All but C(mem_limit_pct) exist in V(writeback) only. V(default) sets what a new cache has. A setting that is not named is left as it is.
+          - C(time_based_clean_interval), minutes after which a dirty block is written back, at most 720. V(0) disables it.
+          - C(autoclean_threshold), the number of outstanding requests above which this writeback is suspended, at most 1024.
+          - C(mem_limit_pct), the percentage of the free memory that the tables of a cache may use.
+          - C(cache_wronly), V(true) caches writes only. Not available in all versions.
+          - All except C(mem_limit_pct) are only available in V(writeback). V(default) resets a setting to the value of a new cache. Settings that are
+            not listed are not changed.
         type: dict
         default: {}
       state:
         description:
-          - V(present) makes the cache, or makes the one that runs as wanted.
-          - V(flushed) writes everything back and leaves the cache in V(writethrough), so that nothing can become dirty. A cache that is not there is no error.
-          - V(absent) flushes, proves that nothing is dirty, deletes the cache and wipes its superblock, so that the cache device is empty.
+          - V(present) creates the cache, or changes the running cache as described.
+          - V(flushed) writes back all dirty blocks and leaves the cache in V(writethrough), so that no block can become dirty. A cache that does not
+            exist is not an error.
+          - V(absent) flushes the cache, verifies that no block is dirty, deletes the cache and wipes its superblock, so that the cache device is empty.
         type: str
         choices: [present, flushed, absent]
         default: present
       release_devices:
         description:
-          - With O(caches[].state=absent) also stops the mirror that was made for O(caches[].mirror=true), and makes its members empty.
+          - With O(caches[].state=absent), whether the array that was created for O(caches[].mirror=true) is stopped and its members are wiped.
         type: bool
         default: false
       allow_unmirrored_writeback:
         description:
-          - Allows V(writeback) on a cache device that is not mirrored. When that device fails, the newest data is lost,
-            and with it usually the file system.
-          - A mirror that is degraded counts as none when a cache is to enter V(writeback). A cache that is in V(writeback) already stays as
-            it is, see RV(problems).
+          - Allow V(writeback) on a cache device that is not mirrored. If that device fails, the newest data is lost,
+            and usually the file system with it.
+          - A degraded mirror counts as not mirrored when a cache is changed to V(writeback). A cache that is already in V(writeback) is not
+            changed, see RV(problems).
         type: bool
         default: false
       allow_ignored_flushes:
         description:
-          - Allows a cache to enter V(writeback) although a drive below the origin or the cache device may lose acknowledged writes in a power cut.
-          - EnhanceIO hands a write that asks for a flush to the cache device without it, and answers a flush before the cache device has.
+          - Allow V(writeback) even if an underlying drive of the origin or the cache device may lose acknowledged writes in a power failure.
+          - EnhanceIO drops the flush flag of writes to the cache device, and acknowledges a flush before the cache device has completed it.
         type: bool
         aliases: [allow_swallowed_flushes]
         default: false
       flush_timeout:
         description:
-          - Seconds that a flush may take. When they are over the task fails, the cache stays, and the driver goes on flushing.
-          - Without it a flush may take as long as it needs. It is given up when the number of dirty blocks has not fallen for ten minutes.
+          - Timeout of a flush in seconds. When it expires, the task fails, the cache is kept, and the driver continues flushing.
+          - Without a timeout, a flush is only aborted if the number of dirty blocks has not decreased for ten minutes.
         type: int
   protected_drives:
     description:
-      - Serial numbers, WWNs or models of drives that are known to keep their cache through a power cut (power-loss protection).
+      - Serial numbers, WWNs or models of drives whose write cache is known to survive a power failure (power-loss protection).
     type: list
     elements: str
     default: []
   tool_dirs:
-    description: Folders in which C(eio_cli) is looked for before the usual ones.
+    description: Directories that are searched for C(eio_cli) before the default directories.
     type: list
     elements: path
     default: []
@@ -163,14 +166,14 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: A write-through cache
+- name: Create a write-through cache
   cachefleet.storage.enhanceio:
     caches:
       - name: images
         origin: /dev/disk/by-id/ata-WDC_WD4000FYYZ_WMC130
         cache_devices: [/dev/disk/by-id/ata-INTEL_SSDSC2BB080G4_BTWL1234]
 
-- name: A mirrored write-back cache on drives with power-loss protection
+- name: Create a mirrored write-back cache on drives with power-loss protection
   cachefleet.storage.enhanceio:
     protected_drives: [SSDSC2BB080G4]
     caches:
@@ -185,14 +188,14 @@ EXAMPLES = r"""
           dirty_high_threshold: 60
           dirty_low_threshold: 20
 
-- name: Flush before the cache drive is changed
+- name: Flush the cache before its drive is replaced
   cachefleet.storage.enhanceio:
     caches:
       - name: database
         origin: /dev/disk/by-id/wwn-0x600605b00aaf1d10
         state: flushed
 
-- name: Take the cache away and give its drives back
+- name: Remove the cache and release its drives
   cachefleet.storage.enhanceio:
     caches:
       - name: database
@@ -207,7 +210,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 actions:
-  description: What was done, or in check mode would be done, in this order.
+  description: The actions that were performed, or would be performed in check mode, in this order.
   returned: always
   type: list
   elements: str
@@ -215,7 +218,7 @@ actions:
     - Make the EnhanceIO cache images of /dev/disk/by-id/ata-HDD on /dev/disk/by-id/ata-SSD in mode writethrough
     - Write what brings the cache images back at boot
 caches:
-  description: The caches of the list that run, as read back, in the words of M(cachefleet.storage.block_cache_info).
+  description: The running caches of the list as read back, with the keys of M(cachefleet.storage.block_cache_info).
   returned: success
   type: list
   elements: dict
@@ -231,8 +234,8 @@ item:
   sample: images
 problems:
   description:
-    - What a person should know of caches of this host that are left as they are, one sentence each, namely a cache in V(writeback)
-      on a mirror that is degraded, and one that has lost its cache device.
+    - Warnings about the state of the caches of this host, one sentence each, namely a cache in V(writeback)
+      on a degraded mirror, and a cache without its cache device.
   returned: success
   type: list
   elements: str
@@ -244,7 +247,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import MODES, POLICIES, read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS, warn_of_former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -274,6 +277,7 @@ def main() -> None:
         wanted = read_items(module.params["caches"])
     except StorageError as error:
         module.fail_json(**error.as_result())
+    warn_of_former_names(module, wanted)
     runner = Runner(vendor_dirs=module.params["tool_dirs"])
     volatile_below = VolatileBelow(runner, module.params["protected_drives"])
     run_layer(module, EnhanceIOLayer(runner, wanted, module=module.params["kernel_module"], volatile_below=volatile_below), wanted)

@@ -11,24 +11,24 @@ module: lvm_cache
 short_description: Attach, change, flush and detach LVM caches of logical volumes
 version_added: 0.1.0
 description:
-  - Puts a fast device, or two that mirror each other, as a dm-cache or a dm-writecache in front of logical volumes that exist, changes
-    mode and settings while the volume is in use, flushes the cache, and takes it away again.
-  - The whole list is read, planned and applied in one call; a host where everything is as wanted costs one report of LVM
-    and a look at its block devices, whatever the number of caches.
-  - Nothing is forced. A cache device that is neither empty nor a free part of the same volume group is refused,
-    and so is everything that LVM would only do with C(--force). A device is not empty when it carries a signature or the
-    metadata of any block cache, when the kernel uses it, or when a loop device lies on it.
+  - Attaches a fast device, or a mirror of two, as a dm-cache or dm-writecache to existing logical volumes, changes its mode and settings
+    while the volume is in use, flushes the cache, and detaches it.
+  - The whole list is read, planned and applied in one call. On a host that is already configured as described, the module runs one LVM
+    report and reads the block devices once, regardless of the number of caches.
+  - Nothing is forced. A cache device that is neither empty nor a physical volume of the same volume group with free space is refused,
+    and so is every operation for which LVM needs C(--force). A device is not empty if it has a signature or the
+    metadata of a block cache, if the kernel uses it, or if a loop device is backed by it.
   - Before a cache is detached, replaced or leaves V(writeback), it is flushed, and the kernel must report that no block is dirty,
-    in a mode in which none can become dirty.
-  - Another size, chunk size, kind or cache device, or a mirror instead of one device, can only be had by another cache. The old one is flushed,
-    proven clean and detached, and the new one made and attached, all in one run. Whether the new one fits is looked at before the old one
-    is touched. The volume stays in use, and is slower until the new cache has filled.
-  - A run that was cut off at any moment is continued by the next one.
-  - A cache that misses its device, has failed or has damaged metadata is reported with what a person can do, and left alone.
-    The one exception is a cache that wrote through, with which nothing can be lost, and which LVM takes away without C(--force).
-    When such a device is pulled the kernel answers errors for what was cached, it does not go on with the origin alone.
-    O(caches[].state=absent) brings the volume back into service; so does O(caches[].state=present) with cache devices that are there,
-    which puts a new cache in its place.
+    in a mode in which no block can become dirty.
+  - Changing the size, chunk size, kind or cache device, or adding a mirror, replaces the cache. The old cache is flushed, verified to be
+    clean and detached, and the new cache is created and attached, all in one run. The module verifies that the new cache fits before it
+    changes the old one. The volume stays in use, and is slower until the new cache is filled.
+  - A run that was interrupted at any point is continued by the next one.
+  - A cache with a missing device, a failure or damaged metadata is reported with the possible actions, and not changed.
+    The only exception is a cache in V(writethrough), whose removal cannot lose data, and which LVM removes without C(--force).
+    When the device of such a cache is removed, the kernel returns errors for cached blocks and does not fall back to the origin.
+    O(caches[].state=absent) makes the volume available again. So does O(caches[].state=present) with cache devices that exist,
+    which creates a new cache instead.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -49,118 +49,118 @@ options:
     suboptions:
       name:
         description:
-          - What this cache is called in messages and differences.
+          - The name of the cache in messages and diffs.
         type: str
         required: true
       origin:
         description:
           - The logical volume to cache, as V(volume group/logical volume). It must exist and be active.
-          - Linear, striped and raid volumes can be cached. A snapshot, a thin pool, a thin volume and a volume
-            with another kind of cache cannot.
+          - Linear, striped and RAID volumes can be cached. Snapshots, thin pools, thin volumes and volumes
+            with another type of cache cannot.
         type: str
         required: true
       cache_devices:
         description:
-          - The fast device, or the two of a mirror, by paths that still name them after a reboot, for example below C(/dev/disk/by-id).
+          - The persistent path of the fast device, or the two paths of a mirror, for example in C(/dev/disk/by-id).
           - Each is either a physical volume of the origin's volume group with free space,
-            or an empty device, which is then made one and added to the volume group.
-          - A link that more than one device claims, such as the one of two drives with one serial number, is refused.
+            or an empty device, which is initialised as a physical volume and added to the volume group.
+          - An ambiguous link, such as that of two drives with the same serial number, is refused.
           - Required when O(caches[].state=present), and with O(caches[].release_devices=true).
         type: list
         elements: path
         default: []
       mirror:
         description:
-          - Whether the cache is kept on two O(caches[].cache_devices), as a RAID1 volume of LVM. With O(caches[].kind=cachepool) both
-            its data and its metadata are.
-          - Not with O(caches[].kind=writecache), for which LVM takes no mirrored volume. Name one MD RAID1 array instead, which counts as mirrored
-            for every kind.
-          - The two are not made equal first. A cache reads no block that it has not written, and writes to both,
-            so that the mirror protects from the first write on.
-          - A mirror that has lost a device goes on, see RV(problems). LVM then refuses every change of the volume but taking away
-            a cache that writes through.
+          - Whether the cache is mirrored on two O(caches[].cache_devices) as an LVM RAID1 volume. With O(caches[].kind=cachepool) both
+            its data and its metadata are mirrored.
+          - Not supported with O(caches[].kind=writecache), for which LVM does not accept a mirrored volume. Use one MD RAID1 array as the cache
+            device instead, which counts as mirrored for every kind.
+          - The mirror is created without an initial synchronisation. A cache only reads blocks that it has written to both devices,
+            so that it is protected from the first write on.
+          - A degraded mirror remains in use, see RV(problems). LVM then refuses every change of the volume except the removal of a
+            cache in V(writethrough).
         type: bool
         default: false
       kind:
         description:
           - V(cachepool) is a dm-cache that keeps data and metadata in two volumes, which C(lvconvert --repair) can repair.
           - V(cachevol) is a dm-cache that keeps both in one volume. A damaged one cannot be repaired.
-          - V(writecache) is a dm-writecache in one volume. It holds writes only, until they are on the origin, and no reads.
-            It takes about 2 GiB of memory for 100 GiB in blocks of 4096 bytes, and eight times as much in blocks of 512 bytes. A warning says so
-            when it takes more than a quarter of the memory.
-          - There is no option for the replacement policy. The only one that serves, smq, has no settings, LVM gives a cachevol
-            the kernel's default whatever it is told, and the policy cleaner is what O(caches[].state=flushed) is for.
+          - V(writecache) is a dm-writecache in one volume. It caches writes only, until they are written back to the origin.
+            It needs about 2 GiB of memory for 100 GiB with blocks of 4096 bytes, and eight times as much with blocks of 512 bytes. A warning is
+            returned if it needs more than a quarter of the memory.
+          - There is no option for the replacement policy. The only useful policy, smq, has no settings, LVM always uses the kernel's default for
+            a cachevol, and O(caches[].state=flushed) replaces the policy cleaner.
         type: str
         choices: [cachepool, cachevol, writecache]
         default: cachepool
       mode:
         description:
-          - V(writethrough) answers a write when it is on the origin. The default, but not of a writecache.
-          - V(writeback) answers a write when it is on the cache device. The newest data is only there until it is written back.
+          - V(writethrough) acknowledges a write once it is on the origin. The default, except for a writecache.
+          - V(writeback) acknowledges a write once it is on the cache device. Until it is written back, the newest data is only there.
             The only mode of O(caches[].kind=writecache), and its default.
-          - V(passthrough) serves everything from the origin and takes written blocks out of the cache.
+          - V(passthrough) serves all I/O from the origin and invalidates written blocks in the cache.
         type: str
         choices: [writethrough, writeback, passthrough]
       size:
         description:
-          - Size of the cache volume, a number with an optional suffix K, M, G or T (powers of 1024), or a share of the
+          - Size of the cache volume, a number with an optional suffix K, M, G or T (powers of 1024), or a percentage of the
             free space of the device such as V(50%).
-          - With V(cachepool) the metadata and LVM's spare of it come on top. Otherwise the metadata is inside.
-          - Without it the cache takes all that is free.
-          - A size that differs from that of an attached cache replaces the cache. A share, or no size, is only looked at when a cache is made.
+          - With V(cachepool) the metadata volume and LVM's spare metadata volume need additional space. Otherwise the size includes the metadata.
+          - By default all free space is used.
+          - A size that differs from that of an attached cache replaces the cache. A percentage, or no size, is only evaluated at creation.
         type: str
       chunk_size:
         description:
-          - Size of the blocks that are cached, a multiple of 32K from 32K to 1G. Not for O(caches[].kind=writecache),
-            which has C(block_size) in O(caches[].settings).
-          - Without it 64K, or as much more as it takes to stay below one million chunks.
-          - Another size than that of an attached cache replaces the cache.
+          - Chunk size of the cache, a multiple of 32K from 32K to 1G.
+          - For O(caches[].kind=writecache) the former name of C(block_size) in O(caches[].settings). V(512) and V(4096) are accepted with a warning.
+          - Defaults to 64K, or the smallest larger size with less than one million chunks.
+          - A chunk size that differs from that of an attached cache replaces the cache.
         type: str
       settings:
         description:
-          - Settings of the cache. V(default) takes a setting away. A setting that is not named is left as it is.
-          - Of dm-cache the only one that does something is C(migration_threshold), in sectors of 512 bytes.
-            The kernel raises it to eight chunks.
-          - Of dm-writecache C(high_watermark) and C(low_watermark), the fill in percent at which writing back begins and ends (0 to 100, the kernel's
-            own are 50 and 45); C(writeback_jobs), blocks that are written back at once (0 is no limit); C(autocommit_blocks) and
-            C(autocommit_time) in milliseconds (1 to 3600000), after which writes are committed without being asked to; C(max_age) in milliseconds
-            (1 to 86400000), after which a block is written back; and C(pause_writeback) in milliseconds (0 to 60000), for which
-            writing back waits after a write that went to the origin. All of them change while the volume is in use. LVM 2.03.16 does not know
-            C(pause_writeback), which is then a failure after everything else has been done.
-          - C(block_size) of dm-writecache is 512 or 4096. Without it LVM takes what the file system on the origin needs, or 4096. It is fixed
-            when the cache is attached, so that another one replaces the cache. 4096 is refused if the file system writes smaller units.
+          - Settings of the cache. V(default) resets a setting to its default. Settings that are not listed are not changed.
+          - For dm-cache the only effective setting is C(migration_threshold), in sectors of 512 bytes.
+            The kernel raises it to at least eight chunks.
+          - For dm-writecache, C(high_watermark) and C(low_watermark) are the fill percentages at which writeback starts and stops (0 to 100, the
+            kernel's defaults are 50 and 45). C(writeback_jobs) is the number of blocks that are written back in parallel (0 is unlimited).
+            C(autocommit_blocks), and C(autocommit_time) in milliseconds (1 to 3600000), limit how long writes remain uncommitted. C(max_age) in
+            milliseconds (1 to 86400000) is the age after which a block is written back. C(pause_writeback) in milliseconds (0 to 60000) is the
+            delay of writeback after a write to the origin. With C(metadata_only) (true or false) only metadata of a file system is cached. All of
+            them can be changed while the volume is in use. LVM 2.03.16 does not support C(pause_writeback) and C(metadata_only); the task then fails
+            after all other changes were made.
+          - C(block_size) of dm-writecache is 512 or 4096. By default LVM uses the block size of the file system on the origin, or 4096. It is fixed
+            when the cache is attached; changing it replaces the cache. 4096 is refused if the file system writes smaller blocks.
         type: dict
         default: {}
       state:
         description:
-          - V(present) attaches the cache, or makes the one that is attached as wanted.
-          - V(flushed) leaves it attached, and sees to it that it holds nothing that the origin does not have and that nothing can become dirty in it.
-            A dm-cache then writes through, a writecache only writes back. Where there is no cache nothing is done.
-          - V(absent) flushes, proves that nothing is dirty, detaches and removes the cache volume.
+          - V(present) attaches the cache, or changes the attached cache as described.
+          - V(flushed) leaves the cache attached, writes back all dirty blocks, and prevents blocks from becoming dirty.
+            A dm-cache is then in writethrough mode, a writecache only writes back. If there is no cache, nothing is changed.
+          - V(absent) flushes the cache, verifies that no block is dirty, detaches the cache and removes the cache volume.
             The cache device stays in the volume group unless O(caches[].release_devices=true).
         type: str
         choices: [present, flushed, absent]
         default: present
       release_devices:
         description:
-          - With O(caches[].state=absent) also takes the O(caches[].cache_devices) out of the volume group and makes them no physical volumes any more,
-            those that hold nothing else. A warning names what keeps one.
+          - With O(caches[].state=absent), whether the O(caches[].cache_devices) are also removed from the volume group and their physical volume
+            labels are wiped. A device that contains other volumes is kept, with a warning that names them.
         type: bool
         default: false
         version_added: 0.3.0
       allow_unmirrored_writeback:
         description:
-          - Allows V(writeback), and so O(caches[].kind=writecache), on a cache device that is not mirrored. When that device fails,
-            the newest data is lost, and with it usually the file system.
-          - A mirror that is degraded counts as none when a cache is attached in or changed to V(writeback).
-            A cache that is in V(writeback) already stays as it is, see RV(problems).
+          - Allow V(writeback), and therefore O(caches[].kind=writecache), on a cache device that is not mirrored. If that device fails,
+            the newest data is lost, and usually the file system with it.
+          - A degraded mirror counts as not mirrored when a cache is attached in V(writeback) or changed to it.
+            A cache that is already in V(writeback) is not changed, see RV(problems).
         type: bool
         default: false
       flush_timeout:
         description:
-          - Seconds that a flush may take. When they are over the task fails and the cache stays attached.
-          - Without it a flush may take as long as it needs. It is given up when the number of dirty blocks has not
-            fallen for ten minutes.
+          - Timeout of a flush in seconds. When it expires, the task fails and the cache stays attached.
+          - Without a timeout, a flush is only aborted if the number of dirty blocks has not decreased for ten minutes.
         type: int
 author:
   - the cachefleet.storage authors (@cachefleet)
@@ -170,14 +170,14 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: A write-through cache in front of vg0/images
+- name: Attach a write-through cache to vg0/images
   cachefleet.storage.lvm_cache:
     caches:
       - name: images
         origin: vg0/images
         cache_devices: [/dev/disk/by-id/nvme-SAMSUNG_MZ1L2960HCJR_S665NE0T100001]
 
-- name: A write-back cache of 200 GiB on a device that may be lost
+- name: Attach an unmirrored write-back cache of 200 GiB to expendable data
   cachefleet.storage.lvm_cache:
     caches:
       - name: scratch
@@ -189,7 +189,7 @@ EXAMPLES = r"""
         settings:
           migration_threshold: 16384
 
-- name: A mirrored write-back cache over two SSDs
+- name: Attach a write-back cache that is mirrored on two SSDs
   cachefleet.storage.lvm_cache:
     caches:
       - name: databases
@@ -200,7 +200,7 @@ EXAMPLES = r"""
         mirror: true
         mode: writeback
 
-- name: A writecache that begins to write back when it is 40 % full
+- name: Attach a writecache that starts writeback at 40 %
   cachefleet.storage.lvm_cache:
     caches:
       - name: journal
@@ -213,14 +213,14 @@ EXAMPLES = r"""
           high_watermark: 40
           low_watermark: 30
 
-- name: Before an SSD is replaced, leave nothing in the cache that is nowhere else
+- name: Flush a cache before its SSD is replaced
   cachefleet.storage.lvm_cache:
     caches:
       - name: databases
         origin: vg0/databases
         state: flushed
 
-- name: Flush and take the cache away, and give its SSD back
+- name: Flush and remove the cache, and release its SSD
   cachefleet.storage.lvm_cache:
     caches:
       - name: scratch
@@ -232,7 +232,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 actions:
-  description: What was done, or in check mode would be done, in this order.
+  description: The actions that were performed, or would be performed in check mode, in this order.
   returned: always
   type: list
   elements: str
@@ -246,16 +246,16 @@ error:
   sample: refused
 problems:
   description:
-    - What a person should know of the caches of this host as they are left, and what to do about it, one sentence each, for example
-      that a mirror is degraded, a cache device is missing, a cache has failed or its metadata need a check.
+    - Warnings about the state of the caches of this host with the recommended actions, one sentence each, for example
+      a degraded mirror, a missing cache device, a failed cache or metadata that need a check.
   returned: success
   type: list
   elements: str
   sample: []
 caches:
   description:
-    - The caches of the list as they were read back, those that are there. In check mode as they were found.
-    - Sizes and amounts are bytes. What is not known or does not apply is null, never 0.
+    - The existing caches of the list as read back after the changes, in check mode as read before them.
+    - Sizes and amounts are in bytes. Values that are unknown or not applicable are null, never 0.
   returned: success
   type: list
   elements: dict
@@ -264,24 +264,24 @@ caches:
     name: {description: The cached volume as volume group/logical volume., type: str}
     kind: {description: "V(cachepool), V(cachevol) or V(writecache).", type: str}
     device: {description: Path of the cached volume., type: str}
-    device_name: {description: Its kernel name., type: str}
-    origin: {description: Path of the slow volume under the cache., type: str}
-    origin_name: {description: Its kernel name., type: str}
-    cache_devices: {description: Stable paths of what the cache lies on., type: list, elements: str}
-    cache_device_names: {description: Their kernel names., type: list, elements: str}
-    mode: {description: What the kernel does., type: str}
-    policy: {description: The replacement policy that the kernel uses., type: str}
-    block_size: {description: Bytes of one chunk of a dm-cache or one block of a writecache., type: int}
+    device_name: {description: Kernel name of the cached volume., type: str}
+    origin: {description: Path of the slow origin volume., type: str}
+    origin_name: {description: Kernel name of the origin volume., type: str}
+    cache_devices: {description: Persistent paths of the devices of the cache., type: list, elements: str}
+    cache_device_names: {description: Kernel names of the devices of the cache., type: list, elements: str}
+    mode: {description: The mode in effect., type: str}
+    policy: {description: The replacement policy in effect., type: str}
+    block_size: {description: Chunk size of a dm-cache or block size of a writecache., type: int}
     size: {description: Size of the cache volume., type: int}
-    used: {description: How much of it holds something., type: int}
-    dirty: {description: How much of it the origin does not have yet., type: int}
-    redundancy: {description: "V(mirrored), V(degraded) or V(none): what protects what is dirty.", type: str}
-    sends_flushes: {description: Whether a flush reaches the devices below., type: bool}
+    used: {description: Used part of the cache volume., type: int}
+    dirty: {description: Amount of data that is not yet on the origin., type: int}
+    redundancy: {description: "The redundancy of dirty data, V(mirrored), V(degraded) or V(none).", type: str}
+    sends_flushes: {description: Whether flushes reach the underlying devices., type: bool}
     state: {description: "V(ok), V(needs_check), V(read_only), V(failed), V(cache_missing) or V(inactive).", type: str}
-    problem: {description: What is wrong if the state is not V(ok) and what a person can do., type: str}
-    settings: {description: The settings in force., type: dict}
-    counters: {description: "Hits and misses of reads and writes, as the kernel counts them since the table was loaded.", type: dict}
-    histogram: {description: Empty; only flashcache counts requests by size., type: dict}
+    problem: {description: The problem and the possible actions if the state is not V(ok)., type: str}
+    settings: {description: The settings in effect., type: dict}
+    counters: {description: "Read and write hits and misses, counted by the kernel since the table was loaded.", type: dict}
+    histogram: {description: Empty. Only flashcache counts requests by size., type: dict}
 item:
   description: The name of the cache that failed.
   returned: on failure

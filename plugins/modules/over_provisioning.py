@@ -8,17 +8,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: over_provisioning
-short_description: Keep a part of an SSD free of data, so that it lasts longer and stays fast
+short_description: Over-provision SSDs for endurance and consistent performance
 version_added: 0.3.0
 description:
-  - An SSD that is written all the time, as one under a cache is, wears less when a part of it never holds data. This module leaves such a
-    part by one partition that does not fill the drive, by sectors that an ATA drive hides from the host, or by an NVMe namespace that
+  - An SSD that is written continuously, such as a cache device, wears less if a part of it is never used. This module reserves such a
+    part with one partition that does not fill the drive, with a host protected area of an ATA drive, or with an NVMe namespace that
     is smaller than the drive.
-  - A drive is changed only while it is empty. A signature, the metadata of a cache, a partition, a mount or a holder is refused.
+  - A drive is only changed if it is empty. A drive with a signature, metadata of a cache, a partition, a mount or a holder is refused.
     There is no option that overrides this.
-  - It is discarded as a whole first, because space that the drive still takes for data is no reserve. It is then read again at 66
-    places. Where a drive promises zeroes and returns something else, the task fails. Where it promises nothing, RV(drives) says so.
-  - A drive that is already as described is left alone, whatever lies on it.
+  - The whole drive is discarded first, because blocks that the drive still considers used are not available as spare area. It is then read at 66
+    offsets. If a drive guarantees zeroes and returns other data, the task fails. If it guarantees nothing, this is reported in RV(drives).
+  - A drive that is already as described is not changed, regardless of its content.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -38,35 +38,35 @@ options:
     suboptions:
       device:
         description:
-          - The whole drive, by a path that still names it after a reboot, for example below C(/dev/disk/by-id).
-          - With O(drives[].method=namespace) a link made of model and serial number (C(/dev/disk/by-id/nvme-MODEL_SERIAL)), which stays
-            the same when the namespace is made anew.
+          - The persistent path of the whole drive, for example in C(/dev/disk/by-id).
+          - With O(drives[].method=namespace) a link with model and serial number (C(/dev/disk/by-id/nvme-MODEL_SERIAL)), which does not
+            change when the namespace is recreated.
         type: path
         required: true
       method:
         description:
-          - V(partition) makes a GPT with one partition, which is then the device to use. It works with every drive that can be discarded.
-          - V(hpa) sets the size of a SATA drive with C(hdparm -Np). The drive takes that once per power cycle, and the kernel sees it
-            after the next one.
-          - V(namespace) makes the only namespace of an NVMe drive anew, where the drive has namespace management.
+          - V(partition) creates a GPT with one partition, which is then the device to use. It works with every drive that supports discards.
+          - V(hpa) sets the size of a SATA drive with C(hdparm -Np). The drive accepts this once per power cycle, and the kernel detects the new
+            size after the next one.
+          - V(namespace) recreates the only namespace of an NVMe drive, if the drive supports namespace management.
         type: str
         choices: [partition, hpa, namespace]
         default: partition
       usable:
         description:
-          - What stays usable, a number with an optional suffix K, M, G or T (powers of 1024), or a share of the drive such as V(70%).
+          - The usable size, a number with an optional suffix K, M, G or T (powers of 1024), or a percentage of the drive such as V(70%).
           - It is rounded down to whole MiB. Required when O(drives[].state=present).
         type: str
       without_discard:
         description:
-          - Says that the drive is as it left the factory or was just erased, so that nothing has to be discarded. Needed for drives
-            whose controller passes no discards.
+          - Whether the drive is new or was just erased, so that it need not be discarded. Required for drives
+            whose controller does not pass discards.
         type: bool
         default: false
       state:
         description:
-          - V(present) leaves the rest of the drive free.
-          - V(absent) gives everything back. Only the partition that this module made is taken away, and only while it is empty.
+          - V(present) reserves the rest of the drive.
+          - V(absent) makes the whole drive usable again. Only a partition that this module created is removed, and only if it is empty.
         type: str
         choices: [present, absent]
         default: present
@@ -84,14 +84,14 @@ EXAMPLES = r"""
         usable: 240G
   register: reserve
 
-- name: Put the cache on what stays usable
+- name: Create the cache on the usable part
   cachefleet.storage.lvm_cache:
     caches:
       - name: images
         origin: vg0/images
         cache_devices: ["{{ reserve.drives[0].usable_device }}"]
 
-- name: Hide a third of a SATA drive
+- name: Reserve a third of a SATA drive with a host protected area
   cachefleet.storage.over_provisioning:
     drives:
       - {device: /dev/disk/by-id/ata-INTEL_SSDSC2KB960G8_BTYF0001, method: hpa, usable: 67%}
@@ -99,24 +99,24 @@ EXAMPLES = r"""
 
 RETURN = r"""
 actions:
-  description: What was done, or in check mode would be done, in this order.
+  description: The actions that were performed, or would be performed in check mode, in this order.
   returned: always
   type: list
   elements: str
 drives:
-  description: The drives of the list as they are now. Sizes in bytes.
+  description: The present state of the drives of the list. Sizes are in bytes.
   returned: success
   type: list
   elements: dict
   contains:
-    device: {description: 'As in the list.', type: str}
-    method: {description: 'As in the list.', type: str}
-    size: {description: 'The whole drive.', type: int}
-    usable: {description: 'What stays usable.', type: int}
-    usable_device: {description: 'The device to use, the partition if one was made.', type: str}
-    discard: {description: 'What reading the drive again said, if it was discarded in this run.', type: str}
+    device: {description: 'The value of O(drives[].device).', type: str}
+    method: {description: 'The value of O(drives[].method).', type: str}
+    size: {description: 'Size of the whole drive.', type: int}
+    usable: {description: 'The usable size.', type: int}
+    usable_device: {description: 'The device to use, which is the partition if one was created.', type: str}
+    discard: {description: 'Result of the verification after the discard, if the drive was discarded in this run.', type: str}
 problems:
-  description: What a person has to do, such as a power cycle, one sentence each.
+  description: Manual actions that are required, such as a power cycle, one sentence each.
   returned: success
   type: list
   elements: str

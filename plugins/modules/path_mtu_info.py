@@ -8,46 +8,46 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: path_mtu_info
-short_description: Prove that packets of an MTU get to other hosts whole, and name the hop where they do not
+short_description: Measure the path MTU to other hosts, and locate the limiting hop
 version_added: 0.4.0
 description:
-  - Sends echo requests that must not be fragmented to each of O(peers). Where those of the wanted size do not arrive, the largest that do
-    are found by bisecting.
-  - Then it names the two hops between which larger packets get lost. A router says so itself. A switch says nothing, so that probes with a
+  - Sends echo requests that must not be fragmented to each of O(peers). If packets of the requested size do not arrive, the largest size that
+    arrives is determined by bisection.
+  - Then it reports the two hops between which larger packets are dropped. A router reports this itself. A switch does not, so probes with a
     limited number of hops are sent.
-  - Only the way from this host is measured. Ask the peer for the way back.
-  - On layer 2, where C(ping) proves nothing about ATA over Ethernet, C(aoe-sancheck) is asked.
+  - Only the path from this host is measured. Run the module on the peer for the reverse path.
+  - On layer 2, where C(ping) is not meaningful for ATA over Ethernet, C(aoe-sancheck) is used.
 options:
   peers:
-    description: The hosts to reach. This host's own addresses are passed over.
+    description: The hosts to which the path is measured. Addresses of this host are skipped.
     type: list
     elements: dict
     default: []
     suboptions:
       address:
-        description: Its address of IP version 4 on that network.
+        description: IPv4 address of the host on this network.
         type: str
         required: true
       name:
-        description: What messages call it.
+        description: The name of the host in messages.
         type: str
         default: ''
       mtu:
         description:
-          - The size that packets shall have, IP header included, from V(576) to V(65535).
-          - Without it, the MTU of the interface from which they are sent.
+          - The packet size including the IP header, from V(576) to V(65535).
+          - Defaults to the MTU of the sending interface.
         type: int
   interface:
-    description: The interface to send from. Without it, the routes of this host say.
+    description: The interface to send from. By default it is chosen by the routes of this host.
     type: str
   timeout:
-    description: Seconds to wait for an answer. Once a round trip is known, less is waited.
+    description: Seconds to wait for a reply. The wait is shorter once the round-trip time is known.
     type: float
     default: 1
   layer2:
     description:
-      - Whether C(aoe-sancheck) of the package aoetools is run as well, with O(interface) if it is given. It takes some seconds and sends
-        frames of every size to each AoE target.
+      - Whether C(aoe-sancheck) of the package aoetools is run too, with O(interface) if it is set. It takes some seconds and sends
+        frames of all sizes to each AoE target.
     type: bool
     default: false
 extends_documentation_fragment:
@@ -55,8 +55,8 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes.info_module
   - cachefleet.storage._attributes.actiongroup_storage
 notes:
-  - Needs root on the host, for a raw socket, and no other program than C(ip).
-  - A way that carries too little is no failure of this module. Look at RV(ok), or use the tasks C(prove) of the role
+  - Needs root on the host for a raw socket, and the program C(ip).
+  - A path with a smaller MTU is not a failure of this module. Check RV(ok), or use the tasks C(prove) of the role
     P(cachefleet.storage.storage_network#role).
 seealso:
   - module: cachefleet.storage.storage_network
@@ -65,7 +65,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Prove the MTU between the storage hosts
+- name: Measure the path MTU between the storage hosts
   cachefleet.storage.path_mtu_info:
     interface: eth1
     peers:
@@ -73,12 +73,12 @@ EXAMPLES = r"""
       - {name: storage3, address: 192.168.77.3, mtu: 8700}
   register: network
 
-- name: Say where it fails
+- name: Fail with the limiting hops
   ansible.builtin.assert:
     that: network.ok
     fail_msg: "{{ network.problems | join(' ') }}"
 
-- name: The same on layer 2, for ATA over Ethernet
+- name: Check layer 2 for ATA over Ethernet
   cachefleet.storage.path_mtu_info:
     interface: eth1
     layer2: true
@@ -86,11 +86,11 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ok:
-  description: Whether packets of the wanted size get to every peer, and full frames to every AoE target.
+  description: Whether packets of the requested size arrive at all peers, and full frames at all AoE targets.
   type: bool
   returned: success
 problems:
-  description: What does not work, between which hops, and what to set there, one sentence each.
+  description: The problems with the hops between which they occur and the settings to change, one sentence each.
   type: list
   elements: str
   returned: success
@@ -99,53 +99,53 @@ problems:
       eth1: packets of 8700 bytes do not get to storage2 (192.168.77.2), the largest that do have 1500: larger ones vanish between eth1 and
       192.168.77.2, and nobody says so, as where a switch port or the interface of the receiver has a smaller MTU.
 paths:
-  description: The way to each peer.
+  description: The path to each peer.
   type: list
   elements: dict
   returned: success
   contains:
     name: {description: 'From O(peers[].name), or the address.', type: str}
     address: {description: 'From O(peers[].address).', type: str}
-    interface: {description: 'The interface that packets were sent from; null if its address is on none.', type: str}
-    own_address: {description: 'The address that they were sent from.', type: str}
-    reachable: {description: 'Whether the peer answers small packets.', type: bool}
-    wanted: {description: 'The size that packets should have, in bytes, IP header included.', type: int}
-    mtu: {description: 'The largest that arrives, at most RV(paths[].wanted); null if the peer does not answer.', type: int}
-    ok: {description: 'Whether those of the wanted size arrive.', type: bool}
+    interface: {description: 'The sending interface; null if no interface has the source address.', type: str}
+    own_address: {description: 'The source address of the packets.', type: str}
+    reachable: {description: 'Whether the peer replies to small packets.', type: bool}
+    wanted: {description: 'The requested packet size in bytes, including the IP header.', type: int}
+    mtu: {description: 'The largest packet size that arrives, at most RV(paths[].wanted); null if the peer does not reply.', type: int}
+    ok: {description: 'Whether packets of the requested size arrive.', type: bool}
     limit:
-      description: Where larger ones get lost; null if the wanted size arrives.
+      description: Where larger packets are dropped; null if the requested size arrives.
       type: dict
       contains:
-        kind: {description: 'V(interface) of this host, V(router) that said so, or V(silent), as a switch is.', type: str}
-        sender: {description: 'The address behind which it is; empty for this host.', type: str}
-        receiver: {description: 'The address before which it is; empty if not known.', type: str}
-        mtu: {description: 'The MTU that was said; null if nobody did.', type: int}
-    probes: {description: 'How many packets were sent.', type: int}
-    sentences: {description: 'Its part of RV(problems).', type: list, elements: str}
+        kind: {description: 'V(interface) of this host, V(router) that reported it, or V(silent), such as a switch.', type: str}
+        sender: {description: 'The last address before the limit; empty for this host.', type: str}
+        receiver: {description: 'The first address behind the limit; empty if unknown.', type: str}
+        mtu: {description: 'The reported MTU; null if it was not reported.', type: int}
+    probes: {description: 'Number of packets sent.', type: int}
+    sentences: {description: 'The entries of RV(problems) for this path.', type: list, elements: str}
 layer2:
-  description: What C(aoe-sancheck) found, for each AoE target.
+  description: The results of C(aoe-sancheck) for each AoE target.
   type: list
   elements: dict
   returned: success
   contains:
     name: {description: 'The target, such as V(e7.1).', type: str}
-    interfaces: {description: 'The interfaces over which it is reached.', type: list, elements: str}
-    payload: {description: 'Bytes of data that got through in one frame.', type: int}
-    wanted: {description: 'Bytes that the MTU of the interfaces allows; null if it is not known.', type: int}
-    ok: {description: 'Whether that much gets through.', type: bool}
-    sentences: {description: 'Its part of RV(problems).', type: list, elements: str}
+    interfaces: {description: 'The interfaces over which the target is reached.', type: list, elements: str}
+    payload: {description: 'Bytes of data that arrived in one frame.', type: int}
+    wanted: {description: 'Bytes of data that the MTU of the interfaces allows; null if unknown.', type: int}
+    ok: {description: 'Whether frames with this payload arrive.', type: bool}
+    sentences: {description: 'The entries of RV(problems) for this target.', type: list, elements: str}
 interfaces:
-  description: The interfaces of this host but the loopback.
+  description: The interfaces of this host, except the loopback interface.
   type: list
   elements: dict
   returned: success
   contains:
     name: {description: 'Name.', type: str}
     mtu: {description: 'MTU in bytes.', type: int}
-    mac: {description: 'Hardware address.', type: str}
-    up: {description: 'Whether it is switched on.', type: bool}
-    addresses: {description: 'Addresses of IP version 4.', type: list, elements: str}
-    networks: {description: 'The networks that these are in, such as V(192.168.77.0/24).', type: list, elements: str}
+    mac: {description: 'MAC address.', type: str}
+    up: {description: 'Whether the interface is up.', type: bool}
+    addresses: {description: 'IPv4 addresses.', type: list, elements: str}
+    networks: {description: 'The networks of these addresses, such as V(192.168.77.0/24).', type: list, elements: str}
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -8,48 +8,48 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: raid_cache
-short_description: Set the cache policies of RAID controllers and prove that they are in force
+short_description: Set the cache policies of RAID controllers and verify that they are in effect
 version_added: 0.2.0
 description:
   - Sets the read, write and I/O policy of volumes, the policy for the caches of drives behind the controller, and the cache settings
-    of the controller itself, in one vocabulary for C(storcli), C(perccli), C(storcli2), C(perccli2), C(arcconf) and C(ssacli).
-  - The tools are proprietary and must be on the host. A host where everything is as wanted costs one read of each tool, whatever the
-    number of volumes. What differs costs one command each and one more read, which is the only proof that counts.
-  - A setting can be stored and not be in force. A controller whose battery fails goes on reporting that write-back is configured, and
-    writes through. Such a difference is a failure that names its cause, or a warning with O(controllers[].require_effective=false).
-  - Whatever a controller cannot do, or what its tool does not print and could thus not be proved, is refused before the first change. In
-    an entry for V(all), such a setting is left out for that volume or drive with a warning, unless it would keep less in memory.
-  - In check mode, what a run would find not in force is a warning.
+    of the controller itself, with one vocabulary for C(storcli), C(perccli), C(storcli2), C(perccli2), C(arcconf) and C(ssacli).
+  - The tools are proprietary and must be installed on the host. On a host that is already configured as described, each tool is read once,
+    regardless of the number of volumes. Each change needs one command, followed by one more read that verifies the result.
+  - A setting can be configured but not in effect. A controller with a failed battery still reports that write-back is configured, but uses
+    write-through. Such a difference is a failure that names its cause, or a warning with O(controllers[].require_effective=false).
+  - Settings that a controller does not support, or that its tool does not print and that therefore cannot be verified, are refused before the
+    first change. In an entry for V(all), such a setting is skipped for that volume or drive with a warning, unless it would reduce caching.
+  - In check mode, a policy that a run would find not in effect is a warning.
 options:
   controllers:
     description:
-      - The controllers of this host. Volumes, drives and settings that are not named are left as they are. An empty list changes nothing.
+      - The controllers of this host. Volumes, drives and settings that are not listed are not changed. An empty list changes nothing.
     type: list
     elements: dict
     required: true
     suboptions:
       provider:
         description:
-          - The tool that speaks to the controller. V(auto) asks every tool it finds and takes the ones that see a controller.
+          - The tool that manages the controller. V(auto) runs every installed tool and uses those that report a controller.
         type: str
         default: auto
         choices: [auto, storcli, perccli, storcli2, perccli2, arcconf, ssacli]
       tool_path:
         description:
-          - The tool, if it is neither in E(PATH) nor where its vendor installs it. Needs O(controllers[].provider).
+          - Path of the tool, if it is neither in E(PATH) nor in the vendor's installation directory. Needs O(controllers[].provider).
         type: path
       id:
         description:
-          - The number of the controller as its tool counts, which is from 0 for C(storcli) and its kin, from 1 for C(arcconf), and the
-            slot for C(ssacli). V(all) means every controller the provider sees, and each must be able to do what is asked.
+          - The number of the controller in its tool. C(storcli) and its relatives count from 0, C(arcconf) counts from 1, and C(ssacli)
+            uses the slot. V(all) means every controller that the provider reports, and each must support the requested settings.
         type: str
         default: all
       serial:
-        description: The serial number of the controller, for those whose number may change.
+        description: The serial number of the controller, where its number may change.
         type: str
       volumes:
         description:
-          - The volumes (logical drives) to set. An entry that names a volume wins over the entry for V(all), setting by setting.
+          - The volumes (logical drives) to set. Each setting of an entry for a specific volume takes precedence over that of the entry for V(all).
         type: list
         elements: dict
         default: []
@@ -65,65 +65,65 @@ options:
             type: str
           read:
             description:
-              - The read policy. V(adaptive) is known from old firmware; none of the tools sets it today.
-              - SmartRAID and Smart Array have one switch for reading and writing. Setting one of both there sets the other, and the
-                difference shows both.
+              - The read policy. V(adaptive) exists in old firmware only; none of the current tools can set it.
+              - SmartRAID and Smart Array have one switch for reading and writing. Setting one of them also sets the other, and the
+                diff shows both.
             type: str
             choices: [none, read_ahead, adaptive]
           write:
             description:
               - The write policy. V(writeback) acknowledges writes from the cache only while the battery or capacitor protects it.
-              - V(writeback_always) goes on when the protection has failed, and needs O(controllers[].volumes[].allow_unprotected).
+              - V(writeback_always) also does so after the protection has failed, and needs O(controllers[].volumes[].allow_unprotected).
             type: str
             choices: [writethrough, writeback, writeback_always]
           io:
             description:
-              - The I/O policy. With V(cached), writes are cached whatever O(controllers[].volumes[].write) says, also when the protection
+              - The I/O policy. With V(cached), writes are cached regardless of O(controllers[].volumes[].write), even after the protection
                 has failed. It therefore needs O(controllers[].volumes[].allow_unprotected).
             type: str
             choices: [direct, cached]
           drive_cache:
             description:
-              - The write cache of the drives of this volume. V(default) leaves it to the drives.
+              - The write cache of the drives of this volume. V(default) uses the setting of the drives.
             type: str
             choices: [enabled, disabled, default]
           allow_unprotected:
             description:
-              - Allow for this volume what loses acknowledged writes in a power cut, namely V(writeback_always), V(cached), and caches of
-                drives, V(enabled) as well as V(default) where it is something else now. Also to be set for drives that protect their own
-                cache, which no controller tells.
+              - Allow settings of this volume that lose acknowledged writes in a power failure. These are V(writeback_always), V(cached), and
+                for drive caches V(enabled), or V(default) if the present setting differs. Also needed for drives that protect their own
+                cache, since controllers do not report it.
             type: bool
             default: false
       drives:
         description:
-          - The drives whose own write cache is to be set, where the controller has a setting for each drive.
+          - The drives whose own write cache is set, if the controller has a setting for each drive.
         type: list
         elements: dict
         default: []
         suboptions:
           address:
             description:
-              - The drive as its tool names it, V(0,5) (channel and id of C(arcconf)), V(252:3) (enclosure and slot) or V(1I:1:2)
+              - The address of the drive in the tool, V(0,5) (channel and id of C(arcconf)), V(252:3) (enclosure and slot) or V(1I:1:2)
                 (port, box and bay). V(all) means every drive that has such a setting.
             type: str
             required: true
           write_cache:
-            description: The wanted state of the volatile write cache.
+            description: The desired state of the volatile write cache.
             type: str
             choices: [enabled, disabled]
           allow_unprotected:
-            description: Allow V(enabled) for this drive. Its cache is lost in a power cut unless the drive protects it.
+            description: Allow V(enabled) for this drive. Its cache is lost in a power failure unless the drive protects it.
             type: bool
             default: false
       drive_cache:
         description:
-          - The write cache of drives by class, as far as the controller has such classes.
+          - The write cache of drives by class, if the controller has such classes.
         type: dict
         suboptions:
           all:
             description:
-              - Every drive of the controller. With V(per_drive), O(controllers[].drives[].write_cache) counts (Adaptec series 7 and 8).
-              - V(per_drive) where the caches are off for all needs a permission, or all drives switched off one by one in the same entry.
+              - All drives of the controller. With V(per_drive), O(controllers[].drives[].write_cache) applies (Adaptec series 7 and 8).
+              - Changing from V(disabled) to V(per_drive) needs a permission, or every drive disabled individually in the same entry.
             type: str
             choices: [enabled, disabled, default, per_drive]
           configured:
@@ -131,7 +131,7 @@ options:
             type: str
             choices: [enabled, disabled, default]
           unconfigured:
-            description: Drives in no array (SmartRAID, Smart Array).
+            description: Drives that are not in an array (SmartRAID, Smart Array).
             type: str
             choices: [enabled, disabled, default]
           hba:
@@ -145,21 +145,22 @@ options:
       no_battery_write_cache:
         description:
           - Whether the controller caches writes without a battery or capacitor (SmartRAID, Smart Array). V(enabled) turns every
-            V(writeback) of the controller into V(writeback_always) and needs O(controllers[].allow_unprotected).
+            V(writeback) policy of the controller into V(writeback_always) and needs O(controllers[].allow_unprotected).
         type: str
         choices: [enabled, disabled]
       cache_ratio:
-        description: The share of the cache for reading, in percent; the rest is for writing (SmartRAID, Smart Array).
+        description: The percentage of the cache that is used for reads; the rest is used for writes (SmartRAID, Smart Array).
         type: int
       allow_unprotected:
         description:
-          - Allow for the settings of the controller itself, O(controllers[].no_battery_write_cache), O(controllers[].drive_cache) and
-            O(controllers[].cache_ratio), what loses acknowledged writes in a power cut. It is no permission for volumes and drives.
+          - Allow settings of the controller itself that lose acknowledged writes in a power failure. These are
+            O(controllers[].no_battery_write_cache), O(controllers[].drive_cache) and O(controllers[].cache_ratio). It does not apply to volumes
+            and drives.
         type: bool
         default: false
       require_effective:
         description:
-          - Whether a policy that is stored and not in force is a failure. V(false) makes it a warning.
+          - Whether a policy that is configured but not in effect is a failure. With V(false) it is a warning.
         type: bool
         default: true
 extends_documentation_fragment:
@@ -173,8 +174,8 @@ attributes:
   idempotent:
     support: full
 notes:
-  - One read is three commands of C(storcli) and its kin (a fourth if a battery or capacitor is not well), one of C(ssacli), and one of C(arcconf)
-    plus one for each controller.
+  - One read needs three commands of C(storcli) and its relatives (four if a battery or capacitor is not healthy), one of C(ssacli), and one of
+    C(arcconf) plus one for each controller.
 seealso:
   - module: cachefleet.storage.raid_cache_info
   - module: cachefleet.storage.raid_maxcache
@@ -183,7 +184,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Write back while the battery is good, and never cache in the drives
+- name: Use write-back while the battery is healthy, and disable drive caches
   cachefleet.storage.raid_cache:
     controllers:
       - provider: storcli
@@ -195,7 +196,7 @@ EXAMPLES = r"""
             io: direct
             drive_cache: disabled
 
-- name: An Adaptec series 8 controller, one volume for archives, one drive for itself
+- name: Configure one volume and one drive of an Adaptec series 8 controller
   cachefleet.storage.raid_cache:
     controllers:
       - provider: arcconf
@@ -206,7 +207,7 @@ EXAMPLES = r"""
         drives:
           - {address: "0,5", write_cache: disabled}
 
-- name: A SmartRAID controller, most of its cache for writing; a learn cycle is no reason to stop
+- name: Configure a SmartRAID controller with most of the cache for writes, and do not fail during a learn cycle
   cachefleet.storage.raid_cache:
     controllers:
       - provider: arcconf
@@ -220,27 +221,27 @@ EXAMPLES = r"""
 
 RETURN = r"""
 actions:
-  description: What was done, or would be done in check mode, one sentence each.
+  description: The actions that were performed, or would be performed in check mode, one sentence each.
   type: list
   elements: str
-  returned: success, and when a change broke off
+  returned: success, and if a change failed
   sample: ["Set write of volume archive of controller 1 (Adaptec ASR81605ZQ, arcconf) to writeback (was writethrough)"]
 controllers:
-  description: Every controller that the tools see, as it is left; in check mode as it was found. See M(cachefleet.storage.raid_cache_info).
+  description: Every controller that the tools report, as read after the changes, in check mode before them. See M(cachefleet.storage.raid_cache_info).
   type: list
   elements: dict
   returned: success
 problems:
-  description: What was not understood in the output of a tool, and what was left out of V(all) because it cannot be set, one sentence each.
+  description: Tool output that could not be parsed, and settings of V(all) that were skipped because they cannot be set, one sentence each.
   type: list
   elements: str
   returned: success
   sample: []
 not_in_force:
-  description: The settings that are stored and not in force, each with its cause; in check mode those that would not be.
+  description: The settings that are configured but not in effect, each with its cause. In check mode those that would not be in effect.
   type: list
   elements: dict
-  returned: success, and when a policy that has to be in force is not
+  returned: success, and if a policy that must be in effect is not
   sample:
     - item: storcli controller 0 volume 0
       called: volume archive of controller 0 (MegaRAID 9361-8i, storcli)
@@ -256,7 +257,7 @@ error:
   returned: on failure
   sample: refused
 item:
-  description: What failed.
+  description: The item that failed.
   type: str
   returned: on failure
   sample: arcconf controller 1 volume 0

@@ -11,53 +11,54 @@ module: raid_maxcache
 short_description: Create, change and delete the SSD cache (maxCache) of Adaptec and Microchip controllers
 version_added: 0.2.0
 description:
-  - Makes SSDs behind a controller the cache of its volumes, sets how each volume uses them, and takes the cache away without losing data.
-    The tool is C(arcconf), which is proprietary and must be on the host.
+  - Configures SSDs of a controller as a cache for its volumes, sets how each volume uses the cache, and removes it without losing data.
+    The tool is C(arcconf), which is proprietary and must be installed on the host.
   - There are three generations. Controllers of series 2 to 6 have a pool of SSDs (maxCache 1 and 2, O(controllers[].pool_drives)).
     Series 7 and 8 have one cache volume for all volumes (maxCache 3.0, O(controllers[].cache_volumes) with one entry). SmartRAID has one
     cache volume per volume (maxCache 4, O(controllers[].cache_volumes[].data_volume)).
-  - A cache volume with other SSDs, another RAID level or another size than wanted is deleted and created again. Check mode shows the same steps.
-  - Before a cache volume is deleted or SSDs leave a pool, write caching is switched off and the module waits until the controller says that
-    everything is clean. Nothing is forced, and a controller that does not tell whether it is clean keeps its cache.
-  - A run that ends while it waits leaves the cache in place, with write caching off. The next run goes on from there.
-  - Whatever a controller cannot do, or does not print and could thus not be proved, is refused before the first change.
+  - A cache volume whose SSDs, RAID level or size differ from the description is deleted and created again. Check mode shows the same steps.
+  - Before a cache volume is deleted or SSDs are removed from a pool, write caching is disabled and the module waits until the controller reports
+    that the cache is clean. Nothing is forced. If a controller does not report whether the cache is clean, the cache is kept.
+  - A run that ends while it waits leaves the cache in place with write caching disabled. The next run continues from there.
+  - Settings that a controller does not support, or does not print and that therefore cannot be verified, are refused before the first change.
 options:
   controllers:
     description:
-      - The controllers of this host. Volumes and settings that are not named are left as they are. An empty list changes nothing.
+      - The controllers of this host. Volumes and settings that are not listed are not changed. An empty list changes nothing.
     type: list
     elements: dict
     required: true
     suboptions:
       provider:
         description:
-          - The tool that speaks to the controller. Only V(arcconf) can, which is what V(auto) takes. The others are refused with the reason.
+          - The tool that manages the controller. Only V(arcconf) is supported, and V(auto) uses it. The others are refused with the reason.
         type: str
         default: auto
         choices: [auto, arcconf, perccli, perccli2, ssacli, storcli, storcli2]
       tool_path:
         description:
-          - The tool, if it is neither in E(PATH) nor where its vendor installs it. Needs O(controllers[].provider).
+          - Path of the tool, if it is neither in E(PATH) nor in the vendor's installation directory. Needs O(controllers[].provider).
         type: path
       id:
         description:
-          - The number of the controller as its tool counts, from 1. V(all) means every controller that has maxCache.
+          - The number of the controller in its tool, starting with 1. V(all) means every controller that has maxCache.
         type: str
         default: all
       serial:
-        description: The serial number of the controller, for those whose number may change.
+        description: The serial number of the controller, where its number may change.
         type: str
       cache_volumes:
         description:
-          - The cache volumes (maxCache 3.0 and 4). Those that are not named are left as they are.
+          - The cache volumes (maxCache 3.0 and 4). Cache volumes that are not listed are not changed.
         type: list
         elements: dict
         default: []
         suboptions:
           state:
             description:
-              - V(present) creates the cache volume, or makes the one that is there as wanted.
-              - V(absent) switches write caching off, waits until the controller says clean, and deletes it. Of a pool, every SSD is removed.
+              - V(present) creates the cache volume, or changes the existing one as described.
+              - V(absent) disables write caching, waits until the controller reports that the cache is clean, and deletes the cache volume. For a
+                pool, every SSD is removed.
             type: str
             default: present
             choices: [present, absent]
@@ -71,47 +72,47 @@ options:
           raid_level:
             description:
               - The RAID level. V(simple) is a single SSD. V(1E) only with maxCache 3.0, V(10) only with maxCache 4.
-              - V(simple) and V(0) lose what is only on the SSDs when one of them fails. maxCache 3.0 caches no writes on them.
+              - With V(simple) and V(0), data that is only on the SSDs is lost if one of them fails. maxCache 3.0 does not cache writes with them.
               - Required when O(controllers[].cache_volumes[].state=present).
             type: str
             choices: [simple, '0', '1', '1E', '5', '10']
           size:
             description:
-              - The size, a number with an optional suffix K, M, G or T (powers of 1024), or V(max) for all of the SSDs.
-              - maxCache 4 needs a number, of at least 16G and at most the size of the volume. maxCache 3.0 takes at most 1T.
-              - A size that differs by at most one percent counts as equal, since controllers round it.
+              - The size, a number with an optional suffix K, M, G or T (powers of 1024), or V(max) for the full capacity of the SSDs.
+              - maxCache 4 needs an explicit size, from 16G to the size of the volume. maxCache 3.0 supports at most 1T.
+              - Sizes that differ by at most one percent are treated as equal, because controllers round them.
             type: str
             default: max
           data_volume:
             description:
-              - The id or name of the volume that it caches (maxCache 4, required there).
-              - The cache of the controller must be off for that volume. See M(cachefleet.storage.raid_cache).
+              - The ID or name of the cached volume (maxCache 4 only, where it is required).
+              - The cache of the controller must be disabled for that volume. See M(cachefleet.storage.raid_cache).
             type: str
           line_size:
             description:
-              - The size of a cache line in KiB when it is created (maxCache 4). A cache volume that is there keeps the one it has.
+              - The cache line size in KiB at creation (maxCache 4). The line size of an existing cache volume is not changed.
             type: int
             choices: [64, 256]
           write:
             description:
-              - The write policy of the volume that it caches (maxCache 4). The same as O(controllers[].volumes[].write) of that volume.
-              - A cache volume that is created without it is V(writethrough), although the tool's own default is write-back.
-              - V(writeback) on a level that is not redundant needs O(controllers[].allow_unprotected).
+              - The write policy of the cached volume (maxCache 4). The same as O(controllers[].volumes[].write) of that volume.
+              - Defaults to V(writethrough) for a new cache volume, although the tool's own default is write-back.
+              - V(writeback) on a RAID level without redundancy needs O(controllers[].allow_unprotected).
             type: str
             choices: [writethrough, writeback]
       pool_drives:
         description:
-          - The SSDs of the pool (maxCache 1 and 2), no more and no less. An empty list leaves the pool as it is. To empty it, write
-            one entry of O(controllers[].cache_volumes) with O(controllers[].cache_volumes[].state=absent).
+          - The complete list of SSDs of the pool (maxCache 1 and 2). An empty list does not change the pool. To remove all SSDs, use
+            one entry in O(controllers[].cache_volumes) with O(controllers[].cache_volumes[].state=absent).
         type: list
         elements: str
         default: []
       flush_and_fetch_rate:
         description:
-          - The priority of flushing and fetching, from 1 to 1000. Up to 50 is low, up to 100 medium, above that high. It is not a time.
+          - The priority of flushing and fetching, from 1 to 1000. Up to 50 is low, up to 100 medium, above that high. This is not a time.
         type: int
       dirty_page_threshold:
-        description: The percentage of dirty pages at which flushing begins, from 1 to 100.
+        description: The percentage of dirty pages at which flushing starts, from 1 to 100.
         type: int
       read_write_balance:
         description: How the cache is divided between reads and writes.
@@ -127,7 +128,7 @@ options:
             required: true
       volumes:
         description:
-          - How volumes use the cache. An entry that names a volume wins over the entry for V(all), setting by setting.
+          - How volumes use the cache. Each setting of an entry for a specific volume takes precedence over that of the entry for V(all).
         type: list
         elements: dict
         default: []
@@ -143,31 +144,31 @@ options:
             type: str
           read:
             description:
-              - Whether reads are cached. maxCache 4 has no such switch, since a volume that has a cache volume is cached.
+              - Whether reads are cached. Not supported by maxCache 4, which always caches a volume that has a cache volume.
             type: bool
           write:
             description:
-              - V(disabled) sends writes past the SSDs. maxCache 4 has no such switch.
-              - V(writethrough) answers a write when it is on the disks.
-              - V(writeback) answers a write when it is on the SSDs. The newest data is only there until it is written back.
-              - V(instant_writeback) does so at once and for every write. maxCache 4 does not have it.
+              - V(disabled) bypasses the SSDs for writes. Not supported by maxCache 4.
+              - V(writethrough) acknowledges a write once it is on the disks.
+              - V(writeback) acknowledges a write once it is on the SSDs. Until it is written back, the newest data is only there.
+              - V(instant_writeback) does so immediately and for every write. Not supported by maxCache 4.
             type: str
             choices: [disabled, writethrough, writeback, instant_writeback]
           allow_unprotected:
             description:
-              - Allows V(writeback) and V(instant_writeback) for this volume on SSDs without redundancy (one SSD, RAID 0, a pool, or a
-                cache volume that is degraded). When an SSD fails, the newest data is lost. It does not help where the controller itself refuses.
+              - Allow V(writeback) and V(instant_writeback) for this volume on SSDs without redundancy (one SSD, RAID 0, a pool, or a
+                degraded cache volume). If an SSD fails, the newest data is lost. It does not override limitations of the controller.
             type: bool
             default: false
       flush_timeout:
         description:
-          - Seconds that waiting for a clean cache may take. When they are over the task fails and the cache stays.
-          - Without it the wait takes as long as the controller needs, which can be hours.
+          - Seconds to wait for a clean cache. When the timeout expires, the task fails and the cache is kept.
+          - By default there is no timeout. Flushing can take hours.
         type: int
       allow_unprotected:
         description:
-          - Allows the same as O(controllers[].volumes[].allow_unprotected) for O(controllers[].cache_volumes[].write), and for volumes
-            that are not listed and get back their write policy when their cache is rebuilt. It is no permission for O(controllers[].volumes).
+          - The same permission as O(controllers[].volumes[].allow_unprotected) for O(controllers[].cache_volumes[].write), and for volumes
+            that are not listed and whose write policy is restored when their cache is rebuilt. It does not apply to O(controllers[].volumes).
         type: bool
         default: false
 extends_documentation_fragment:
@@ -181,14 +182,15 @@ attributes:
   idempotent:
     support: full
 notes:
-  - A host where everything is as wanted costs one C(arcconf LIST) and one C(arcconf GETCONFIG) per controller, whatever the number of volumes.
-  - Volumes that are not listed lose their write caching when their cache is rebuilt, and get it back afterwards. If the run ends in between,
-    they do not get it back in the next one. The message names them.
-  - If the module is ended from outside while it waits (C(SIGTERM), C(SIGHUP), a connection that breaks, a timeout of the task), it ends
-    at once and without a result. The cache is still there, write caching is off for its volumes, and the controller goes on flushing by
-    itself. A second run finds that, waits for the rest and goes on.
-  - Part of what a controller has may be unreadable, for example a volume whose heading is damaged in the output. Then the cache is neither
-    made nor taken away, and nothing is set for V(all). What is named can still be set.
+  - On a host that is already configured as described, the module runs one C(arcconf LIST) and one C(arcconf GETCONFIG) per controller,
+    regardless of the number of volumes.
+  - When a cache is rebuilt, write caching is disabled for volumes that are not listed, and restored afterwards. If the run ends in between,
+    the next run does not restore it. The message names these volumes.
+  - If the module is terminated while it waits (C(SIGTERM), C(SIGHUP), a lost connection, a timeout of the task), it exits
+    immediately and without a result. The cache still exists, write caching is disabled for its volumes, and the controller continues flushing.
+    The next run detects this, waits for the flush and continues.
+  - If a part of the controller's output cannot be parsed, for example a volume with a damaged heading, the cache is neither
+    created nor removed, and nothing is set for V(all). Volumes that are listed explicitly can still be set.
 seealso:
   - module: cachefleet.storage.raid_cache
   - module: cachefleet.storage.raid_cache_info
@@ -197,7 +199,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Two mirrored SSDs in front of the archive, with writes (series 7 and 8)
+- name: Cache reads and writes of a volume on two mirrored SSDs (series 7 and 8)
   cachefleet.storage.raid_maxcache:
     controllers:
       - provider: arcconf
@@ -212,7 +214,7 @@ EXAMPLES = r"""
             read: true
             write: instant_writeback
 
-- name: One SSD that only helps reading (series 6)
+- name: Cache reads on one SSD (series 6)
   cachefleet.storage.raid_maxcache:
     controllers:
       - pool_drives: ["0,0"]
@@ -220,7 +222,7 @@ EXAMPLES = r"""
           - id: all
             read: true
 
-- name: A cache volume of its own (SmartRAID)
+- name: Create a cache volume for one volume (SmartRAID)
   cachefleet.storage.raid_maxcache:
     controllers:
       - cache_volumes:
@@ -230,7 +232,7 @@ EXAMPLES = r"""
             size: 200G
             write: writeback
 
-- name: Flush the cache and take it away, within an hour
+- name: Flush and remove the cache within an hour
   cachefleet.storage.raid_maxcache:
     controllers:
       - cache_volumes:
@@ -240,7 +242,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 actions:
-  description: What was done, or would be done in check mode, one sentence each. After a failure, what had been done before.
+  description: The actions that were performed, or would be performed in check mode, one sentence each. After a failure, the completed actions.
   type: list
   elements: str
   returned: always
@@ -249,21 +251,21 @@ actions:
     - Wait until controller 1 (Adaptec ASR81605ZQ, arcconf) says that its maxCache is clean
     - Delete maxCache volume 100 (SSDs 0,22 and 0,23, raid_level 1) of controller 1 (Adaptec ASR81605ZQ, arcconf)
 progress:
-  description: Every look at a cache that is being flushed. The same lines go to the log of the host while it happens.
+  description: The progress of a flush, one line per reading. The same lines are written to the log of the host during the flush.
   type: list
   elements: str
-  returned: always, after a failure only if something had been sent
+  returned: always, after a failure only if a command was sent
   sample:
     - "arcconf controller 1 maxcache: still dirty after 0 s"
     - "arcconf controller 1 maxcache: clean after 2 s"
 controllers:
   description:
-    - Every controller that the tool sees, as it is left; in check mode as it was found. See M(cachefleet.storage.raid_cache_info).
+    - Every controller that the tool reports, as read after the changes, in check mode before them. See M(cachefleet.storage.raid_cache_info).
   type: list
   elements: dict
   returned: success
 problems:
-  description: What was not understood in the output of the tool, and what was left out of V(all) because it cannot be done, one sentence each.
+  description: Tool output that could not be parsed, and settings of V(all) that were skipped because they cannot be set, one sentence each.
   type: list
   elements: str
   returned: success
@@ -281,7 +283,7 @@ error:
   returned: on failure
   sample: refused
 item:
-  description: What failed.
+  description: The item that failed.
   type: str
   returned: on failure
   sample: arcconf controller 1 volume 0

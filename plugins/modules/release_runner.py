@@ -8,17 +8,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: release_runner
-short_description: Tell a benchmark that waits on a host when to start
+short_description: Set the start time of a benchmark that waits on a host
 version_added: 0.4.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
-  - Measures how far the clock of the host is from the one of the controller, and writes the instant at which the waiting runner
-    goes on, in the time of the host, where the runner finds it. So hosts start together whose clocks differ.
-  - Several questions bound the difference from both sides, and what holds by all of them counts. The bounds are recorded with
+  - Measures the offset between the clocks of the host and the controller, and writes the start time of the waiting runner
+    in the time of the host, so that hosts with different clocks start at the same time.
+  - The offset is bounded from both sides by several exchanges, and the intersection of the bounds is used. The bounds are recorded with
     every result.
-  - An instant that is past, or nearly so, is replaced by one a few seconds from now, and that is recorded too.
-  - A barrier that was opened for this runner already stays as it is.
+  - A start time in the past, or too near, is replaced by one a few seconds later, which is recorded too.
+  - A barrier that was already opened for this runner is not changed.
   - Needs no Python on the host.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
@@ -36,25 +36,25 @@ options:
     type: str
     required: true
   segment:
-    description: The barrier at which the runner waits, from 0.
+    description: The barrier at which the runner waits, starting with 0.
     type: int
     required: true
   start:
-    description: The instant, in seconds since 1970 by the clock of the controller.
+    description: The start time, in seconds since the epoch by the clock of the controller.
     type: float
     required: true
   spool:
-    description: The folder on the host in which the runner keeps what it does.
+    description: The folder on the host in which the runner stores its state and results.
     type: str
     default: /var/lib/cachefleet/spool
   synchronised:
     description:
-      - The clocks of the hosts and of the controller are kept together by something better than this measurement, such as PTP or NTP
-        in one rack. Where the measurement does not contradict it, the difference is then taken as 0.
+      - Whether the clocks of the hosts and of the controller are synchronised more precisely than this measurement, for example with PTP, or
+        with NTP in one rack. The offset is then assumed to be 0 unless the measurement contradicts it.
     type: bool
     default: false
   exchanges:
-    description: How many questions are asked.
+    description: Number of exchanges for the clock measurement.
     type: int
     default: 5
 seealso:
@@ -63,7 +63,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Start in ten seconds
+- name: Start the benchmark in ten seconds
   cachefleet.storage.release_runner:
     campaign: 2026-11-21T1403Z
     segment: 0
@@ -76,18 +76,18 @@ segment:
   type: int
   returned: success
 start:
-  description: The instant in seconds since 1970 by the clock of the host; V(null) in check mode and for a barrier that was open.
+  description: The start time in seconds since the epoch by the clock of the host; V(null) in check mode and for an open barrier.
   type: float
   returned: success
 clock:
   description:
-    - C(offset), what the clock of the host is ahead of the one of the controller, in seconds, and C(error), how wrong that can be.
+    - C(offset), the seconds by which the clock of the host is ahead of that of the controller, and C(error), its uncertainty.
     - V(null) in check mode.
   type: dict
   returned: success
   sample: {offset: 0.412, error: 0.011}
 late:
-  description: How many seconds later than asked for the host starts; V(null) in check mode and for a barrier that was open.
+  description: Delay of the start in seconds compared with O(start); V(null) in check mode and for an open barrier.
   type: float
   returned: success
 """

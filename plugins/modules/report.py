@@ -8,23 +8,23 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: report
-short_description: Print what a campaign measured, and write a report of it
+short_description: Print the results of a campaign, and write a report
 version_added: 0.1.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
   - Reads the folder of a campaign on the controller and prints one table of hosts, variants and cells. It shows IOPS, MB/s,
     latency percentiles, repeats and their spread, the state, and the verdict on the stack that was measured.
-  - Where there are two or more variants, the ratio of the medians against the first one follows, or the reason why the two are
+  - If there are two or more variants, it also prints the ratio of their medians to the first variant, or the reason why they are
     not comparable.
-  - Hosts that measured at the same time are added up over the seconds in which all of them were measuring, and so are groups of
-    hosts that share an array. Percentiles of several hosts come from their added histograms.
-  - What was not measured is shown as C(-), never as 0. Percentiles with too few I/Os behind them are not shown.
-  - Every file is compared with its hash. A damaged cell is in the state V(failed).
-  - Of more than 20 hosts only what they did together is printed, and the host in the middle, from the tables. Of those, files are compared
-    with their hashes when the tables are made. Without duckdb every host is printed.
-  - With O(files) it also writes a report into the folder C(reports) of the campaign, from its tables, which it brings up to date.
-  - Works on the controller only and needs no connection to a host. A report needs duckdb, numpy, scipy, ruptures and plotly there.
+  - The results of hosts that measured at the same time are added up over the period in which all of them were measuring, and so are those of
+    groups of hosts that share an array. Percentiles of several hosts are computed from their combined histograms.
+  - Missing values are shown as C(-), never as 0. Percentiles based on too few I/Os are not shown.
+  - All files are verified with their checksums. A damaged cell is in the state V(failed).
+  - With more than 20 hosts only their combined results and the median host are printed, from the tables. In this case, files are verified
+    when the tables are built. Without duckdb all hosts are printed.
+  - With O(files) it also writes a report to the folder C(reports) of the campaign, from its tables, which are updated first.
+  - Runs on the controller only and needs no connection to a host. A report needs duckdb, numpy, scipy, ruptures and plotly there.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -35,21 +35,21 @@ options:
     type: path
     required: true
   format:
-    description: How to report. V(table) prints plain text for a terminal of 120 columns.
+    description: The output format. V(table) prints plain text for a terminal with 120 columns.
     type: str
     choices: [table]
     default: table
   baseline:
-    description: The variant with which the others are compared. If empty, the one that was planned first.
+    description: The variant with which the others are compared. If empty, the variant that was planned first.
     type: str
     default: ""
   problems:
-    description: What is known of hosts that sent nothing, a sentence by host. It is shown as the reason of their missing cells.
+    description: Error messages of hosts without results, by host name. They are shown as the reason of missing cells.
     type: dict
     default: {}
   files:
     description:
-      - Which files to write. V(html) is one page that needs no network, V(markdown) and V(csv) say the same in text.
+      - The files to write. V(html) is one page that needs no network access, V(markdown) and V(csv) have the same content as text.
       - Nothing is written in check mode.
     type: list
     elements: str
@@ -57,18 +57,18 @@ options:
     default: []
     version_added: 0.4.0
   decide_by:
-    description: Patterns of cells by which the fastest variant is chosen. If empty, all that every variant has a number of.
+    description: Patterns of the cells that determine the fastest variant. If empty, all cells for which every variant has a result.
     type: list
     elements: str
     default: []
     version_added: 0.4.0
   latency_limit_ms:
-    description: The latency up to which IOPS count, in ms. If not given, a usual one is taken for each workload.
+    description: The latency limit for IOPS in ms. By default a typical limit is used for each workload.
     type: float
     version_added: 0.4.0
   prices:
     description:
-      - What the storage of a host costs. The first entry counts whose patterns fit.
+      - The price of the storage of a host. The first entry with matching patterns is used.
     type: list
     elements: dict
     default: []
@@ -87,10 +87,10 @@ options:
         type: float
         required: true
       capacity_tb:
-        description: Usable TB (10^12 bytes) of one host. If not given, the size of the targets.
+        description: Usable TB (10^12 bytes) of one host. Defaults to the size of the targets.
         type: float
   currency:
-    description: What the prices are in.
+    description: The currency of the prices.
     type: str
     default: ""
     version_added: 0.4.0
@@ -101,7 +101,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Show what was measured
+- name: Print the results
   cachefleet.storage.report:
     path: /srv/results/2026-11-21T1403Z
   delegate_to: localhost
@@ -121,47 +121,47 @@ EXAMPLES = r"""
 
 RETURN = r"""
 path:
-  description: The folder that was read.
+  description: The folder of the campaign.
   type: str
   returned: success
 text:
-  description: What was printed.
+  description: The printed text.
   type: str
   returned: success
 rows:
   description:
-    - One entry per host, variant, cell and direction. Latencies are ns, bandwidth is bytes per second.
-    - Those of several hosts together follow; their host is C(all N hosts) or C(group NAME). With several targets at once it is
-      C(HOST, N targets), C(all N targets) or C(group NAME, N targets).
-    - Of more than 20 hosts there are only those, and C(median of N).
+    - One entry per host, variant, cell and direction. Latencies are in ns, bandwidth is in bytes per second.
+    - They are followed by the combined rows of several hosts, whose host is C(all N hosts) or C(group NAME). With several targets at the same
+      time it is C(HOST, N targets), C(all N targets) or C(group NAME, N targets).
+    - With more than 20 hosts there are only these, and C(median of N).
   type: list
   elements: dict
   returned: success
 ratios:
-  description: One entry per row of a variant other than the baseline; of more than 20 hosts one per cell and direction.
+  description: One entry per row of a variant other than the baseline. With more than 20 hosts one per cell and direction.
   type: list
   elements: dict
   returned: success
 together:
   description:
-    - One entry for each measurement and direction that several hosts, or several targets of a host, made at the same time.
-    - C(planned) is how many hosts should be in it, and C(targets) how many targets they have together where one of them measured
-      several at once, else 0. C(added) is how many results are in the sums.
-    - C(window) has the common window, with C(start) and C(end) in the time of the controller, its C(seconds), the C(skew) of the
-      starts and how wrong that may be, C(skew_error), and the C(tail), all in seconds. C(iops_overall) is over the time from the
-      first start to the last end. Of the hosts in C(pro_rata) the average of the whole run was taken.
-    - Of more than 20 hosts C(hosts) and C(planned) are numbers of hosts, C(pro_rata) is a number of results, and there is no C(window)
-      but its C(skew) and C(tail). The targets of each single host are left to the report then.
+    - One entry for each measurement and direction that several hosts, or several targets of a host, ran at the same time.
+    - C(planned) is the planned number of hosts, and C(targets) the total number of targets if one of the hosts measured
+      several at the same time, otherwise 0. C(added) is the number of results in the sums.
+    - C(window) is the common period, with C(start) and C(end) in the time of the controller, its C(seconds), the C(skew) of the
+      starts and its uncertainty C(skew_error), and the C(tail), all in seconds. C(iops_overall) is for the period from the
+      first start to the last end. For the hosts in C(pro_rata) the average of the whole run was used.
+    - With more than 20 hosts C(hosts) and C(planned) are numbers of hosts, C(pro_rata) is a number of results, and C(window) is reduced to
+      C(skew) and C(tail). The targets of individual hosts are then only in the report.
   type: list
   elements: dict
   returned: success
 states:
-  description: How many cells are in which state.
+  description: The number of cells in each state.
   type: dict
   returned: success
   sample: {ok: 7, missing: 1}
 not_ok:
-  description: A sentence for all cells of a host and variant that share a state other than V(ok) and its reason.
+  description: One sentence for all cells of a host and variant with the same state other than V(ok) and the same reason.
   type: list
   elements: str
   returned: success
@@ -172,12 +172,12 @@ files:
   returned: success
   sample: {html: /srv/results/2026-11-21T1403Z/reports/report.html}
 answer:
-  description: Three sentences. Which variant is the fastest of those that lose nothing in a power cut, by how much, and how sure that is.
+  description: Three sentences with the fastest variant that loses no data in a power failure, its advantage, and the statistical confidence.
   type: list
   elements: str
   returned: when files are written
 problems:
-  description: What of the folder was left out, and why.
+  description: Files of the folder that were skipped, with the reason.
   type: list
   elements: str
   returned: success

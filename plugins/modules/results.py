@@ -8,18 +8,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: results
-short_description: Tables, checks, merges and exports of campaigns
+short_description: Build tables of campaigns, check, merge and export campaigns
 version_added: 0.4.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
-  - Works on the folder of a campaign. Its files are the truth. Everything else is made of them.
-  - With O(do=rebuild) it writes tables in Parquet, which any engine that reads Parquet can query. Only hosts whose results have
+  - Manages the folder of a campaign. Its raw files are the source of truth. All other files are derived from them.
+  - With O(do=rebuild) it writes Parquet tables, which any engine that reads Parquet can query. Only the tables of hosts whose results have
     changed are written.
-  - With O(do=check) it compares every file with its hash, and fails with the names of the cells that are damaged or missing.
+  - With O(do=check) it verifies all files with their checksums, and fails with the names of damaged or missing cells.
   - With O(do=merge) it copies the cells of other campaigns into this one, for example those of several controllers.
-  - With O(do=export) it brings the tables up to date and writes one file for another system.
-  - Works on the controller only and needs no connection to a host.
+  - With O(do=export) it updates the tables and writes one file for another system.
+  - Runs on the controller only and needs no connection to a host.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -34,26 +34,26 @@ requirements:
   - duckdb and numpy on the controller, unless O(do=merge)
 options:
   path:
-    description: The folder of the campaign on the controller. With O(do=merge) a folder that does not exist is made.
+    description: The folder of the campaign on the controller. With O(do=merge) it is created if it does not exist.
     type: path
     required: true
   do:
-    description: What to do.
+    description: The operation to perform.
     type: str
     choices: [rebuild, check, merge, export]
     default: rebuild
   tables:
     description:
       - The folder of tables. If empty, C(tables) in the folder of the campaign.
-      - Many campaigns and many controllers may write into one folder at the same time, for example on shared storage.
+      - Several campaigns and controllers can write to the same folder at the same time, for example on shared storage.
     type: path
     default: ""
   everything:
-    description: With O(do=rebuild), write the tables of all hosts, not only of those that have changed.
+    description: With O(do=rebuild), write the tables of all hosts, not only of those with changes.
     type: bool
     default: false
   allow_missing:
-    description: With O(do=check), do not fail because of cells that were planned and are not there.
+    description: With O(do=check), do not fail because of planned cells that are missing.
     type: bool
     default: false
   sources:
@@ -63,24 +63,24 @@ options:
     default: []
   conflicts:
     description:
-      - With O(do=merge), what to do when two campaigns have different results of one cell. V(refuse) merges nothing, V(keep) stays
-        with the result that is there already, and of O(sources) with that of the first.
+      - With O(do=merge), how to handle a cell with different results in two campaigns. V(refuse) merges nothing, V(keep) keeps
+        the existing result, or that of the first of O(sources).
     type: str
     choices: [refuse, keep]
     default: refuse
   format:
     description:
-      - With O(do=export), the format. V(ndjson) are rows as lines of JSON, V(openmetrics) is a file for the textfile collector of
-        Prometheus' node exporter, V(influx) is the line protocol of InfluxDB.
+      - With O(do=export), the format. V(ndjson) is one JSON object per row, V(openmetrics) is a file for the textfile collector of
+        the Prometheus node exporter, V(influx) is the line protocol of InfluxDB.
     type: str
     choices: [ndjson, openmetrics, influx]
     default: ndjson
   file:
-    description: With O(do=export), the file that is written. If empty, one in the folder C(reports) of the campaign.
+    description: With O(do=export), the file to write. If empty, a file in the folder C(reports) of the campaign.
     type: path
     default: ""
   export_tables:
-    description: With O(format=ndjson), the tables.
+    description: With O(format=ndjson), the tables to export.
     type: list
     elements: str
     choices: [cells, intervals, histograms, layers, stacks, devices, device_intervals]
@@ -91,20 +91,20 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Bring the tables up to date
+- name: Update the tables
   cachefleet.storage.results:
     path: /srv/results/2026-11-21T1403Z
   delegate_to: localhost
   run_once: true
 
-- name: See that nothing is damaged or missing
+- name: Verify that no cell is damaged or missing
   cachefleet.storage.results:
     path: /srv/results/2026-11-21T1403Z
     do: check
   delegate_to: localhost
   run_once: true
 
-- name: Bring the results of two controllers together
+- name: Merge the results of two controllers
   cachefleet.storage.results:
     path: /srv/results/rack-1-and-2
     do: merge
@@ -114,7 +114,7 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
-- name: Let Prometheus see the campaign
+- name: Export the campaign for Prometheus
   cachefleet.storage.results:
     path: /srv/results/2026-11-21T1403Z
     do: export
@@ -139,41 +139,41 @@ written:
   elements: str
   returned: when O(do) is V(rebuild) or V(export)
 unchanged:
-  description: How many hosts had the right tables already.
+  description: Number of hosts whose tables were up to date.
   type: int
   returned: when O(do) is V(rebuild) or V(export)
 removed:
-  description: Hosts whose tables were taken away, because the campaign has them no more.
+  description: Hosts whose tables were removed, because they are no longer in the campaign.
   type: list
   elements: str
   returned: when O(do) is V(rebuild) or V(export)
 problems:
-  description: What of the folder was left out, and why.
+  description: Files of the folder that were skipped, with the reason.
   type: list
   elements: str
   returned: always, unless O(do=merge)
 states:
-  description: How many cells are in which state.
+  description: The number of cells in each state.
   type: dict
   returned: when O(do=check)
   sample: {ok: 7, missing: 1}
 damaged:
-  description: The C(cell)s whose files are not those that were measured, and the C(problem). After O(do=merge) names, of cells that were not copied.
+  description: The C(cell)s with damaged files, and the C(problem). With O(do=merge) the names of the cells that were not copied.
   type: list
   elements: raw
   returned: when O(do) is V(check) or V(merge)
 missing:
-  description: The C(cell)s that were planned and are not there, and the C(problem).
+  description: The planned C(cell)s that are missing, and the C(problem).
   type: list
   elements: dict
   returned: when O(do=check)
 stale:
-  description: Hosts whose tables are not of the files that are there now. O(do=rebuild) writes them.
+  description: Hosts whose tables are out of date. O(do=rebuild) updates them.
   type: list
   elements: str
   returned: when O(do=check)
 doubled:
-  description: Hosts with rows that two writers have put into the same tables.
+  description: Hosts with duplicate rows, written to the same tables by two writers.
   type: list
   elements: str
   returned: when O(do=check)
@@ -183,16 +183,16 @@ copied:
   elements: str
   returned: when O(do=merge)
 replaced:
-  description: Cells that had no numbers and have some now.
+  description: Cells without a result that have a result now.
   type: list
   elements: str
   returned: when O(do=merge)
 kept:
-  description: How many cells were there already.
+  description: Number of cells that already existed.
   type: int
   returned: when O(do=merge)
 conflicts:
-  description: Cells that have two different results.
+  description: Cells with two different results.
   type: list
   elements: str
   returned: when O(do=merge)
@@ -201,7 +201,7 @@ file:
   type: str
   returned: when O(do=export)
 lines:
-  description: How many lines it has.
+  description: Number of lines of the file.
   type: int
   returned: when O(do=export)
 """

@@ -8,111 +8,111 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: storage_network
-short_description: The MTU of storage networks, now and at every boot, and ATA over Ethernet on them
+short_description: Manage the MTU of storage networks, at runtime and at boot, and ATA over Ethernet
 version_added: 0.4.0
 description:
-  - Sets the MTU of interfaces, or computes it from what a network is for, together with that of the interfaces below them, in an order in
-    which nothing is cut on the way.
-  - The state at boot is set in what manages the interface, which is systemd-networkd, netplan, NetworkManager or ifupdown.
-  - The interface that the connection of Ansible depends on is refused unless its entry allows it.
-  - Before the first MTU is changed a process is started on the host that puts all of them back unless the module is told in time, over a
-    new connection that carries large packets in both directions, that the host can be reached. A lost connection, a killed module, a
-    controller that died and a reboot in between all end in what was there before, now and at boot.
-  - A host that is as described costs one module call. The same module makes a host an initiator or a target of ATA over Ethernet, since what
-    these carry depends on the MTU.
+  - Sets the MTU of interfaces, or computes it from the purpose of a network, together with that of the underlying interfaces, in an order in
+    which no frame is dropped.
+  - The boot configuration is changed in the network service of the interface, which is systemd-networkd, netplan, NetworkManager or ifupdown.
+  - Changes of the interface that the connection of Ansible depends on are refused unless its entry allows them.
+  - Before the first MTU is changed, a process is started on the host that rolls back all changes unless it is confirmed in time, over a
+    new connection that carries large packets in both directions, that the host is reachable. After a lost connection, a killed module, a
+    crash of the controller or a reboot, the previous state is restored, at runtime and at boot.
+  - A host that is already configured as described needs one module call. The same module configures a host as an initiator or a target of ATA
+    over Ethernet, since the payload of its frames depends on the MTU.
 options:
   links:
     description:
-      - The interfaces to set. Others are not changed, apart from those below one in the list. An empty list changes nothing.
+      - The interfaces to set. Other interfaces are not changed, except those that underlie a listed one. An empty list changes nothing.
     type: list
     elements: dict
     default: []
     suboptions:
       interface:
         description:
-          - The name of the interface, or an alternative name. One of O(links[].interface) and O(links[].mac) is needed.
+          - The name of the interface, or an alternative name. Either O(links[].interface) or O(links[].mac) is required.
         type: str
       mac:
         description:
-          - The hardware address of the card instead of its name.
+          - The MAC address of the interface, instead of its name.
         type: str
       mtu:
         description:
-          - The MTU in bytes, without the Ethernet header. One of O(links[].mtu) and O(links[].purpose) is needed.
+          - The MTU in bytes, without the Ethernet header. Either O(links[].mtu) or O(links[].purpose) is required.
         type: int
       purpose:
         description:
-          - What the network is for. The MTU follows from it and from O(links[].max_mtu).
-          - V(aoe) takes the MTU whose frames carry whole blocks of O(links[].block_size), for example 8700 of at most 9000. A full frame of an
-            MTU of 9000 carries two blocks of 4096 bytes and a stub of 512, which no block cache takes.
-          - V(iscsi), V(nvme_tcp) and V(ceph) are streams of TCP, in which a block may lie across packets, so the largest MTU is the best.
+          - The purpose of the network. The MTU is computed from it and from O(links[].max_mtu).
+          - V(aoe) uses the MTU whose frames carry whole blocks of O(links[].block_size), for example 8700 of at most 9000. A full frame with an
+            MTU of 9000 carries two blocks of 4096 bytes and a partial block of 512 bytes, which block caches do not cache.
+          - V(iscsi), V(nvme_tcp) and V(ceph) use TCP streams, in which a block may span packets, so the largest MTU is the best.
         type: str
         choices: [aoe, iscsi, nvme_tcp, ceph]
       max_mtu:
         description:
-          - The most that every switch and every host of the network takes. What the card takes is a limit too.
+          - The largest MTU that every switch and every host of the network supports. The maximum of the network card is a limit too.
         type: int
         default: 9000
       block_size:
         description:
-          - With V(aoe), the block size of the cache above, in bytes.
+          - With V(aoe), the block size in bytes of the cache on top of the AoE devices.
         type: int
         default: 4096
       members:
         description:
-          - Whether interfaces below that have a smaller MTU are raised along, such as the parent of a VLAN and the ports of a bridge. V(false)
-            refuses instead. The members of a bond always follow, since the kernel hands them its MTU.
+          - Whether the MTU of underlying interfaces is raised too if it is smaller, such as the parent of a VLAN and the ports of a bridge. With
+            V(false) the change is refused instead. The members of a bond are always changed, because the kernel sets its MTU on them.
         type: bool
         default: true
       allow_management:
         description:
-          - Allows a change of an interface that the connection of Ansible to the host depends on.
+          - Allow changes of an interface that the connection of Ansible to the host depends on.
         type: bool
         default: false
       persistent:
         description:
-          - Whether the state at boot is set too. V(false) leaves it as it is.
+          - Whether the boot configuration is changed too. V(false) does not change it.
         type: bool
         default: true
       provider:
         description:
-          - What configures the interface at boot. V(auto) takes the one that does, and refuses if none or more than one does.
-          - With V(systemd_networkd) an interface that nothing configures gets a C(.link) file.
+          - The network service that configures the interface at boot. V(auto) detects it, and fails if there is none or more than one.
+          - With V(systemd_networkd) an interface that is not configured by any service gets a C(.link) file.
         type: str
         default: auto
         choices: [auto, systemd_networkd, netplan, networkmanager, ifupdown]
   aoe_initiator:
     description:
-      - Makes the host an initiator of ATA over Ethernet. Without it the AoE driver is left alone.
+      - Configures the host as an initiator of ATA over Ethernet. If not set, the AoE driver is not changed.
     type: dict
     suboptions:
       interfaces:
         description:
-          - The interfaces on which the driver looks for targets. There is no authentication, so it should not be all of them.
-          - An empty list leaves the driver alone.
+          - The interfaces on which the driver discovers targets. The protocol has no authentication, so not all interfaces should be listed.
+          - An empty list does not change the driver.
         type: list
         elements: str
         required: true
       dead_seconds:
         description:
-          - Seconds without an answer after which a target is given up and its I/O fails. Without it what the driver has.
+          - Seconds without a response after which a target is marked down and its I/O fails. By default the driver's value is not changed.
         type: int
       max_outstanding:
         description:
-          - Frames that may be on the way to a target at once. Without it what the driver has.
+          - Maximum number of outstanding frames for a target. By default the driver's value is not changed.
         type: int
       max_sectors:
         description:
-          - Sectors of 512 bytes in a request at most. V(0) is no limit of its own. Without it what the driver has.
+          - Maximum number of 512-byte sectors in a request. V(0) sets no limit. By default the driver's value is not changed.
         type: int
       allow_unreachable:
         description:
-          - Allows to leave out an interface over which a target in use is reached.
+          - Allow removing an interface over which a target in use is reached.
         type: bool
         default: false
       devices:
         description:
-          - Targets that must be up, and what a frame of theirs must carry.
+          - Targets that must be up, and the payload that their frames must carry.
         type: list
         elements: dict
         default: []
@@ -124,111 +124,112 @@ options:
             required: true
           payload:
             description:
-              - Bytes of data in a full frame. Without it what both sides take.
+              - Bytes of data in a full frame. Defaults to the largest payload that both sides support.
             type: int
   aoe_targets:
     description:
-      - What the host serves over ATA over Ethernet with vblade, now and after every boot. Targets that are not in the list are left alone.
+      - Targets that the host serves over ATA over Ethernet with vblade, at runtime and after every boot. Targets that are not listed are not changed.
     type: list
     elements: dict
     default: []
     suboptions:
       shelf:
         description:
-          - The first part of the address of the target, V(0) to V(65534).
+          - The shelf (major) address of the target, V(0) to V(65534).
         type: int
         required: true
       slot:
         description:
-          - The second part, V(0) to V(254).
+          - The slot (minor) address of the target, V(0) to V(254).
         type: int
         required: true
       interface:
         description:
-          - The interface that it is served on.
+          - The interface on which the target is served.
         type: str
         required: true
       device:
         description:
-          - The device to serve, by a path that lasts. Required unless it shall be V(absent).
+          - The persistent path of the device to serve. Required unless the state is V(absent).
         type: str
       direct:
         description:
-          - Whether requests go past the page cache of the host (C(vblade -d)).
+          - Whether requests bypass the page cache of the host (C(vblade -d)).
         type: bool
         default: true
       sync:
         description:
-          - Whether a write is answered when it is on the medium (C(vblade -s)). vblade passes no flush down, so without it a cache
-            below that forgets in a power cut is refused.
+          - Whether a write is acknowledged only once it is on the medium (C(vblade -s)). vblade does not pass flushes to the device, so without
+            this option a device with a volatile cache is refused.
         type: bool
         default: false
       read_only:
         description:
-          - Whether writes are refused.
+          - Whether the target is read-only.
         type: bool
         default: false
       macs:
         description:
-          - The addresses of the initiators that may use it. An empty list is everybody on the network.
+          - MAC addresses of the initiators that may use the target. With an empty list, every host on the network may use it.
         type: list
         elements: str
         default: []
       buffers:
         description:
-          - Frames that may wait in the socket of the target.
+          - Number of frames that the socket of the target can buffer.
         type: int
         default: 16
       state:
         description:
-          - Whether it is served.
+          - Whether the target is served.
         type: str
         choices: [present, absent]
         default: present
       allow_ignored_flushes:
         description:
-          - Allows to serve a device although acknowledged and flushed writes would be lost in a power cut.
+          - Allow serving a device even if acknowledged and flushed writes would be lost in a power failure.
         type: bool
         aliases: [allow_swallowed_flushes]
         default: false
   aoe_receive_buffer:
     description:
-      - Bytes that the socket of a target may have at most (C(net.core.rmem_max)), now and after every boot. Without it what the kernel has.
+      - Maximum size in bytes of the receive buffer of a target's socket (C(net.core.rmem_max)), at runtime and after every boot. By default it is
+        not changed.
     type: int
   aoe_protected_drives:
     description:
-      - Serial numbers, WWNs or models of drives whose cache is known to survive a power cut.
+      - Serial numbers, WWNs or models of drives whose cache is known to survive a power failure.
     type: list
     elements: str
     default: []
   direction:
     description:
-      - Which changes are carried out by this call. V(raise) and V(lower) are those of MTUs that get larger or smaller, and nothing else is looked
-        at then; V(all) is everything.
-      - The role storage_network raises the targets of all hosts before the initiators, and lowers them after.
+      - The changes that this call applies. V(raise) and V(lower) only increase or decrease MTUs, and read nothing else. V(all) applies all
+        changes.
+      - The role storage_network raises MTUs on all targets before the initiators, and lowers them on the targets after the initiators.
     type: str
     default: all
     choices: [all, raise, lower]
   revert_after:
     description:
-      - Seconds after which the MTUs go back by themselves unless the host was reached over a new connection.
+      - Seconds after which the MTUs are rolled back automatically unless the host was reached over a new connection.
     type: int
     default: 60
   transaction:
     description:
-      - What the action plugin of this name asks the host for; it replaces whatever is written here.
+      - For internal use by the action plugin of the same name, which overwrites any value.
     type: dict
     suboptions:
       step:
-        description: Which part of a change this call is.
+        description: The step of the change that this call performs.
         type: str
         choices: [begin, prove, confirm, local]
         required: true
       token:
-        description: Which change it belongs to.
+        description: The change that this call belongs to.
         type: str
       padding:
-        description: Data that only has to get through.
+        description: Padding that makes the packets large.
         type: str
 extends_documentation_fragment:
   - cachefleet.storage._attributes
@@ -242,9 +243,9 @@ attributes:
     support: full
 notes:
   - An action plugin of the same name calls the module, makes a new connection after an MTU was changed, and calls it again.
-  - A switch must take 18 bytes more than the MTU, and 4 more for each VLAN tag.
-  - The profile of NetworkManager is changed with C(nmcli connection modify). M(community.general.nmcli) would write its own defaults into
-    a profile that it did not make.
+  - Switches must support frames of 18 bytes more than the MTU, and 4 more for each VLAN tag.
+  - NetworkManager profiles are changed with C(nmcli connection modify). M(community.general.nmcli) would write its own defaults into
+    a profile that it did not create.
 author:
   - the cachefleet.storage authors (@cachefleet)
 seealso:
@@ -252,20 +253,20 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: A network for ATA over Ethernet below a cache with blocks of 4 KiB
+- name: Set the MTU for ATA over Ethernet below a cache with blocks of 4 KiB
   cachefleet.storage.storage_network:
     links:
       - interface: eth1
         purpose: aoe
         max_mtu: 9000
 
-- name: A VLAN for iSCSI on a bond, whose members follow
+- name: Set the MTU of an iSCSI VLAN on a bond, including its members
   cachefleet.storage.storage_network:
     links:
       - interface: bond0.40
         purpose: iscsi
 
-- name: Smaller packets on the interface that Ansible comes over
+- name: Set a smaller MTU on the interface of the Ansible connection
   cachefleet.storage.storage_network:
     links:
       - interface: eth0
@@ -273,7 +274,7 @@ EXAMPLES = r"""
         allow_management: true
     revert_after: 120
 
-- name: A target of ATA over Ethernet, and the network that it is on
+- name: Configure an ATA over Ethernet target and its network
   cachefleet.storage.storage_network:
     links:
       - interface: eth1
@@ -284,7 +285,7 @@ EXAMPLES = r"""
         interface: eth1
         device: /dev/vg0/images
 
-- name: Its initiator
+- name: Configure the initiator of this target
   cachefleet.storage.storage_network:
     links:
       - interface: eth1
@@ -298,26 +299,26 @@ EXAMPLES = r"""
 
 RETURN = r"""
 actions:
-  description: What was done, or would be done in check mode, one sentence each.
+  description: The actions that were performed, or would be performed in check mode, one sentence each.
   type: list
   elements: str
   returned: always
   sample: ["Raise the MTU of eth1 from 1500 to 8700"]
 links:
-  description: The interfaces of the list, and those below them that follow, as they are left. In check mode as they were found.
+  description: The listed interfaces and the underlying interfaces, as read after the changes, in check mode before them.
   type: list
   elements: dict
   returned: success
   contains:
-    interface: {description: The name., type: str}
-    mtu: {description: The MTU that it has., type: int}
-    wanted_mtu: {description: The MTU that it shall have., type: int}
-    max_mtu: {description: The most that its driver takes. V(null) if it does not say., type: int}
-    boot_mtu: {description: The MTU that is set for the next boot. V(null) if none is., type: int}
-    provider: {description: What configures it at boot. V(null) if that was not looked for., type: str}
-    boot_place: {description: The file or profile in which the MTU for the next boot is set., type: str}
-    carries_connection: {description: Whether the connection of Ansible to the host depends on it., type: bool}
-    named: {description: Whether it is in the list itself., type: bool}
+    interface: {description: The name of the interface., type: str}
+    mtu: {description: The present MTU., type: int}
+    wanted_mtu: {description: The requested MTU., type: int}
+    max_mtu: {description: The maximum MTU of the driver. V(null) if it is not reported., type: int}
+    boot_mtu: {description: The MTU of the boot configuration. V(null) if it is not set., type: int}
+    provider: {description: The network service that configures the interface at boot. V(null) if it was not determined., type: str}
+    boot_place: {description: The file or profile in which the MTU of the boot configuration is set., type: str}
+    carries_connection: {description: Whether the connection of Ansible to the host depends on the interface., type: bool}
+    named: {description: Whether the interface itself is in O(links)., type: bool}
   sample:
     - interface: eth1
       mtu: 8700
@@ -329,31 +330,31 @@ links:
       carries_connection: false
       named: true
 directions:
-  description: In check mode, what the host needs. V(raise) and V(lower) are MTUs, V(other) is everything else.
+  description: In check mode, the kinds of changes that the host needs. V(raise) and V(lower) are for MTUs, V(other) for all other changes.
   type: list
   elements: str
   returned: success
   sample: [raise]
 put_back:
-  description: After a failure, what was put back.
+  description: After a failure, the changes that were rolled back.
   type: list
   elements: str
-  returned: when MTUs went back to what they were
+  returned: if MTUs were rolled back
   sample: ["eth0 has its MTU of 1500"]
 aoe_devices:
-  description: The targets that the AoE driver knows.
+  description: The targets that the AoE driver has discovered.
   type: list
   elements: dict
   returned: when O(aoe_initiator) is given and O(direction) is V(all)
   contains:
     name: {description: Shelf and slot., type: str}
     device: {description: The device node., type: str}
-    interfaces: {description: The interfaces over which it is reached., type: list, elements: str}
-    state: {description: What the driver says of it., type: str}
+    interfaces: {description: The interfaces over which the target is reached., type: list, elements: str}
+    state: {description: The state according to the driver., type: str}
     payload: {description: Bytes of data in a full frame., type: int}
-    payload_of_mtu: {description: Bytes that the MTU of its interfaces would carry., type: int}
-    mac: {description: The address of the target., type: str}
-    in_use: {description: Whether something on this host uses it., type: bool}
+    payload_of_mtu: {description: Bytes of data that the MTU of its interfaces allows., type: int}
+    mac: {description: The MAC address of the target., type: str}
+    in_use: {description: Whether the device is in use on this host., type: bool}
   sample:
     - name: e7.1
       device: /dev/etherd/e7.1
@@ -364,24 +365,24 @@ aoe_devices:
       mac: "52:54:00:4d:00:02"
       in_use: true
 aoe_module:
-  description: The AoE driver, whether it is loaded and what it is told.
+  description: The state of the AoE driver and its parameters.
   type: dict
   returned: when O(aoe_initiator) is given and O(direction) is V(all)
 aoe_targets:
-  description: The targets of O(aoe_targets) as they are left; in check mode as they were found.
+  description: The targets of O(aoe_targets) as read after the changes, in check mode before them.
   type: list
   elements: dict
   returned: when O(aoe_targets) is given and O(direction) is V(all)
   contains:
     name: {description: The address and the interface., type: str}
     instance: {description: The instance of the unit C(vblade@)., type: str}
-    device: {description: What it serves., type: str}
-    running: {description: Whether it runs., type: bool}
-    enabled: {description: Whether it starts at boot., type: bool}
-    direct: {description: Whether it goes past the page cache., type: bool}
-    sync: {description: Whether it writes synchronously., type: bool}
-    read_only: {description: Whether it refuses writes., type: bool}
-    socket: {description: Bytes of its socket as the kernel counts them., type: int}
+    device: {description: The served device., type: str}
+    running: {description: Whether the target is running., type: bool}
+    enabled: {description: Whether the target is started at boot., type: bool}
+    direct: {description: Whether the page cache is bypassed., type: bool}
+    sync: {description: Whether writes are synchronous., type: bool}
+    read_only: {description: Whether the target is read-only., type: bool}
+    socket: {description: Size of the socket's receive buffer in bytes as reported by the kernel., type: int}
   sample:
     - name: e7.1 on eth1
       instance: e7.1-eth1

@@ -12,11 +12,11 @@ short_description: Create, start, stop and destroy the machines of a virtual rac
 version_added: 0.1.0
 description:
   - A virtual rack is a set of QEMU machines on this host with SATA, NVMe and MegaRAID disks, slow and fast ones, with and without a
-    volatile write cache, joined by networks of their own.
-  - It needs no privileges. Nothing on the host is changed outside O(directory) and O(cache_dir), and the guests reach nothing outside
-    the rack. Each machine can be logged in to as root through a port of the host's loopback interface.
-  - Several racks exist side by side. Each has a name, a folder and ports of its own.
-  - Processes are known by process id and start time, and no other process is ever ended.
+    volatile write cache, connected by private networks.
+  - It needs no privileges. Nothing on the host is changed outside of O(directory) and O(cache_dir), and the guests cannot access networks
+    outside of the rack. Each machine accepts root logins on a port of the host's loopback interface.
+  - Several racks can exist side by side. Each has its own name, folder and ports.
+  - Processes are identified by process ID and start time. No other process is ever terminated.
 options:
   name:
     description: Name of the rack.
@@ -24,16 +24,16 @@ options:
     default: rack
   directory:
     description:
-      - Folder of the rack. Everything that the rack is made of is in it, and O(state=absent) removes it.
-      - By default the folder C(racks) in O(cache_dir), and in it O(name).
+      - Folder of the rack. It contains all files of the rack, and O(state=absent) removes it.
+      - Defaults to C(racks/NAME) in O(cache_dir), with O(name) as NAME.
     type: path
   cache_dir:
-    description: Folder in which the default O(directory) lies, and in which it is kept whether KVM works on this host.
+    description: Parent folder of the default O(directory). It also stores whether KVM works on this host.
     type: path
     default: ~/.cache/cachefleet
   image:
     description:
-      - The image to make machines from, as returned in RV(cachefleet.storage.virtual_rack_image#module:image).
+      - The image of the machines, as returned in RV(cachefleet.storage.virtual_rack_image#module:image).
       - Required by O(state=started).
     type: dict
     suboptions:
@@ -41,14 +41,14 @@ options:
       base: {description: The root filesystem., type: path, required: true}
       kernel: {description: The kernel., type: path, required: true}
       initrd: {description: The initramfs., type: path, required: true}
-      host_key: {description: Public ssh host key., type: path, required: true}
+      host_key: {description: Public SSH host key., type: path, required: true}
       directory: {description: Folder of the image., type: path}
       suite: {description: Debian release., type: str}
   machines:
     description:
-      - Every machine of the rack. Used by O(state=started); the other states know the rack from its folder.
-      - A machine that exists and differs from its description is shut down, changed and started again.
-      - A machine that exists and is not listed is left as it is.
+      - All machines of the rack. Used by O(state=started); the other states read the rack from its folder.
+      - An existing machine that differs from its description is shut down, changed and started again.
+      - An existing machine that is not listed is not changed.
     type: list
     elements: dict
     default: []
@@ -58,18 +58,18 @@ options:
         type: str
         required: true
       cpus:
-        description: Number of processors.
+        description: Number of CPUs.
         type: int
         default: 2
       memory:
-        description: Memory with a suffix such as C(M) or C(G); a bare number is MiB.
+        description: Memory with a suffix such as C(M) or C(G). A number without a suffix is in MiB.
         type: str
         default: "768"
       ssh_port:
-        description: Port on the host's loopback interface. Left out, a free one is chosen and kept while it stays free.
+        description: Port on the host's loopback interface. By default a free port is chosen and kept while it is free.
         type: int
       disks:
-        description: Disks beside the root disk, in the order in which the guest finds those of one kind.
+        description: Disks in addition to the root disk. Disks of the same kind appear in this order in the guest.
         type: list
         elements: dict
         default: []
@@ -90,38 +90,38 @@ options:
             type: str
             required: true
           iops_limit:
-            description: Requests per second that the disk carries out at most; 0 for no limit. 150 is what a disk with 7200 rpm does.
+            description: Maximum number of requests per second, 0 for no limit. 150 is typical for a 7200 rpm disk.
             type: int
             default: 0
           volatile_cache:
-            description: Whether the disk has a volatile write cache that is on after power on.
+            description: Whether the disk has a volatile write cache that is enabled at power-on.
             type: bool
             default: true
           power_loss_protection:
             description:
-              - Whether the drive keeps its cache through a power cut, as drives with capacitors do. Flushes cost it nothing then.
-              - Its cache is the memory of the host, which outlives every power cut of the machine but not one of the host.
+              - Whether the cache of the drive survives a power cut, as in drives with capacitors. Flushes then take no time.
+              - The cache is in the memory of the host, which survives a power cut of the machine, but not of the host.
             type: bool
             default: false
           attached:
             description:
-              - Whether the disk is plugged in. For V(nvme) this is changed while the machine runs; for the other kinds the machine is stopped for it.
+              - Whether the disk is plugged in. A V(nvme) disk is hot-plugged; for the other kinds the machine is stopped for the change.
             type: bool
             default: true
           serial:
-            description: Serial number. By default made of the names of machine and disk.
+            description: Serial number. Defaults to the names of machine and disk.
             type: str
           model:
-            description: Model. Not for V(nvme) and V(virtio).
+            description: Model. Not supported for V(nvme) and V(virtio).
             type: str
           firmware:
-            description: Firmware revision. Not for V(nvme) and V(virtio).
+            description: Firmware revision. Not supported for V(nvme) and V(virtio).
             type: str
           wwn:
-            description: World wide name, 16 hexadecimal digits. Not for V(nvme) and V(virtio).
+            description: World Wide Name, 16 hexadecimal digits. Not supported for V(nvme) and V(virtio).
             type: str
       networks:
-        description: Networks of the rack, invisible to the host. The first is C(eth1) in the guest. At most two machines share one.
+        description: Private networks of the rack, not visible to the host. The first is C(eth1) in the guest. At most two machines can share one.
         type: list
         elements: dict
         default: []
@@ -131,42 +131,42 @@ options:
             type: str
             required: true
           mac:
-            description: Hardware address. By default made from the names of rack, machine and network.
+            description: MAC address. By default it is derived from the names of rack, machine and network.
             type: str
           address:
-            description: IPv4 address with prefix length that the guest gives the interface.
+            description: IPv4 address with prefix length of the interface in the guest.
             type: str
   only:
-    description: Names of the machines this call is about. Empty means all.
+    description: Names of the machines to manage. If empty, all machines.
     type: list
     elements: str
     default: []
   state:
     description:
-      - V(started), all machines exist as described, run, and answer ssh.
-      - V(stopped), no machine runs; disks stay.
-      - V(restarted), every machine is stopped and started again; always a change.
-      - V(absent), machines, disks and the folder of the rack are gone.
+      - V(started) ensures that all machines exist as described, are running and accept SSH connections.
+      - V(stopped) ensures that no machine is running. Disks are kept.
+      - V(restarted) stops and starts all machines. This is always a change.
+      - V(absent) removes machines, disks and the folder of the rack.
     type: str
     choices: [started, stopped, restarted, absent]
     default: started
   how:
-    description: How running machines are stopped. V(power_cut) takes the power away, as a failing power supply does.
+    description: The way in which running machines are stopped. V(power_cut) cuts the power, like a failing power supply.
     type: str
     choices: [shutdown, power_cut]
     default: shutdown
   recreate:
-    description: Allow that a root disk made from another image, or a disk with another size or no longer described, is thrown away with its contents.
+    description: Allow deleting disks with their contents, namely a root disk of another image, or a disk with another size or that is no longer listed.
     type: bool
     default: false
   accelerator:
     description:
-      - V(auto) takes KVM if a guest really boots with it, which is tried once for a host, and software emulation (V(tcg)) otherwise.
+      - V(auto) uses KVM if a guest boots with it, which is tested once per host, and software emulation (V(tcg)) otherwise.
     type: str
     choices: [auto, kvm, tcg]
     default: auto
   ssh_timeout:
-    description: Seconds a machine may take from its start until a command can be run on it over ssh.
+    description: Seconds from the start of a machine until a command must succeed over SSH.
     type: float
     default: 120
 author:
@@ -185,11 +185,11 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Have an image
+- name: Ensure the image is built
   cachefleet.storage.virtual_rack_image:
   register: built
 
-- name: A machine with a slow disk, a fast one, and a controller
+- name: Start a machine with a slow disk, a fast disk and a controller
   cachefleet.storage.virtual_rack:
     name: demo
     image: "{{ built.image }}"
@@ -211,7 +211,7 @@ EXAMPLES = r"""
     state: stopped
     how: power_cut
 
-- name: Leave nothing behind
+- name: Remove the rack
   cachefleet.storage.virtual_rack:
     name: demo
     state: absent
@@ -226,24 +226,24 @@ machines:
   contains:
     name: {description: Host name., type: str, sample: node1}
     state: {description: V(started) or V(stopped)., type: str}
-    ssh_host: {description: Address under which the machine is reached., type: str, sample: 127.0.0.1}
-    ssh_port: {description: Port under which the machine is reached., type: int}
-    ssh_user: {description: User to log in as., type: str, sample: root}
-    ssh_private_key_file: {description: The key that may log in., type: str}
-    ssh_common_args: {description: Further options ssh needs., type: str}
-    pid: {description: Process id of a running machine., type: int}
+    ssh_host: {description: SSH address of the machine., type: str, sample: 127.0.0.1}
+    ssh_port: {description: SSH port of the machine., type: int}
+    ssh_user: {description: SSH user., type: str, sample: root}
+    ssh_private_key_file: {description: SSH private key., type: str}
+    ssh_common_args: {description: Additional SSH options., type: str}
+    pid: {description: Process ID of a running machine., type: int}
     accelerator: {description: C(kvm) or C(tcg)., type: str}
-    boot_seconds: {description: Time from the last start to the first login; null if it was not waited for., type: float}
-    monitor: {description: Socket of QEMU's control protocol (QMP)., type: str}
-    console: {description: File with what the machine wrote on its serial console., type: str}
-    cpus: {description: Number of processors., type: int}
+    boot_seconds: {description: Seconds from the last start to the first login; null if the module did not wait for it., type: float}
+    monitor: {description: Socket of the QEMU Machine Protocol (QMP)., type: str}
+    console: {description: Log file of the serial console., type: str}
+    cpus: {description: Number of CPUs., type: int}
     memory: {description: Memory in MiB., type: int}
     disks:
-      description: The disks as described, complete, with the file that holds their blocks.
+      description: The disks with all settings, and the file that contains their blocks.
       type: list
       elements: dict
     networks:
-      description: The network interfaces as described, complete.
+      description: The network interfaces with all settings.
       type: list
       elements: dict
 directory:
@@ -251,7 +251,7 @@ directory:
   returned: success
   type: str
 actions:
-  description: What was done, or would be done in check mode, as sentences.
+  description: The actions that were performed, or would be performed in check mode, one sentence each.
   returned: success
   type: list
   elements: str

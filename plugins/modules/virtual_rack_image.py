@@ -8,16 +8,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: virtual_rack_image
-short_description: Build and keep the root filesystem of virtual rack machines
+short_description: Build the root filesystem image of virtual rack machines
 version_added: 0.1.0
 description:
-  - Makes a Debian root filesystem that carries every tool of this collection, with its kernel and a small initramfs, and keeps it
-    as one qcow2 file that any number of machines share.
-  - An image is named by a hash of its recipe. The same recipe is built once, and a changed one is built beside the old one.
-  - Hostname, ssh key and addresses are not part of an image.
-  - Packages come from the mirror that C(apt) on this host uses for the release, or from the default of C(mmdebstrap) where the host is
-    another distribution.
-  - Building needs the commands C(mmdebstrap), C(mke2fs) and C(qemu-img), and either root or a user with subordinate user and group ids.
+  - Builds a Debian root filesystem with all tools that this collection needs, with its kernel and a small initramfs, and stores it
+    as one qcow2 file that any number of machines can share.
+  - The name of an image contains a hash of its recipe. The same recipe is built only once; a changed recipe creates a new image.
+  - Host name, SSH key and addresses are not part of an image.
+  - Packages are downloaded from the mirror that C(apt) on this host uses for the release, or from the default mirror of C(mmdebstrap) if the
+    host runs another distribution.
+  - Building needs the commands C(mmdebstrap), C(mke2fs) and C(qemu-img), and either root or a user with subordinate user and group IDs.
 options:
   cache_dir:
     description: Folder in which images are kept.
@@ -29,13 +29,13 @@ options:
     default: bookworm
   packages:
     description:
-      - Every package of the guests beyond the essential ones.
-      - It must contain a kernel, C(initramfs-tools), C(systemd-sysv), C(udev), C(openssh-server), C(iproute2) and C(python3).
-      - Left out, it is a complete set for all roles of this collection.
+      - All packages of the guests in addition to the essential ones.
+      - The list must contain a kernel, C(initramfs-tools), C(systemd-sysv), C(udev), C(openssh-server), C(iproute2) and C(python3).
+      - Defaults to the packages that the roles of this collection need.
     type: list
     elements: str
   extra_packages:
-    description: Packages beyond O(packages).
+    description: Packages in addition to O(packages).
     type: list
     elements: str
     default: []
@@ -44,16 +44,16 @@ options:
     type: str
     default: 2500M
   mirror:
-    description: Mirror addresses or apt source lines to use instead of those of this host. They are not part of the recipe's hash.
+    description: Mirror URLs or apt source lines to use instead of those of this host. They are not part of the hash of the recipe.
     type: list
     elements: str
     default: []
   scratch_dir:
-    description: Folder with 3 GiB of free space in which the image is put together.
+    description: Folder with 3 GiB of free space in which the image is built.
     type: path
     default: /var/tmp
   state:
-    description: Whether the image of this recipe shall be there. Machines that were made from an image need it for as long as they exist.
+    description: Whether the image of this recipe exists. Machines need their image as long as they exist.
     type: str
     choices: [present, absent]
     default: present
@@ -72,11 +72,11 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Have an image for the machines of the rack
+- name: Ensure the image of the machines is built
   cachefleet.storage.virtual_rack_image:
   register: built
 
-- name: The same with one more tool in the guests, showing life while it is built
+- name: Ensure an image with an additional package is built, with progress
   cachefleet.storage.virtual_rack_image:
     extra_packages: [tcpdump]
   async: 1800
@@ -86,7 +86,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 image:
-  description: The image, as O(cachefleet.storage.virtual_rack#module:image) takes it.
+  description: The image, for use in O(cachefleet.storage.virtual_rack#module:image).
   returned: success
   type: dict
   contains:
@@ -96,13 +96,13 @@ image:
     base: {description: The root filesystem as a qcow2 file., type: str}
     kernel: {description: The kernel., type: str}
     initrd: {description: The initramfs., type: str}
-    host_key: {description: Public ssh host key of the machines., type: str}
+    host_key: {description: Public SSH host key of the machines., type: str}
 seconds:
-  description: How long the image took to build when it was built; 0 if it is not there.
+  description: Build time of the image in seconds, 0 if the image does not exist.
   returned: success
   type: float
 actions:
-  description: What was done, or would be done in check mode, as sentences.
+  description: The actions that were performed, or would be performed in check mode, one sentence each.
   returned: success
   type: list
   elements: str

@@ -8,37 +8,37 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: wait_for_flush
-short_description: Follow the flush of SSD caches that runs on a host
+short_description: Wait for the flush of SSD caches that runs on a host
 version_added: 0.3.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
-  - Waits for modules of SSD caches that were started with C(async) and C(poll=0), and prints one line for each cache while it waits,
-    with what is still dirty, how fast it gets less and about how long it will take.
-  - The flush runs on the host and needs neither this task nor the connection. A connection that is lost is tried again.
-    When this task is stopped, the flush goes on, and the next run waits for it.
-  - Fails when a module that was started fails, with its message.
+  - Waits for modules of SSD caches that were started with C(async) and C(poll=0), and prints one progress line for each cache,
+    with the remaining dirty data, the flush rate and the estimated time.
+  - The flush runs on the host and needs neither this task nor the connection. A lost connection is retried.
+    If this task is stopped, the flush continues, and the next run waits for it.
+  - Fails with the message of the module if one of these modules fails.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
   - cachefleet.storage._attributes.info_module
 options:
   jobs:
-    description: The values of C(ansible_job_id) of the modules that were started. An empty list returns at once.
+    description: The values of C(ansible_job_id) of these modules. With an empty list the task returns immediately.
     type: list
     elements: str
     required: true
   names:
-    description: The caches to look at, by name, device or origin. All of the host if empty.
+    description: The caches to report, by name, device or origin. If empty, all caches of the host.
     type: list
     elements: str
     default: []
   interval:
-    description: Seconds between two looks.
+    description: Seconds between two polls.
     type: int
     default: 10
   patience:
-    description: Seconds for which a host may be out of reach before the task gives up.
+    description: Seconds for which a host may be unreachable before the task fails.
     type: int
     default: 600
 seealso:
@@ -47,26 +47,26 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Flush every cache on the device
+- name: Flush the caches in the background
   cachefleet.storage.lvm_cache:
     caches: "{{ flushed }}"
   async: 604800
   poll: 0
   register: flush
 
-- name: Follow it
+- name: Wait until the caches are flushed
   cachefleet.storage.wait_for_flush:
     jobs: ["{{ flush.ansible_job_id }}"]
 """
 
 RETURN = r"""
 results:
-  description: What each module returned, in the order of O(jobs).
+  description: The result of each module, in the order of O(jobs).
   type: list
   elements: dict
   returned: success
 seconds:
-  description: How long this task waited.
+  description: Duration of the wait in seconds.
   type: float
   returned: success
 """

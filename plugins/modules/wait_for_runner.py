@@ -8,17 +8,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: wait_for_runner
-short_description: Follow a benchmark that runs on a host
+short_description: Wait for a benchmark that runs on a host
 version_added: 0.4.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
-  - Waits until the runner that M(cachefleet.storage.fio_runner) started on a host waits at a barrier, or has ended.
-  - Looks at the host with plain shell commands, so a look costs it no Python. Looks are frequent in the beginning and then come
+  - Waits until the runner that M(cachefleet.storage.fio_runner) started on a host waits at a barrier, or has exited.
+  - Polls the host with plain shell commands, so that no Python is started there. Polls are frequent at the start, and later
     every O(interval) seconds.
-  - The runner needs neither this task nor the connection. A connection that is lost is tried again. When this task is stopped,
-    the runner goes on, and another task can wait for it.
-  - A runner that failed or died does not fail this task, for what it had finished is to be collected. RV(state) says it.
+  - The runner needs neither this task nor the connection. A lost connection is retried. If this task is stopped,
+    the runner continues, and another task can wait for it.
+  - A runner that failed or died does not fail this task, because its finished cells should still be collected. It is reported in RV(state).
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -29,34 +29,34 @@ options:
     type: str
     required: true
   spool:
-    description: The folder on the host in which the runner keeps what it does.
+    description: The folder on the host in which the runner stores its state and results.
     type: str
     default: /var/lib/cachefleet/spool
   path:
     description:
-      - The folder of the campaign on the controller, as M(cachefleet.storage.campaign) returned it. Each look is noted there, for
-        the callback plugin P(cachefleet.storage.progress#callback). If empty, nothing is noted.
+      - The folder of the campaign on the controller, as returned by M(cachefleet.storage.campaign). The result of each poll is stored there for
+        the callback plugin P(cachefleet.storage.progress#callback). If empty, nothing is stored.
     type: str
     default: ""
   segment:
     description:
-      - The barrier to wait for, from 0. The task returns when the runner waits there, is past it, or has ended.
-      - Without it the task waits until the runner has ended.
+      - The barrier to wait for, starting with 0. The task returns when the runner waits there, has passed it, or has exited.
+      - By default the task waits until the runner has exited.
     type: int
   interval:
-    description: Seconds between two looks, at most.
+    description: Maximum number of seconds between two polls.
     type: float
     default: 15
   patience:
-    description: Seconds for which a host may be out of reach before the task gives up, as long as it restarts for example.
+    description: Seconds for which a host may be unreachable before the task fails, for example during a reboot.
     type: int
     default: 900
   turn:
-    description: Return after so many seconds in any case, so that other hosts have their turn. V(0) is no limit.
+    description: Seconds after which the task returns in any case, so that other hosts can be polled. V(0) sets no limit.
     type: float
     default: 0
   limit:
-    description: Seconds after which the host is given up, with RV(ended=false). Its runner goes on. V(0) is no limit.
+    description: Seconds after which the task stops waiting, with RV(ended=false). The runner continues. V(0) sets no limit.
     type: float
     default: 0
 seealso:
@@ -65,7 +65,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Wait until everything is measured
+- name: Wait until all cells are measured
   cachefleet.storage.wait_for_runner:
     campaign: 2026-11-21T1403Z
 """
@@ -73,33 +73,33 @@ EXAMPLES = r"""
 RETURN = r"""
 state:
   description:
-    - What the runner says, V(starting), V(waiting), V(pausing), V(measuring), V(finished), V(stopped) or V(failed).
-    - V(dead) if it is gone and did not say why. V(not_started) in check mode.
+    - The state that the runner reports, V(starting), V(waiting), V(pausing), V(measuring), V(finished), V(stopped) or V(failed).
+    - V(dead) if the process does not exist and did not report a reason. V(not_started) in check mode.
   type: str
   returned: success
   sample: finished
 segment:
-  description: The part of the order, between two barriers, that it waits for or works on.
+  description: The segment of the order, between two barriers, that the runner waits for or measures.
   type: int
   returned: success
 waiting:
-  description: Whether it waits at the barrier O(segment).
+  description: Whether the runner waits at the barrier O(segment).
   type: bool
   returned: success
 ended:
-  description: Whether it does no more.
+  description: Whether the runner has exited.
   type: bool
   returned: success
 message:
-  description: What it says besides.
+  description: The message that the runner reports.
   type: str
   returned: success
 status:
-  description: The last thing that it said of itself; V(null) if it said nothing.
+  description: The last status that the runner reported, V(null) if there is none.
   type: dict
   returned: success
 round_trip:
-  description: Seconds that the fastest look took.
+  description: Duration of the fastest poll in seconds.
   type: float
   returned: success
 """

@@ -69,7 +69,7 @@ def test_a_host_that_cannot_be_reached_does_not_stop_the_others_and_the_play_say
     rows = [line.split() for line in played.stdout.splitlines() if line.startswith(("here ", "gone "))]
     assert any(row[0] == "here" and "ok" in row for row in rows)
     assert any(row[0] == "gone" and "missing" in row for row in rows)
-    assert "Not everything was measured: gone" in played.stdout
+    assert "Not all cells were measured: gone" in played.stdout
     page = controller.results / "tested/reports/report.html"
     assert f"Report: {page}" in played.stdout if page.exists() else "No report was written: " in played.stdout
     assert page.exists() or not all(map(importlib.util.find_spec, ("duckdb", "numpy", "scipy", "ruptures", "plotly")))

@@ -39,7 +39,8 @@ def write(folder, hosts):
     rows, series, bands = report_rows.campaign(hosts, repeats=4 if hosts < 50 else 1)
     options = analysis.Options(prices=costs.read_prices([{"price": 1493, "capacity_tb": 4}]), currency="USD")
     path = folder / f"report-{hosts}.html"
-    path.write_text(page.render(analysis.analyse(rows, series, len(series), bands, folder, options, sums=report_rows.sums(rows)), "results/x"))
+    rows.aggregates = report_rows.sums(rows)
+    path.write_text(page.render(analysis.analyse(rows, series, len(series), bands, folder, options), "results/x"))
     return path
 
 

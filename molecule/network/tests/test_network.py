@@ -15,8 +15,8 @@ import pytest
 
 _RECORD = Path(os.environ["CACHEFLEET_RECORD"])
 _MODULE = "cachefleet.storage.storage_network"
-#: The call of the role that only looks.
-_LOOK = "See what differs"
+#: The task of the role that only compares.
+_COMPARISON = "Determine the differences"
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +33,8 @@ def _calls(results, name):
     return [result for result in results if result["host"] == name and result["module"] == _MODULE]
 
 
-def _looked(result):
-    return result["task"].endswith(_LOOK)
+def _compared(result):
+    return result["task"].endswith(_COMPARISON)
 
 
 def _frames(mtu):
@@ -44,7 +44,7 @@ def _frames(mtu):
 def test_a_check_predicts_exactly_what_the_first_run_does(name):
     (predicted,) = _calls(_runs(True)[0], name)
     calls = _calls(_runs(False)[0], name)
-    done = [action for call in calls if not _looked(call) for action in call["actions"]]
+    done = [action for call in calls if not _compared(call) for action in call["actions"]]
     assert predicted["changed"]
     # A driver that is loaded already finds the new target by itself, with the frames that its interface carries by then.
     spared = [action for action in predicted["actions"] if action not in done and action.startswith(("Look for the target ", "Have e7.1 negotiate "))]
@@ -60,7 +60,7 @@ def _calls_of_the_role(results, name, role):
 
 def test_a_second_run_changes_nothing_and_costs_one_call(name):
     (call,) = _calls_of_the_role(_runs(False)[1], name, "storage_network")
-    assert (call["module"], _looked(call), call["changed"], call["actions"], call["diff"]) == (_MODULE, True, False, [], {"before": {}, "after": {}})
+    assert (call["module"], _compared(call), call["changed"], call["actions"], call["diff"]) == (_MODULE, True, False, [], {"before": {}, "after": {}})
 
 
 def test_queues_cost_one_call_and_a_second_run_changes_none(name):
@@ -72,7 +72,7 @@ def test_queues_cost_one_call_and_a_second_run_changes_none(name):
 
 
 def _changed_by_the_role(results, words):
-    calls = [result for result in results if result["module"] == _MODULE and result["role"] and not _looked(result)]
+    calls = [result for result in results if result["module"] == _MODULE and result["role"] and not _compared(result)]
     return [call["host"] for call in calls if any(action.startswith(words) for action in call["actions"] or [])]
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import METADATA_ONLY
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 
@@ -76,7 +77,7 @@ class CacheTable:
     """What a cache was told to be, which the kernel also says of one that has failed and shows no status any more.
 
     :param mode: of dm-cache one of :data:`MODES`; dm-writecache is ``writeback``.
-    :param settings: of dm-writecache, without the flag ``cleaner``.
+    :param settings: of dm-writecache, without the flag ``cleaner``; of a flag that is set ``1``, as LVM stores it.
     :param cleaner: whether it only writes back and takes nothing new: the flag of dm-writecache or the policy of dm-cache.
     """
 
@@ -88,7 +89,7 @@ class CacheTable:
 
 
 #: Options of dm-writecache that stand without a value.
-_WRITECACHE_FLAGS = frozenset({"cleaner", "fua", "nofua", "metadata_only"})
+_WRITECACHE_FLAGS = frozenset({"cleaner", "fua", "nofua"})
 
 
 def parse_tables(text: str) -> dict[str, CacheTable]:
@@ -134,7 +135,9 @@ def _table_of_writecache(words: list[str]) -> CacheTable:
     flags = set()
     while options:
         key = options.pop(0)
-        if key in _WRITECACHE_FLAGS:
+        if key == METADATA_ONLY:
+            settings[key] = "1"
+        elif key in _WRITECACHE_FLAGS:
             flags.add(key)
         else:
             settings[key] = options.pop(0)

@@ -16,8 +16,13 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
 #: ``flushed``: the cache stays, holds nothing that the origin does not have, and nothing can become dirty in it.
 STATES = ("present", "flushed", "absent")
+#: Options that were renamed and are accepted by their former name.
+RENAMED: t.Mapping[str, str] = {"allow_swallowed_flushes": "allow_ignored_flushes"}
 #: What every module of an SSD cache understands. Each adds ``kind``, ``mode`` and ``settings`` with its own choices.
 COMMON_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "name": {"type": "str", "required": True},
@@ -44,6 +49,7 @@ class CacheSpec:
 
     :param origin: what is cached, as the user wrote it.
     :param chunk_size: bytes of one block of the cache, or None for the usual one.
+    :param renamed: former and present name of what was written by its former name.
     """
 
     name: str
@@ -60,6 +66,7 @@ class CacheSpec:
     release_devices: bool = False
     allow_unmirrored_writeback: bool = False
     flush_timeout: int | None = None
+    renamed: tuple[tuple[str, str], ...] = ()
 
     @property
     def present(self) -> bool:
@@ -75,11 +82,11 @@ def read_common(item: t.Mapping[str, t.Any], *, plain_name: bool = True) -> dict
     """
     name = item["name"]
     if plain_name and not _NAME.match(name):
-        raise BadInput(f"'{name}' is no name for a cache, as it becomes the name of devices and files: write letters, digits and . - _ +.", item=name)
+        raise BadInput(f"Invalid cache name '{name}': use only letters, digits, '.', '-', '_' and '+', and no '-' at the beginning.", item=name)
     state = item.get("state") or "present"
     limit = item.get("flush_timeout")
     if limit is not None and limit < 1:
-        raise BadInput(f"{name}: flush_timeout is {limit}: write seconds above zero, or leave it out for as long as it takes.", item=name)
+        raise BadInput(f"{name}: flush_timeout is {limit} and must be at least 1 second; remove it for no limit.", item=name)
     size, share = read_size(item.get("size"), name)
     return {
         "name": name,
@@ -93,7 +100,46 @@ def read_common(item: t.Mapping[str, t.Any], *, plain_name: bool = True) -> dict
         "release_devices": bool(item.get("release_devices")),
         "allow_unmirrored_writeback": bool(item.get("allow_unmirrored_writeback")),
         "flush_timeout": limit,
+        "renamed": tuple((former, present) for former, present in RENAMED.items() if item.get(former) is not None),
     }
+
+
+def read_mode(item: t.Mapping[str, t.Any], modes: t.Sequence[str], label: str) -> str:
+    """The mode, of which the first is the default.
+
+    :param label: how messages call the type or kind.
+    :raises BadInput: naming the modes.
+    """
+    name, mode = item["name"], item.get("mode") or modes[0]
+    if mode not in modes:
+        raise BadInput(f"{name}: mode {mode} is not supported for {label}; set mode: {' or '.join(modes)}.", item=name)
+    return mode
+
+
+def mode_of_settings(state: str, mode: str) -> str:
+    """The mode whose settings are accepted: none in particular for a cache that is flushed or removed, which gets no settings."""
+    return mode if state == "present" else ""
+
+
+def require_whole_device(fields: t.Mapping[str, t.Any], label: str) -> None:
+    """Refuse a size where a type takes the whole cache device; a share of all of it says nothing else.
+
+    :param fields: what :func:`read_common` has read.
+    :raises BadInput: naming another way to a smaller cache.
+    """
+    name = fields["name"]
+    if fields["size"] is not None or fields["share"] != 1.0:
+        raise BadInput(f"{name}: size is not supported for {label}, which uses the whole cache device; remove it, or name a smaller partition.", item=name)
+
+
+def warn_of_former_names(module: AnsibleModule, wanted: t.Iterable[CacheSpec]) -> None:
+    """One warning for each former name that is in use."""
+    users: dict[tuple[str, str], list[str]] = {}
+    for cache in wanted:
+        for names in cache.renamed:
+            users.setdefault(names, []).append(cache.name)
+    for (former, present), caches in users.items():
+        module.warn(f"{', '.join(caches)}: {former} is now called {present}.")
 
 
 def read_cache_devices(item: t.Mapping[str, t.Any], name: str, *, required: bool) -> tuple[str, ...]:
@@ -148,5 +194,5 @@ def require_unique(wanted: t.Iterable[CacheSpec], attributes: t.Sequence[str] = 
         for cache in wanted:
             value = getattr(cache, attribute)
             if value in seen:
-                raise BadInput(f"Two caches have the {attribute} {value}: every {attribute} may stand in the list once.", item=cache.name)
+                raise BadInput(f"Two caches have the {attribute} {value}: each {attribute} may be listed only once.", item=cache.name)
             seen.add(value)

@@ -90,7 +90,7 @@ def _component(text: t.Any, what: str) -> str:
 def _repeat(row: t.Mapping[str, t.Any]) -> int:
     repeat = row.get("repeat") or 1
     if isinstance(repeat, bool) or not isinstance(repeat, int) or not 1 <= repeat <= 9999:
-        raise BadInput(f"{row['name']}: repeat is a number from 1 to 9999, not {abbreviated(repeat)}.", item=str(row["name"]))
+        raise BadInput(f"{row['name']}: repeat must be a number from 1 to 9999, not {abbreviated(repeat)}.", item=str(row["name"]))
     return repeat
 
 
@@ -106,7 +106,7 @@ def read_cells(variant: str, rows: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[C
     for row in rows:
         cell = read_cell(variant, row)
         if cell.key in cells:
-            raise BadInput(f"The cell {cell.key.cell}, repeat {cell.key.repeat}, is asked for twice.", item=cell.key.cell)
+            raise BadInput(f"The cell {cell.key.cell}, repeat {cell.key.repeat}, is listed twice.", item=cell.key.cell)
         cells[cell.key] = cell
     return tuple(cells.values())
 
@@ -121,9 +121,9 @@ def read_target(row: t.Any, cell: str) -> FioTarget:
     permission = row.get("allow_data_loss")
     if permission is not None and not isinstance(permission, bool):
         # The text "no" would be a permission.
-        raise BadInput(f"{cell}: allow_data_loss of a target is true or false, not {abbreviated(permission)}.", item=cell)
+        raise BadInput(f"{cell}: allow_data_loss of a target must be true or false, not {abbreviated(permission)}.", item=cell)
     if bool(row.get("device")) == bool(row.get("file")):
-        raise BadInput(f"{cell}: a target has either device (a block device) or file (a plain file).", item=cell)
+        raise BadInput(f"{cell}: a target must have either device (a block device) or file (a plain file).", item=cell)
     kind = "device" if row.get("device") else "file"
     return FioTarget(
         path=_checked_path(row[kind], kind, cell), kind=kind, allow_data_loss=bool(permission), identity=_identity(row, cell), size=_target_size(row, cell)
@@ -164,7 +164,7 @@ def _target_size(row: t.Mapping[str, t.Any], cell: str) -> int | None:
 
 
 def is_read_only(cell: Cell, facts: TargetFacts) -> bool:
-    """Whether fio itself shall be forbidden to write."""
+    """Whether fio itself is forbidden to write."""
     # A plain file that is not there yet must be written before it can be read.
     return not cell.job.writes and (facts.target.kind == "device" or facts.exists)
 
@@ -181,7 +181,7 @@ def time_limit(job: Job, facts: TargetFacts, timeout: float, slack: float) -> fl
 def describe_cell(
     campaign: str, host_name: str, version: Version, cell: Cell, facts: TargetFacts | None, decision: Decision, started: float, finished: float
 ) -> dict[str, t.Any]:
-    """What every ``meta.json`` says. Times are seconds since the epoch."""
+    """What every ``meta.json`` contains. Times are seconds since the epoch."""
     return {
         "schema": SCHEMA,
         "state": decision.state,
@@ -256,6 +256,6 @@ def files_of(run: Run, text: str, folder: Path) -> dict[str, bytes]:
     return files
 
 
-def as_json(content: t.Any) -> bytes:
+def to_json(content: t.Any) -> bytes:
     """Plain data as a file of a cell."""
     return (json.dumps(content, indent=1) + "\n").encode()

@@ -91,28 +91,28 @@ def from_durations(counts: t.Mapping[str, t.Any], nanoseconds_per_unit: int) -> 
 
     :raises ValueError: for a duration or a count beyond 64 bits.
     """
-    return {duration(said) * nanoseconds_per_unit: _count(count) for said, count in counts.items() if count}
+    return {duration(raw) * nanoseconds_per_unit: _count(count) for raw, count in counts.items() if count}
 
 
-def duration(said: t.Any) -> int:
+def duration(raw: t.Any) -> int:
     """A duration in the unit in which it is given.
 
     :raises ValueError: if it is below 0 or beyond 64 bits.
     """
-    return _within(said, 2**64)
+    return _within(raw, 2**64)
 
 
-def _index(said: str) -> int:
+def _index(raw: str) -> int:
     # 29 groups of 64 bins. A bin is computed by a shift: an index without a limit would take all memory.
-    return _within(said, _LARGEST_INDEX)
+    return _within(raw, _LARGEST_INDEX)
 
 
-def _count(said: t.Any) -> int:
-    return _within(said, 2**64)
+def _count(raw: t.Any) -> int:
+    return _within(raw, 2**64)
 
 
-def _within(said: t.Any, limit: int) -> int:
-    value = int(said)
+def _within(raw: t.Any, limit: int) -> int:
+    value = int(raw)
     if not 0 <= value < limit:
-        raise ValueError(said)
+        raise ValueError(raw)
     return value

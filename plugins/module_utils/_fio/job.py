@@ -64,7 +64,7 @@ class Section:
 
     @property
     def directions(self) -> frozenset[str]:
-        """In which directions I/O must be seen afterwards."""
+        """In which directions I/O must have been done afterwards."""
         mode = (self.value("rw") or "read").split(":")[0]
         directions = set(DIRECTIONS.get(mode, ()))
         if directions == {"read", "write"}:
@@ -158,7 +158,7 @@ class Job:
 
     @property
     def workload_sha256(self) -> str:
-        """What tells two workloads apart whatever they run on."""
+        """What distinguishes two workloads, whatever they run on."""
         text = "\n".join((*self.global_lines, *(line for name, lines in self.section_lines for line in (f"[{name}]", *lines))))
         return hashlib.sha256(text.encode()).hexdigest()
 

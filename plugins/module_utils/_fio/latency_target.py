@@ -27,7 +27,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Section
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Direction, Job, Latency
 
-#: fio looks at its clock between I/Os and prints whole milliseconds: a window is never shorter than this part of it.
+#: fio reads its clock between I/Os and prints whole milliseconds: a window is never shorter than this part of it.
 _OF_A_WINDOW = 0.98
 
 
@@ -85,7 +85,7 @@ def is_met(target: LatencyTarget, entry: Job) -> bool:
 
 
 def _share(direction: Direction, target: LatencyTarget) -> tuple[float, float] | None:
-    """How many I/Os were within the limit, and how many there were; ``None`` if the report does not tell.
+    """How many I/Os were within the limit, and how many there were; ``None`` if that is not in the report.
 
     fio counts from the submission (``lat``). Where only the time from there to the completion has a distribution (``clat``), that of
     the completion stands for it: it is never longer.

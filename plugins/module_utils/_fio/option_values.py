@@ -49,7 +49,7 @@ _MODES = "|".join(DIRECTIONS)
 _MEMORY = "malloc|shm|shmhuge|mmap|mmaphuge|mmapshared"
 
 _SIZE_WORDS = "a whole number of bytes, with k, m, g, t or p for powers of 1024"
-#: By canonical name: what the whole value must be, ignoring case, and how that is said.
+#: By canonical name: what the whole value must be, ignoring case, and how that is described.
 _FORMS: t.Mapping[str, tuple[t.Pattern[str], str]] = {
     name: (re.compile(f"(?:{pattern})\\Z", re.IGNORECASE), words)
     for names, pattern, words in (
@@ -71,7 +71,7 @@ _WORDS: t.Mapping[str, tuple[t.Pattern[str], str]] = {
     "zonemode": (re.compile(r"(?:none|strided|zbd)\Z"), "none, strided and zbd"),
     "ioengine": (
         re.compile(rf"(?:{'|'.join(ENGINES)})\Z"),
-        f"{', '.join(sorted(ENGINES))}: the guard can only answer for engines that use the file name of the target",
+        f"{', '.join(sorted(ENGINES))}: the guard can only check engines that use the file name of the target",
     ),
 }
 #: Whole numbers and their bounds.

@@ -26,7 +26,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 
 DIRECTIONS = ("read", "write", "trim", "mixed")
-PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 
 #: What fio's client mode adds up over hosts and over phases that did not overlap.
 _ALL_CLIENTS = "All clients"
@@ -61,7 +60,7 @@ _OF_A_LATENCY = ("N", "min", "max", "mean", "stddev")
 
 @dataclass(frozen=True, order=True)
 class Version:
-    """A release of fio; ``text`` is what it says itself, for example ``fio-3.42-135-gd7e5``."""
+    """A release of fio; ``text`` is how it reports itself, for example ``fio-3.42-135-gd7e5``."""
 
     major: int
     minor: int
@@ -90,7 +89,7 @@ def behaviour_class(version: Version) -> str:
 
 @dataclass(frozen=True)
 class Latency:
-    """One kind of latency, in ns. ``flags`` says what was dropped and why."""
+    """One kind of latency, in ns. ``flags`` are what was dropped and why."""
 
     n: int | None = None
     min: float | None = None
@@ -284,7 +283,7 @@ class _Reader:
         _require_numbers(row, _OF_A_JOB)
         options = {**self._globals_of(row), **(row.get("job options") or {})}
         elapsed = row.get("elapsed")
-        directions = {name: self._direction(row[name], elapsed) for name in DIRECTIONS if _did_something(row.get(name))}
+        directions = {name: self._direction(row[name], elapsed) for name in DIRECTIONS if _did_io(row.get(name))}
         steady = row.get("steadystate")
         return Job(
             name=str(row.get("jobname", "")),
@@ -326,7 +325,7 @@ class _Reader:
             total_ios = io_bytes // self.block_size
         runtime = row.get("runtime")
         if not runtime:
-            # Nothing can be said about a rate: fio prints 0 for it.
+            # The rate is not known: fio prints 0 for it.
             row = {key: value for key, value in row.items() if key not in ("iops", "bw", "bw_bytes")}
             bw_bytes = None
         limit = _limit(elapsed, runtime)
@@ -406,7 +405,7 @@ class _Reader:
         return window if self.version <= Version(3, 16) else None
 
 
-def _did_something(row: t.Mapping[str, t.Any] | None) -> bool:
+def _did_io(row: t.Mapping[str, t.Any] | None) -> bool:
     return bool(row) and bool(row.get("total_ios") or row.get("io_bytes"))
 
 
@@ -426,53 +425,3 @@ def _bins(cells: t.Mapping[str, t.Any], unit: int) -> dict[int, int]:
 def _percentiles(values: t.Mapping[str, t.Any], unit: int) -> dict[float, int]:
     """2.x and 3.1 pad their list with keys ``0.00``; Python's parser has already made one of them."""
     return {float(key): histogram.duration(value) * unit for key, value in values.items() if 0 < float(key) <= 100}
-
-
-def summarize(output: Output) -> dict[str, t.Any]:
-    """The figures of a cell as plain data: ``{read: {iops, bw_bytes, total_ios, runtime_ms, clat, lat}, …, sync: …}``.
-
-    Threads that ran together are added up; groups that a stonewall separates did not run together, so their rates are not. A
-    direction without I/O is ``None``.
-    """
-    summary: dict[str, t.Any] = {name: _summarize_direction(output.jobs, name) for name in DIRECTIONS}
-    syncs = [job.sync for job in output.jobs if job.sync is not None]
-    summary["sync"] = _summarize_latency(syncs) if syncs else None
-    return summary
-
-
-def _summarize_direction(jobs: t.Sequence[Job], name: str) -> dict[str, t.Any] | None:
-    active = [job for job in jobs if name in job.directions]
-    if not active:
-        return None
-    together = len({job.group for job in active}) == 1
-    parts = [job.directions[name] for job in active]
-    return {
-        "iops": _added([part.iops for part in parts]) if together else None,
-        "bw_bytes": _added([part.bw_bytes for part in parts]) if together else None,
-        "total_ios": _added([part.total_ios for part in parts]),
-        "io_bytes": _added([part.io_bytes for part in parts]),
-        "runtime_ms": max((part.runtime_ms for part in parts if part.runtime_ms is not None), default=None),
-        "clat": _summarize_latency([part.clat for part in parts]) if together else None,
-        "lat": _summarize_latency([part.lat for part in parts]) if together else None,
-    }
-
-
-def _added(values: t.Sequence[t.Any]) -> t.Any:
-    return None if any(value is None for value in values) else sum(values)
-
-
-def _summarize_latency(parts: t.Sequence[Latency]) -> dict[str, t.Any]:
-    """In ns. Percentiles of several threads come from their added bins; without bins there are none."""
-    n = _added([part.n for part in parts])
-    means = [part.mean for part in parts]
-    pooled = sum(part.mean * part.n for part in parts) / n if n and None not in means else None  # type: ignore[operator]
-    bins = histogram.merge(part.bins for part in parts) if all(part.bins for part in parts) else {}
-    found = histogram.percentiles(bins, PERCENTILES) if bins else dict(parts[0].percentiles) if len(parts) == 1 else {}
-    return {
-        "n": n,
-        "min_ns": min((part.min for part in parts if part.min is not None), default=None),
-        "max_ns": None if any(part.max is None for part in parts) else max(part.max for part in parts),  # type: ignore[type-var]
-        "mean_ns": pooled,
-        "percentiles_ns": {f"{percent:g}": value for percent, value in sorted(found.items())},
-        "flags": sorted({flag for part in parts for flag in part.flags}),
-    }

@@ -27,7 +27,7 @@ _RESERVE = MIB
 
 @dataclass
 class _FileSystem:
-    """The files that grow on it, in bytes, and the least free room that was seen."""
+    """The files that grow on it, in bytes, and the least free space that was read."""
 
     free: int
     growth: dict[str, int] = field(default_factory=dict)

@@ -5,7 +5,7 @@
 
 """One run of fio, and what became of it.
 
-fio's exit status alone says little: a mounted target ends with 0 and no I/O, a stopped run with 128 and a valid report. So a
+fio's exit status alone is not enough: a mounted target ends with 0 and no I/O, a stopped run with 128 and a valid report. So a
 run is ``ok`` only if everything that was asked for is in the report, and nothing unknown beside it.
 """
 
@@ -22,7 +22,7 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.latency_target import is_met, target_that_ends
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Output, Version, parse_version
@@ -94,7 +94,7 @@ class Run:
 class Decision:
     """The state of a cell: ``ok``, ``not_steady``, ``interrupted`` or ``failed``, and the reason as a sentence.
 
-    :param notes: what else is to be known of the figures, one sentence each.
+    :param notes: remarks about the figures, one sentence each.
     """
 
     state: str
@@ -129,52 +129,21 @@ class EngineMissing(StorageError):
 def check_job_file(runner: Runner, text: str, name: str) -> None:
     """Let the fio of this host read a job file without running it.
 
-    :raises BadInput: with what fio says about it.
+    :raises BadInput: with fio's messages.
     """
     completed = runner.run(["fio", "--parse-only", "-"], ok=None, stdin=text, item=name)
     if completed.rc != 0:
         lines = [line.strip() for line in (completed.stdout + completed.stderr).splitlines() if line.strip()]
-        raise BadInput(f"{name}: fio on this host does not accept the job: {'; '.join(lines[:3]) or 'it does not say why'}.", item=name)
-
-
-def run_fio(
-    runner: Runner,
-    job_file: Path,
-    folder: Path,
-    *,
-    limit: float,
-    long: bool,
-    read_only: bool,
-    clock: t.Callable[[], float] = time.time,
-    output_format: str = "json+",
-    descriptors: t.Sequence[int] = (),
-) -> Run:
-    """Run fio on a job file and wait for its end.
-
-    :param folder: where it writes ``fio.json`` and whatever else it writes.
-    :param limit: seconds after which the watchdog stops it and all its jobs.
-    :param long: dump the state every minute.
-    :param read_only: forbid fio itself to write, beside the guard.
-    :param descriptors: open files that fio inherits.
-    """
-    report = folder / "fio.json"
-    argv = [*ended_with_its_parent(runner), *arguments(report, long=long, read_only=read_only, output_format=output_format)]
-    started = clock()
-    stopped_after = None
-    try:
-        completed = runner.run([*argv, str(job_file)], ok=None, timeout=limit, patience=PATIENCE, cwd=str(folder), pass_fds=descriptors)
-    except TimedOut as error:
-        if error.completed is None:
-            raise
-        stopped_after = limit
-        completed = error.completed
-    if stopped_after is not None or completed.rc < 0:
-        end_leftovers(f"--output={report}")
-    return Run(completed, report.read_bytes() if report.exists() else b"", started, clock(), stopped_after)
+        raise BadInput(f"{name}: fio on this host does not accept the job: {'; '.join(lines[:3]) or 'without a reason'}.", item=name)
 
 
 def arguments(report: Path, *, long: bool, read_only: bool, output_format: str) -> list[str]:
-    """The command of one run without its job file: see :func:`run_fio`."""
+    """The command of one run without its job file.
+
+    :param report: where fio writes its report.
+    :param long: dump the state every minute.
+    :param read_only: forbid fio itself to write, beside the guard.
+    """
     argv = ["fio", "--eta=never", f"--output-format={output_format}", f"--output={report}"]
     argv += [f"--status-interval={_STATUS_INTERVAL}"] if long else []
     return [*argv, "--readonly"] if read_only else argv
@@ -242,16 +211,16 @@ def decide(job: Job, run: Run, output: Output | None) -> Decision:
         killed = -rc in (1, 2, 9, 15)
         return Decision("interrupted" if killed else "failed", f"fio was ended by signal {-rc}.")
     if rc == 128 or any(_TERMINATED.match(line) for line in _lines(run, output)):
-        return Decision("interrupted", "fio was told by a signal to stop.")
+        return Decision("interrupted", "fio was stopped by a signal.")
     errors = [f"{one.name}: error {one.error} ({os.strerror(one.error)})" for one in output.jobs if one.error]
     if rc != 0 or errors:
         why = "; ".join([*dict.fromkeys(errors), *messages[:2]]) or run.completed.last_words
         return Decision("failed", f"fio ended with exit status {rc}: {why}")
     if output.objects == 0 or output.truncated:
         ending = "its report breaks off" if output.truncated else "it wrote no report"
-        return Decision("failed", f"fio ended with exit status 0 and {ending}: {messages[0] if messages else 'it does not say why'}")
+        return Decision("failed", f"fio ended with exit status 0 and {ending}: {messages[0] if messages else 'without a message'}")
     if messages:
-        return Decision("failed", f"fio says: {'; '.join(messages[:3])}")
+        return Decision("failed", f"fio printed: {'; '.join(messages[:3])}")
     return _decide_by_figures(job, output)
 
 
@@ -276,8 +245,8 @@ def _decide_by_figures(job: Job, output: Output) -> Decision:
             if target and section.asked_runtime is not None and not attained:
                 notes.append(_note_on_target(section, entry, met=bool(short)))
             unsteady = unsteady or attained is False
-    told = tuple(dict.fromkeys(notes))
-    return Decision("not_steady", "fio's steady state was not reached in the time given.", told) if unsteady else Decision("ok", notes=told)
+    reported = tuple(dict.fromkeys(notes))
+    return Decision("not_steady", "fio's steady state was not reached in the time given.", reported) if unsteady else Decision("ok", notes=reported)
 
 
 def _note_on_target(section: Section, entry: fio_output.Job, *, met: bool) -> str:
@@ -311,7 +280,7 @@ def _longest(entry: fio_output.Job) -> float:
 
 
 def _lines(run: Run, output: Output) -> list[str]:
-    """Everything fio said beside its JSON, once each: errors go to stderr and into the report."""
+    """Everything fio printed beside its JSON, once each: errors go to stderr and into the report."""
     other = [line.strip() for line in run.other_output.splitlines() if line.strip()]
     return list(dict.fromkeys([*(line.strip() for line in output.messages), *other]))
 

@@ -23,17 +23,16 @@ import gzip
 import hashlib
 import json
 import os
-import re
 import shutil
 import stat
 import tarfile
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import sync_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey, component
 
 #: The version of meta.json.
 SCHEMA = 1
@@ -48,8 +47,6 @@ MINIMUM_FREE = 16 * MIB
 PRIVATE, READABLE = 0o600, 0o644
 
 META = "meta.json"
-_COMPONENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
-
 
 #: How often cells are packed anew when one was replaced meanwhile.
 _ATTEMPTS = 5
@@ -63,28 +60,6 @@ class SpoolError(StorageError):
     """The spool cannot be written."""
 
     kind = "spool"
-
-
-def component(text: str, what: str) -> str:
-    """``text`` if it may be one part of a path.
-
-    :raises BadInput: with the characters that are allowed.
-    """
-    if _COMPONENT.match(text) and ".." not in text:
-        return text
-    raise BadInput(f"'{text[:80]}' cannot be the name of a {what}: use letters, digits, '.', '_' and '-', beginning with a letter or digit.", item=text[:80])
-
-
-@dataclass(frozen=True, order=True)
-class CellKey:
-    """One measurement of one host."""
-
-    variant: str
-    cell: str
-    repeat: int
-
-    def __str__(self) -> str:
-        return f"{self.variant}/{self.cell}/{self.repeat}"
 
 
 class Spool:
@@ -101,7 +76,7 @@ class Spool:
 
     def place(self, key: CellKey) -> Path:
         """The folder of a finished cell."""
-        return self.home / component(key.variant, "variant") / component(key.cell, "cell") / str(key.repeat)
+        return CellKey.checked(key.variant, key.cell, key.repeat).below(self.home)
 
     def make(self) -> None:
         """Make the campaign's folder, in which the user that fetches can read what it knows the name of: see :meth:`opened`."""
@@ -116,11 +91,11 @@ class Spool:
 
     @contextlib.contextmanager
     def opened(self) -> t.Iterator[None]:
-        """Make the campaign's folder, readable for the user that fetches, and see that there is space and nobody else.
+        """Make the campaign's folder, readable for the user that fetches, lock the spool, and check the free space.
 
         Folders that are there already keep their modes: they may be used for something else too.
 
-        :raises SpoolError: if that cannot be done, if somebody else could put a link in its place, or if another run is
+        :raises SpoolError: if that cannot be done, if another user could put a link in its place, or if another run is
             measuring on this host.
         """
         with contextlib.ExitStack() as held:
@@ -140,7 +115,7 @@ class Spool:
             yield
 
     def is_free(self) -> bool:
-        """Whether nobody measures with this spool now."""
+        """Whether no run measures with this spool now."""
         try:
             lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
@@ -154,7 +129,7 @@ class Spool:
         return True
 
     def require_space(self) -> None:
-        """:raises SpoolError: if as good as nothing is free."""
+        """:raises SpoolError: if there is no free space."""
         with self._explained():
             found = os.statvfs(self.home)
         free = found.f_bavail * found.f_frsize
@@ -221,13 +196,13 @@ class Spool:
         place = self.place(key)
         try:
             meta = json.loads((place / META).read_text())
-            whole = all(hashlib.sha256((place / name).read_bytes()).hexdigest() == said for name, said in meta["files"].items())
+            whole = all(hashlib.sha256((place / name).read_bytes()).hexdigest() == sha256 for name, sha256 in meta["files"].items())
         except (OSError, ValueError, KeyError, AttributeError, TypeError):
             return None
         return meta if whole else None
 
     def note_progress(self, progress: t.Mapping[str, t.Any]) -> None:
-        """Say in ``progress.json`` which cell is being measured.
+        """Write into ``progress.json`` which cell is being measured.
 
         :raises SpoolError: if it cannot be written.
         """
@@ -282,7 +257,7 @@ class Spool:
 
     @contextlib.contextmanager
     def _explained(self) -> t.Iterator[None]:
-        """Turn what the operating system says into a sentence."""
+        """Turn an error of the operating system into a sentence."""
         try:
             yield
         except OSError as error:
@@ -296,7 +271,7 @@ class Spool:
 
 
 def _make_folders(home: Path) -> None:
-    """Make a campaign's folder and those above it. Everybody may read the list of campaigns, and enter one; what was there stays as it is.
+    """Make a campaign's folder and those above it. Every user may read the list of campaigns, and enter one; existing folders are not changed.
 
     :raises SpoolError: if another user could have made one of them, or could exchange it: root would write where they choose.
     """
@@ -306,7 +281,7 @@ def _make_folders(home: Path) -> None:
         try:
             folder.mkdir(mode=0o700)
         except OSError:
-            # Not every system says of an existing folder that it exists: it may be read-only as well.
+            # Not every system reports that an existing folder exists: the error may be that it is read-only as well.
             if folder.exists() and not folder.is_dir():
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from None
             if not folder.exists():
@@ -334,7 +309,11 @@ def _require_real(folder: Path) -> None:
 
 def _require_closed(home: Path) -> None:
     if os.stat(home).st_mode & stat.S_IWOTH:
-        raise SpoolError(f"Everybody may write to the spool's folder {home} on this host: take o+w from it, or give the campaign another name.", item=str(home))
+        raise SpoolError(
+            f"Every user may write to the spool's folder {home} on this host: remove write permission for others (chmod o-w), "
+            "or give the campaign another name.",
+            item=str(home),
+        )
 
 
 def _from_the_top(folder: Path) -> tuple[Path, ...]:
@@ -342,20 +321,22 @@ def _from_the_top(folder: Path) -> tuple[Path, ...]:
 
 
 def _require_parent(folder: Path) -> None:
-    """Where everybody may write and no sticky bit protects what is there, everybody may put a link in a folder's place."""
+    """Where every user may write and no sticky bit protects what is there, every user may put a link in a folder's place."""
     mode = os.stat(folder.parent).st_mode
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         raise SpoolError(
-            f"Everybody may exchange the spool's folder {folder} on this host: take o+w from {folder.parent}, or set spool to another folder.", item=str(folder)
+            f"Every user may replace the spool's folder {folder} on this host: remove write permission for others (chmod o-w) "
+            f"from {folder.parent}, or set spool to another folder.",
+            item=str(folder),
         )
 
 
 def _require_owner(folder: Path) -> None:
-    """What lies where everybody may write must have been made by this user or root; elsewhere whoever may write is trusted."""
+    """A folder in a directory that every user may write to must belong to this user or root; elsewhere all users with write permission are trusted."""
     owner = os.lstat(folder).st_uid
     if os.stat(folder.parent).st_mode & stat.S_IWOTH and owner not in (0, os.geteuid()):
         raise SpoolError(
-            f"The spool's folder {folder} on this host was made by the user with the number {owner}, and everybody may make one there: "
+            f"The spool's folder {folder} on this host was created by the user with UID {owner}, and every user may create one there: "
             "set spool to another folder.",
             item=str(folder),
         )
@@ -422,7 +403,7 @@ def _write(path: Path, content: bytes, *, durable: bool = True, mode: int = PRIV
 
 
 def _add(tar: tarfile.TarFile, file: Path, name: str) -> None:
-    """Owner and modes of the host are nobody's business."""
+    """Without the owner and modes of the host."""
     with open(file, "rb") as content:
         entry = tar.gettarinfo(arcname=name, fileobj=content)
         entry.uid = entry.gid = 0

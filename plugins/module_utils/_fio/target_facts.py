@@ -39,7 +39,7 @@ class FioTarget:
 class Neighbour:
     """The target itself, or a device above it, below it, or of the same storage; ``relation`` says which.
 
-    ``signatures`` are those that are no normal part of the stack; ``strangers`` are devices that hold it or are loops over it;
+    ``signatures`` are those that are no normal part of the stack; ``holders_outside`` are devices that hold it or are loops over it;
     ``exports`` says through what it is given to other hosts; ``file_system`` which mounted file system of several devices it belongs to.
     """
 
@@ -47,7 +47,7 @@ class Neighbour:
     path: str
     mountpoints: tuple[str, ...] = ()
     swap: bool = False
-    strangers: tuple[str, ...] = ()
+    holders_outside: tuple[str, ...] = ()
     exports: tuple[str, ...] = ()
     busy: str | None = None
     signatures: tuple[str, ...] = ()
@@ -59,14 +59,14 @@ class TargetFacts:
     """Everything :func:`judge` decides on; plain data. Sizes in bytes.
 
     :param path: what fio opens: the kernel's name of the device, or the real path of the file.
-    :param twins: other devices to which ``target.identity`` fits as well.
+    :param same_identity: other devices to which ``target.identity`` fits as well.
     :param writers: processes that have the target, or a device below or above it, open for writing, as ``name (pid)``.
     :param readers: processes that have it open for reading only.
     :param unseen: how many processes may have it open without this user being allowed to see that.
-    :param opened: how often device-mapper says that it is open, where nothing that was found explains it.
+    :param opened: how often it is open according to device-mapper, where nothing that was found explains it.
     :param data_at: offset in bytes of the first data without a known signature.
     :param unread: why the contents could not be read.
-    :param suspended: it, or a device below it, is suspended: whoever reads it waits until it is resumed.
+    :param suspended: it, or a device below it, is suspended: every read waits until it is resumed.
     :param rooms: what writes to it can fill.
     :param created: a file that the collection has made and that has not been changed since; overwriting it loses nothing.
     :param unit: what the path led to when it was examined.
@@ -79,7 +79,7 @@ class TargetFacts:
     read_only: bool = False
     identity: str | None = None
     identity_matches: bool | None = None
-    twins: tuple[str, ...] = ()
+    same_identity: tuple[str, ...] = ()
     neighbours: tuple[Neighbour, ...] = ()
     writers: tuple[str, ...] = ()
     readers: tuple[str, ...] = ()

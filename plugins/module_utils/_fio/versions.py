@@ -101,24 +101,24 @@ class Abilities:
 
 
 def read_abilities(runner: Runner, version: Version) -> Abilities:
-    """Ask an old fio what it knows; a newer one need not be asked."""
+    """Which options an old fio has; a newer one has all."""
     if version >= COMPLETE:
         return Abilities()
     return Abilities(version >= BINS, frozenset(option for option in ADDED if not has_option(runner, option)))
 
 
 def has_option(runner: Runner, option: str) -> bool:
-    """Whether fio knows an option: ``--cmdhelp`` ends with 0 for one that it does not know, too."""
+    """Whether fio has an option: ``--cmdhelp`` ends with 0 for one that it does not have, too."""
     completed = runner.run(["fio", f"--cmdhelp={option}"], ok=None, item=option)
-    said = completed.stdout + completed.stderr
-    return completed.rc == 0 and option in said and "No such command" not in said
+    help_text = completed.stdout + completed.stderr
+    return completed.rc == 0 and option in help_text and "No such command" not in help_text
 
 
 def check_version(version: Version, jobs: t.Iterable[Job]) -> None:
     """:raises StorageError: if fio on the host is too old for the collection or for an option of a job."""
     if version < MINIMUM:
         raise TooOld(
-            f"fio {version} on this host is too old: {MINIMUM} or newer is needed, because earlier versions write no JSON that can be relied on. "
+            f"fio {version} on this host is too old: {MINIMUM} or newer is needed, because earlier versions do not write reliable JSON. "
             "Install a newer package fio."
         )
     for job in jobs:

@@ -27,12 +27,15 @@ from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export import influx, ndjson, openmetrics
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import fio_result
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, twins, write
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, answers, compare, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import read_status
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables import integrity
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
@@ -139,7 +142,7 @@ def test_output_of_fio(fio_objects, tmp_path_factory, number):
     (folder / "fio.json.gz").write_bytes(packed)
     try:
         output = fio_result(folder)
-        summary = fio_output.summarize(output)
+        summary = fio_summary.summarize(output)
     except StorageError as error:
         assert "memory" not in error.message and error.message.isprintable()
         return
@@ -210,14 +213,15 @@ def test_stored_results_are_reported(stored, tmp_path_factory, number):
     folder = mutated(stored, tmp_path_factory.getbasetemp() / "reported", random.Random(number))
     campaign = store.load_campaign(folder, contents=True)
     assert {record.host for record in campaign.cells} == {"host0000", "host0001"}
-    rows = compare.rows_of(campaign)
+    files = CampaignFiles(campaign)
+    rows = rows_of(files.measurements)
     ratios = compare.ratios_of(campaign, rows)
-    moments = aggregate.together(campaign)
+    moments = aggregate.aggregates_of(files)
     rows += aggregate.rows_of(moments)
     found, _answered = answers.answers_of(campaign)
     text = table.render(campaign, rows, ratios, {}, aggregate.notes_of(moments), found)
     assert all(line.isprintable() for line in text.split("\n"))
-    json.dumps([*(row.as_result() for row in rows), *(one.as_result() for one in moments)], allow_nan=False, ensure_ascii=False).encode()
+    json.dumps([*(row.to_dict() for row in rows), *(one.to_dict() for one in moments)], allow_nan=False, ensure_ascii=False).encode()
     assert "too little memory" not in text
 
 

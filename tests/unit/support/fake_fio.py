@@ -7,8 +7,9 @@
 
 Its behaviour is in the JSON file that ``FAKE_FIO`` names, read anew by each run: ``version``; ``unknown``: options that it lacks;
 ``seconds`` instead of the job's runtime; ``deaf``: SIGTERM is ignored; ``rates``: IOPS of one run after the other; ``latency_per_depth``: ns
-for each I/O in flight; ``fails``: names of jobs that end with an error. ``exec_prerun`` of a job runs first, as with fio. Each run leaves a
-line in ``<FAKE_FIO>.runs``.
+for each I/O in flight; ``fails``: names of jobs that end with an error; ``entry``: values that replace those of the job in the report;
+``does``: a shell command that runs before the report is written. ``exec_prerun`` of a job runs first, as with fio. Each run leaves a line in
+``<FAKE_FIO>.runs``.
 """
 
 from __future__ import annotations
@@ -70,8 +71,13 @@ def _run(words: list[str], behaviour: dict) -> int:
     }
     error = 5 if name in behaviour.get("fails", ()) else 0
     job = {"jobname": name, "groupid": 0, "error": error, "elapsed": 1 + int(took), "usr_cpu": 10.0, "sys_cpu": 20.0}
-    if not error:
+    if error:
+        print("fio: io_u error on file: Input/output error", file=sys.stderr)
+    else:
         job["write" if "write" in options.get("rw", "") else "read"] = _direction(figures)
+    job.update(behaviour.get("entry", {}))
+    if "does" in behaviour:
+        subprocess.call(["/bin/sh", "-c", behaviour["does"]])
     with open(report, "w") as file:
         json.dump({"fio version": "fio-3.33", "timestamp_ms": int(time.time() * 1000), "jobs": [job]}, file)
     if told:

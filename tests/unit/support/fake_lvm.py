@@ -401,7 +401,7 @@ class FakeLvm:
             return f"vg-data: 0 819200 cache 253:1 253:2 253:3 128 2 metadata2 {self.kernel_mode} {cache['kernel_policy']} 0\n"
         words = []
         for key, value in _pairs(cache["table"]).items():
-            words += ["cleaner"] if key == "cleaner" else [key, value]
+            words += [key] * int(value) if key in ("cleaner", "metadata_only") else [key, value]
         return f"vg-data: 0 819200 writecache s 253:2 253:1 {cache['chunk']} {' '.join([str(len(words)), *words])}\n"
 
     @property

@@ -10,8 +10,10 @@ from __future__ import annotations
 import random
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Drive, Measurement, Rows, Series
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.sums import Sum, Sums
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Drive, Rows, Series
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import Aggregate
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import Common
 
 VARIANTS = ("none", "writethrough", "writeback")
 SPEED = {"none": 1.0, "writethrough": 1.3, "writeback": 2.2}
@@ -99,20 +101,38 @@ def campaign(hosts: int = 6, repeats: int = 4, seed: int = 7, *, loads: t.Sequen
     return Rows("2026-11-22 <i>night</i>", rows, drives, {}, settings), series, bands
 
 
-def sums(rows: Rows) -> Sums:
+def sums(rows: Rows) -> list[Aggregate]:
     """What all hosts, two of them that share an array, and two targets of one did together."""
     found = []
-    latency: dict[tuple[str, str, str, str, str], dict[str, float | None]] = {}
     for one in rows.measurements:
         if one.host != rows.hosts[-1] or one.iops is None or not one.cell.startswith("randwrite"):
             continue
         for group, host, planned, targets in (("", "", len(rows.hosts), 0), (MARKUP, "", 2, 0), ("", SCRIPT, 1, 2)):
             parts = targets or planned
             if parts > 1:
-                rates = (parts * one.iops, parts * (one.bw_bytes or 0.0))
-                found.append(Sum(group, host, one.variant, one.cell, one.repeat, "write", planned, planned, targets, parts, *rates, 0, 0.012, 0.4))
-                latency[group, host, one.variant, one.cell, "write"] = {"p50": one.p50_ns, "p99": one.p99_ns, "p99.9": None}
-    return Sums(found, latency)
+                found.append(
+                    Aggregate(
+                        group=group,
+                        host=host,
+                        variant=one.variant,
+                        cell=one.cell,
+                        repeat=one.repeat,
+                        direction="write",
+                        hosts=tuple(rows.hosts[:planned]),
+                        planned=planned,
+                        targets=targets,
+                        added=parts,
+                        iops=parts * one.iops,
+                        bandwidth=parts * (one.bw_bytes or 0.0),
+                        latency={"p50": one.p50_ns, "p99": one.p99_ns, "p99.9": None},
+                        synced=False,
+                        common=Common(1e9, 1e9 + 60, 1e9 - 0.012, 1e9 + 60.4, 0.0, True),
+                        iops_overall=None,
+                        pro_rata=(),
+                        state=one.state,
+                    )
+                )
+    return found
 
 
 def _cliff(host: str, chance: random.Random) -> Series:

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.histogram import bin_midpoint
 
 SEED = 20261122
@@ -125,7 +126,7 @@ def _write_cell(
         "finished": start + seconds + 0.5,
         "elapsed": seconds + 11.0,
         "asked_runtime": float(seconds),
-        "summary": fio_output.summarize(fio_output.parse(text)),
+        "summary": fio_summary.summarize(fio_output.parse(text)),
         **{name: hashlib.sha256(f"{name} {load}".encode()).hexdigest() for name in ("workload_sha256", "measurement_sha256", "stack_sha256", "order_sha256")},
         "collection_version": "0.4.0",
         "replaces": None,

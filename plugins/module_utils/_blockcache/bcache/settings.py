@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import settings as common
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import CHOICE, SIZE, Setting, Vocabulary, flag
 
 #: Where a setting lives: with the backing device, with the cache set, or with the cache device.
 BACKING, SET, CACHE = "backing", "set", "cache"
@@ -28,44 +27,24 @@ _UNITS = "kMGTPEZY"
 _LARGEST = 2**32 - 1
 _PRINTED = re.compile(r"^(-?)(\d+)\.(\d)([kMGTPEZY])$")
 
-
-@dataclass(frozen=True)
-class Setting:
-    """One setting.
-
-    :param place: :data:`BACKING`, :data:`SET` or :data:`CACHE`.
-    :param kind: ``size`` (bytes), ``number``, ``flag`` or ``choice``.
-    :param default: what the kernel begins with.
-    :param stored: whether it lives in a superblock, so that it needs no rule to survive a reboot.
-    """
-
-    place: str
-    kind: str
-    default: t.Union[int, str]
-    low: int = 0
-    high: int = _LARGEST
-    choices: tuple[str, ...] = ()
-    unit: str = ""
-    stored: bool = False
-
-
 #: A writeback_delay above 500 s is refused: the kernel ends the pause it is in before it begins a flush, and a flush that shows
 #: no progress for ten minutes is given up.
 SETTINGS: t.Mapping[str, Setting] = {
-    "sequential_cutoff": Setting(BACKING, "size", 4 << 20, unit="bytes"),
-    "writeback_percent": Setting(BACKING, "number", 10, high=40, unit="percent of the cache"),
-    "writeback_delay": Setting(BACKING, "number", 30, high=500, unit="seconds"),
-    "writeback_rate_minimum": Setting(BACKING, "number", 8, low=1, high=2**31 - 1, unit="sectors of 512 bytes per second"),
-    "writeback_rate_update_seconds": Setting(BACKING, "number", 5, low=1, high=60, unit="seconds"),
-    "readahead_cache_policy": Setting(BACKING, "choice", "all", choices=("all", "meta-only")),
-    "stop_when_cache_set_failed": Setting(BACKING, "choice", "auto", choices=("auto", "always")),
-    "congested_read_threshold_us": Setting(SET, "number", 2000, unit="microseconds"),
-    "congested_write_threshold_us": Setting(SET, "number", 20000, unit="microseconds"),
-    "io_error_limit": Setting(SET, "number", 8, high=2**31 - 1, unit="errors"),
-    "journal_delay_ms": Setting(SET, "number", 100, high=65535, unit="milliseconds"),
-    "cache_replacement_policy": Setting(CACHE, "choice", "lru", choices=("lru", "fifo", "random"), stored=True),
-    "discard": Setting(CACHE, "flag", 0, high=1, stored=True),
+    "sequential_cutoff": Setting(SIZE, default=4 << 20, high=_LARGEST, unit="bytes", place=BACKING),
+    "writeback_percent": Setting(default=10, high=40, unit="percent of the cache", place=BACKING),
+    "writeback_delay": Setting(default=30, high=500, unit="seconds", place=BACKING),
+    "writeback_rate_minimum": Setting(default=8, low=1, unit="sectors of 512 bytes per second", place=BACKING),
+    "writeback_rate_update_seconds": Setting(default=5, low=1, high=60, unit="seconds", place=BACKING),
+    "readahead_cache_policy": Setting(CHOICE, default="all", choices=("all", "meta-only"), place=BACKING),
+    "stop_when_cache_set_failed": Setting(CHOICE, default="auto", choices=("auto", "always"), place=BACKING),
+    "congested_read_threshold_us": Setting(default=2000, high=_LARGEST, unit="microseconds", place=SET),
+    "congested_write_threshold_us": Setting(default=20000, high=_LARGEST, unit="microseconds", place=SET),
+    "io_error_limit": Setting(default=8, unit="errors", place=SET),
+    "journal_delay_ms": Setting(default=100, high=65535, unit="milliseconds", place=SET),
+    "cache_replacement_policy": Setting(CHOICE, default="lru", choices=("lru", "fifo", "random"), place=CACHE, stored=True),
+    "discard": flag(place=CACHE, stored=True),
 }
+VOCABULARY = Vocabulary("bcache", SETTINGS)
 
 
 def read_settings(settings: t.Mapping[str, t.Any], item: str) -> dict[str, int | str]:
@@ -73,34 +52,8 @@ def read_settings(settings: t.Mapping[str, t.Any], item: str) -> dict[str, int |
 
     :raises BadInput: naming what may be written.
     """
-    read: dict[str, int | str] = {}
-    for key, value in settings.items():
-        known = SETTINGS.get(key)
-        if known is None:
-            raise BadInput(f"{item}: bcache has no setting {key}: there are {', '.join(sorted(SETTINGS))}.", item=item)
-        read[key] = known.default if str(value) == "default" else _read_value(key, known, value, item)
-    return read
-
-
-def _read_value(key: str, known: Setting, value: t.Any, item: str) -> int | str:
-    if known.kind == "choice":
-        if str(value) not in known.choices:
-            raise BadInput(f"{item}: {key} is '{value}': write {', '.join(known.choices)} or default.", item=item)
-        return str(value)
-    if known.kind == "flag":
-        word = str(value).lower()
-        if word not in ("0", "1", "true", "false", "yes", "no", "on", "off"):
-            raise BadInput(f"{item}: {key} is '{value}': write true, false or default.", item=item)
-        return int(word in ("1", "true", "yes", "on"))
-    if isinstance(value, bool):
-        number = None
-    elif known.kind == "size":
-        number = parse_size(value, item, key)
-    else:
-        number = int(value) if re.match(r"^\d+$", str(value)) else None
-    if number is None or not known.low <= number <= known.high:
-        raise BadInput(f"{item}: {key} is '{value}': write a number of {known.unit} from {known.low} to {known.high}, or default.", item=item)
-    return number
+    read = common.read_settings(VOCABULARY, settings, item)
+    return {key: t.cast("int | str", SETTINGS[key].default if value is None else value) for key, value in read.items()}
 
 
 def printed(count: int) -> str:
@@ -136,9 +89,9 @@ def has_value(key: str, text: str | None, wanted: int | str) -> bool:
     known = SETTINGS[key]
     if text is None:
         return False
-    if known.kind == "choice":
+    if known.kind == CHOICE:
         return chosen(text) == wanted
-    if known.kind == "size":
+    if known.kind == SIZE:
         return text.strip() == printed(int(wanted))
     return text.strip() == str(wanted)
 
@@ -148,8 +101,8 @@ def as_plain(key: str, text: str | None) -> int | str | None:
     known = SETTINGS[key]
     if text is None:
         return None
-    if known.kind == "choice":
+    if known.kind == CHOICE:
         return chosen(text)
-    if known.kind == "size":
+    if known.kind == SIZE:
         return parse_printed(text)
     return int(text) if text.strip().isdigit() else None

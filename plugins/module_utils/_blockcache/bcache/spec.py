@@ -60,17 +60,14 @@ def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[BcacheSpec]:
 def _read_item(item: t.Mapping[str, t.Any]) -> BcacheSpec:
     common = wanted.read_common(item)
     name = common["name"]
-    if item.get("size") is not None:
-        raise BadInput(f"{name}: bcache takes the whole cache device, and size does not apply: leave it out, or name a partition of the size.", item=name)
-    if item.get("chunk_size") is not None:
-        raise BadInput(f"{name}: chunk_size does not apply to bcache: write bucket_size (what is allocated at once) or block_size instead.", item=name)
+    wanted.require_whole_device(common, "bcache")
+    if common["chunk_size"] is not None:
+        raise BadInput(f"{name}: chunk_size is not supported for bcache; set bucket_size (what is allocated at once) or block_size.", item=name)
     if not common["origin"].startswith("/dev/"):
         raise BadInput(f"{name}: the origin '{common['origin']}' is not a path below /dev: write for example /dev/disk/by-id/ata-SERIAL.", item=name)
     if common["origin"] in common["cache_devices"]:
         raise BadInput(f"{name}: {common['origin']} is the origin and a cache device at once: name another cache device.", item=name)
-    mode = item.get("mode") or "writethrough"
-    if mode not in MODES:
-        raise BadInput(f"{name}: mode is '{mode}': write {', '.join(MODES)}.", item=name)
+    mode = wanted.read_mode(item, MODES, "bcache")
     block = _power(item.get("block_size"), "block_size", LEAST_BLOCK, LARGEST_BLOCK, name)
     bucket = _power(item.get("bucket_size"), "bucket_size", LEAST_BUCKET, LARGEST_BUCKET, name)
     return BcacheSpec(

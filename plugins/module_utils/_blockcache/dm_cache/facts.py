@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.record import LAYER, Record
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable, LinearTable
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import BLOCK_SIZE
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table
@@ -188,7 +189,7 @@ def _loaded(mapping: Mapping, found: Attached, status: dm.CacheStatus | None, de
         redundancy=redundancy_of(devices, found.cache_name, root),
         state=state,
         problem=problem,
-        settings=dict(table.settings),
+        settings=_settings(table),
         counters={name: count for name, count in counters.items() if count is not None},
     )
 
@@ -230,8 +231,13 @@ def _unloaded(record: Record, devices: Devices) -> CacheState:
         block_size=table.block_size if table is not None else None,
         state="inactive" if fast is not None else "cache_missing",
         problem=problem,
-        settings=dict(table.settings) if table is not None else {},
+        settings=_settings(table) if table is not None else {},
     )
+
+
+def _settings(table: CacheTable) -> dict[str, t.Any]:
+    """The settings by the names that a user writes, as those of an LVM cache."""
+    return {**table.settings, BLOCK_SIZE: table.block_size} if table.kind == tables.WRITECACHE else dict(table.settings)
 
 
 def _at(devices: Devices, path: str) -> BlockDevice | None:

@@ -35,10 +35,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
     problems,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import WRITECACHE
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import FlushWatch, write_out
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import FSTAB, bare_mounts_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import require_order
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import warn_of_former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
@@ -124,7 +127,12 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
         )
 
     def plan(self, present: DmCacheState, wanted: t.Sequence[DmCacheSpec]) -> list[Step]:
-        return dm_cache_plan.plan(present, wanted)
+        steps = dm_cache_plan.plan(present, wanted)
+        for step in steps:
+            # What is not named stays as it was, so that only the table that follows from both can be compared.
+            if step.operation == "load" and step.after and "settings" in step.after:
+                require_order(WRITECACHE, step.after["settings"], step.item)
+        return steps
 
     def facts(self, present: DmCacheState) -> dict[str, t.Any]:
         names = {cache.name for cache in self.wanted}
@@ -392,4 +400,5 @@ def run_module(module: AnsibleModule) -> t.NoReturn:
         wanted = read_items(module.params["caches"])
     except StorageError as error:
         module.fail_json(**error.as_result())
+    warn_of_former_names(module, wanted)
     run_layer(module, DmCacheLayer(Runner(), wanted), wanted)

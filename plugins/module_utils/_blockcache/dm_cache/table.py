@@ -16,30 +16,22 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field, replace
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import (
+    DEFAULT_MIGRATION_THRESHOLD,
+    KIND_WRITECACHE,
+    METADATA_ONLY,
+    MIGRATION_THRESHOLD,
+    WRITECACHE_NUMBERS,
+    effective_migration_threshold,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, SECTOR, round_up
 
-CACHE, WRITECACHE, LINEAR = "cache", "writecache", "linear"
+CACHE, WRITECACHE, LINEAR = "cache", KIND_WRITECACHE, "linear"
 WRITETHROUGH, WRITEBACK, PASSTHROUGH = "writethrough", "writeback", "passthrough"
 SMQ, CLEANER = "smq", "cleaner"
 #: mq was replaced by smq in Linux 4.6 and is its other name since.
 _SMQ_NAMES = ("smq", "mq", "default")
-
-MIGRATION_THRESHOLD = "migration_threshold"
-#: What the kernel moves at once unless it is told otherwise, in sectors; below eight blocks it comes to a standstill.
-DEFAULT_MIGRATION_THRESHOLD = 2048
-#: Settings of dm-writecache and the numbers they take; metadata_only is a word without a number.
-WRITECACHE_NUMBERS: t.Mapping[str, tuple[int, int]] = {
-    "high_watermark": (0, 100),
-    "low_watermark": (0, 100),
-    "writeback_jobs": (1, 2**31 - 1),
-    "autocommit_blocks": (1, 2**31 - 1),
-    "autocommit_time": (1, 3_600_000),
-    "max_age": (1, 86_400_000),
-    "pause_writeback": (0, 60_000),
-}
-METADATA_ONLY = "metadata_only"
-DEFAULT_HIGH_WATERMARK, DEFAULT_LOW_WATERMARK = 50, 45
 
 #: Where everything of the cache device behind the metadata begins, and what the metadata is rounded to.
 _ALIGNMENT = MIB
@@ -108,11 +100,6 @@ def _with_threshold(table: CacheTable) -> dict[str, int]:
     """The settings that the kernel has to be told."""
     value = effective_migration_threshold(t.cast("int | None", table.settings.get(MIGRATION_THRESHOLD)), table.block_size)
     return {} if value == DEFAULT_MIGRATION_THRESHOLD else {MIGRATION_THRESHOLD: value}
-
-
-def effective_migration_threshold(asked: int | None, block_size: int) -> int:
-    """Sectors that really apply: never less than eight blocks."""
-    return max(asked if asked is not None else DEFAULT_MIGRATION_THRESHOLD, 8 * block_size // SECTOR)
 
 
 def _pairs(settings: t.Mapping[str, int]) -> list[str]:

@@ -23,6 +23,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, MIRRORED, UNMIRRORED, md_redundancy
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import boot as enhanceio_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import output
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.settings import SETTINGS
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing
 
@@ -32,17 +33,6 @@ if t.TYPE_CHECKING:
 
 TYPE = "enhanceio"
 PROC, SYSCTLS = "proc/enhanceio", "proc/sys/dev/enhanceio"
-#: The settings among the sysctls; ``zero_stats``, ``do_clean``, ``control`` and ``invalidate`` are commands.
-SETTINGS = (
-    "mem_limit_pct",
-    "time_based_clean_interval",
-    "autoclean_threshold",
-    "dirty_high_threshold",
-    "dirty_low_threshold",
-    "dirty_set_high_threshold",
-    "dirty_set_low_threshold",
-    "cache_wronly",
-)
 #: In write-back a write that carries FLUSH or FUA goes to the SSD without either, a bare flush is answered when the origin
 #: has answered it and is not awaited on the SSD, and a block that was written back counts as clean before the origin was flushed.
 SWALLOWS = frozenset({"writeback"})
@@ -109,6 +99,7 @@ def read_one(name: str, root: Path = Path("/")) -> Cache | None:
 
 
 def _read_settings(folder: Path) -> dict[str, int]:
+    # ``zero_stats``, ``do_clean``, ``control`` and ``invalidate`` are sysctls too, and commands.
     texts = {name: _read(folder / name) for name in SETTINGS}
     return {name: int(text) for name, text in texts.items() if text is not None and _NUMBER.match(text)}
 

@@ -3,10 +3,10 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The settings of an EnhanceIO cache: what is wanted as numbers, and in which order the driver takes the changes.
+"""The settings of an EnhanceIO cache: what there is, what is wanted as numbers, and in which order the driver takes the changes.
 
 Sources: eio_procfs.c (a lower threshold is refused while it is above the higher one, and the other way round; most exist in
-write-back only), eio.h (what a new cache has).
+write-back only), eio.h (limits, and what a new cache has).
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -15,14 +15,34 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import PAIRS, SETTINGS
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import Setting, Vocabulary, flag, require_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
+
+#: Where every one of them lives.
+SYSCTL = "sysctl"
+_WRITEBACK = "writeback"
+SETTINGS: t.Mapping[str, Setting] = {
+    "mem_limit_pct": Setting(high=100, default=75, unit="percent", place=SYSCTL),
+    # A new cache has one minute for every 16 GiB of its device.
+    "time_based_clean_interval": Setting(high=720, unit="minutes", mode=_WRITEBACK, place=SYSCTL),
+    "autoclean_threshold": Setting(high=1024, default=128, unit="requests", mode=_WRITEBACK, place=SYSCTL),
+    "dirty_high_threshold": Setting(high=100, default=30, unit="percent", mode=_WRITEBACK, place=SYSCTL),
+    "dirty_low_threshold": Setting(high=100, default=10, unit="percent", mode=_WRITEBACK, place=SYSCTL),
+    "dirty_set_high_threshold": Setting(high=100, default=100, unit="percent", mode=_WRITEBACK, place=SYSCTL),
+    "dirty_set_low_threshold": Setting(high=100, default=30, unit="percent", mode=_WRITEBACK, place=SYSCTL),
+    # Only in the fork for newer kernels.
+    "cache_wronly": flag(mode=_WRITEBACK, place=SYSCTL),
+}
+VOCABULARY = Vocabulary(
+    "EnhanceIO",
+    SETTINGS,
+    pairs=(("dirty_low_threshold", "dirty_high_threshold"), ("dirty_set_low_threshold", "dirty_set_high_threshold")),
+)
 
 
 def existing(mode: str, known: t.Mapping[str, int]) -> dict[str, int]:
     """Those of ``known`` that still hold when the cache is in a mode: in another than write-back most of them are not shown."""
-    return {key: value for key, value in known.items() if mode == "writeback" or not SETTINGS[key].writeback_only}
+    return {key: value for key, value in known.items() if SETTINGS[key].exists_in(mode)}
 
 
 def values(asked: t.Mapping[str, int | None], mode: str, smallest: int) -> dict[str, int]:
@@ -31,8 +51,8 @@ def values(asked: t.Mapping[str, int | None], mode: str, smallest: int) -> dict[
     :param smallest: bytes of the cache device: a new cache is cleaned every so many minutes as it has 16 GiB.
     """
     usual = {"time_based_clean_interval": max((smallest // SECTOR) >> 25, 1)}
-    chosen = {key: value for key, value in asked.items() if mode == "writeback" or not SETTINGS[key].writeback_only}
-    return {key: value if value is not None else usual.get(key, SETTINGS[key].default or 0) for key, value in chosen.items()}
+    chosen = {key: value for key, value in asked.items() if SETTINGS[key].exists_in(mode)}
+    return {key: value if value is not None else usual.get(key, _default(key)) for key, value in chosen.items()}
 
 
 def changes(asked: t.Mapping[str, int], known: t.Mapping[str, int], item: str) -> list[tuple[str, int | None, int]]:
@@ -42,15 +62,17 @@ def changes(asked: t.Mapping[str, int], known: t.Mapping[str, int], item: str) -
     :raises BadInput: if a lower threshold would be above its higher one.
     """
     order = [key for key, value in asked.items() if known.get(key) != value]
-    for low, high in PAIRS:
-        was = {key: known.get(key, SETTINGS[key].default or 0) for key in (low, high)}
+    if order:
+        require_order(VOCABULARY, {**known, **asked}, item)
+    for low, high in VOCABULARY.pairs:
+        was = {key: known.get(key, _default(key)) for key in (low, high)}
         final = {key: asked.get(key, was[key]) for key in (low, high)}
-        if final[low] > final[high] and {low, high} & set(order):
-            raise BadInput(
-                f"{item}: {low} would be {final[low]} and {high} {final[high]}: write both in settings, the low one not above the high one.", item=item
-            )
         if low in order and high in order:
             first, second = (high, low) if final[high] >= was[low] else (low, high)
             order.remove(second)
             order.insert(order.index(first) + 1, second)
     return [(key, known.get(key), asked[key]) for key in order]
+
+
+def _default(key: str) -> int:
+    return t.cast("int", SETTINGS[key].default or 0)

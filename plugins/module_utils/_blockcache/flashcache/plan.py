@@ -21,7 +21,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import unit as flashcache_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.diff import Diff
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import name_behind
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import SETTINGS, FlashcacheSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.settings import default_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
@@ -241,9 +242,7 @@ class CachePlan(Diff):
         return [self._setting_step(key, None, value) for key, value in sorted(self._unusual().items())]
 
     def _unusual(self) -> dict[str, int]:
-        idle = 0 if self.wanted.write_only else SETTINGS["fallow_delay"].default
-        defaults = {**{key: setting.default for key, setting in SETTINGS.items()}, "fallow_delay": idle}
-        return {key: value for key, value in self.wanted.numbers.items() if value != defaults[key]}
+        return {key: value for key, value in self.wanted.numbers.items() if value != default_of(key, write_only=self.wanted.write_only)}
 
     def _unit_steps(self, ssd: str, disk: str, create: t.Sequence[str] = ()) -> list[Step]:
         wanted, places = self.wanted, self.present.places

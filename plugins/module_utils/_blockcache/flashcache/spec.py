@@ -5,8 +5,7 @@
 
 """What a user asks of one flashcache device, checked as far as it can be without the host.
 
-Sources: doc/flashcache-sa-guide.txt, the checks of ``flashcache_ctr`` (flashcache_conf.c) and the bounds and defaults of
-the sysctls in flashcache.h and flashcache_procfs.c.
+Sources: doc/flashcache-sa-guide.txt, the checks of ``flashcache_ctr`` (flashcache_conf.c).
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -18,7 +17,8 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import folder_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec, read_common, require_unique
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.settings import read_numbers
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec, mode_of_settings, read_common, read_mode, require_unique
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, SECTOR, format_size, parse_size
 
@@ -31,49 +31,8 @@ PATH_LENGTH = 127
 #: Bytes of one block's place in the metadata on the SSD (``struct flash_cacheblock``).
 METADATA_SLOT = 16
 
-_WHOLE = 2**31 - 1
 #: The tools put paths into a command line of a shell.
 _PATH = re.compile(r"^/dev/[A-Za-z0-9_./:+@=,-]+$")
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One sysctl: the value after creating or loading, the bounds, and whether it is there in write-back only."""
-
-    default: int
-    least: int = 0
-    most: int = _WHOLE
-    writeback: bool = False
-
-
-SETTINGS: t.Mapping[str, Setting] = {
-    "cache_all": Setting(1, most=1),
-    "do_pid_expiry": Setting(0, most=1),
-    "io_latency_hist": Setting(0, most=1),
-    "lru_hot_pct": Setting(75, most=100),
-    "lru_promote_thresh": Setting(2, most=255),
-    "max_pids": Setting(100),
-    "pid_expiry_secs": Setting(60),
-    "reclaim_policy": Setting(0, most=1),
-    "skip_seq_thresh_kb": Setting(0),
-    "clean_on_read_miss": Setting(0, most=1, writeback=True),
-    "clean_on_write_miss": Setting(0, most=1, writeback=True),
-    # The kernel clamps these two and says nothing.
-    "dirty_thresh_pct": Setting(20, least=10, most=95, writeback=True),
-    "fallow_clean_speed": Setting(2, least=1, most=100, writeback=True),
-    "fallow_delay": Setting(900, writeback=True),
-    # With none allowed nothing would ever be cleaned.
-    "max_clean_ios_set": Setting(2, least=1, writeback=True),
-    "max_clean_ios_total": Setting(4, least=1, writeback=True),
-    "new_style_write_merge": Setting(0, most=1, writeback=True),
-}
-#: Sysctls that do something, or that nobody may have, with the reason.
-_REFUSED = {
-    "fast_remove": "it removes a cache while the origin does not have everything that was written",
-    "do_sync": "it is no setting but starts a flush: use state: flushed",
-    "stop_sync": "it is no setting but stops a flush",
-    "zero_stats": "it is no setting but clears the counters, which are read by their differences",
-}
 
 
 @dataclass(frozen=True)
@@ -120,9 +79,7 @@ def read_items(items: t.Iterable[t.Mapping[str, t.Any]]) -> list[FlashcacheSpec]
 def _read_item(item: t.Mapping[str, t.Any]) -> FlashcacheSpec:
     common = read_common(item)
     name = common["name"]
-    mode = item.get("mode") or "writethrough"
-    if mode not in MODES:
-        raise BadInput(f"{name}: flashcache has no mode {mode}: write one of {', '.join(MODES)}.", item=name)
+    mode = read_mode(item, MODES, "flashcache")
     if not common["origin"].startswith("/"):
         common["origin"] = f"/dev/{common['origin']}"
     for path in (common["origin"], *common["cache_devices"]):
@@ -144,36 +101,8 @@ def _read_item(item: t.Mapping[str, t.Any]) -> FlashcacheSpec:
         associativity=associativity,
         disk_associativity=_disk_associativity(item, associativity, block, name),
         allow_ignored_flushes=bool(item.get("allow_ignored_flushes")),
-        numbers=read_settings(item.get("settings") or {}, mode, name, write_only=write_only),
+        numbers=read_numbers(item.get("settings") or {}, mode_of_settings(common["state"], mode), name, write_only=write_only),
     )
-
-
-def read_settings(settings: t.Mapping[str, t.Any], mode: str, item: str, *, write_only: bool = False) -> dict[str, int]:
-    """The sysctls as numbers. ``cache_all`` belongs to what ``state`` says, so it is among them also if nobody wrote it.
-
-    :raises BadInput: naming the sysctl, its bounds, or why it cannot be set.
-    """
-    numbers = {"cache_all": 1}
-    for key, value in settings.items():
-        if key in _REFUSED:
-            raise BadInput(f"{item}: {key} is not set: {_REFUSED[key]}.", item=item)
-        setting = SETTINGS.get(key)
-        if setting is None:
-            raise BadInput(f"{item}: flashcache has no setting {key}: it has {', '.join(sorted(SETTINGS))}.", item=item)
-        if setting.writeback and mode != "writeback":
-            raise BadInput(f"{item}: {key} is a setting of mode writeback, and the mode is {mode}.", item=item)
-        numbers[key] = _number(value, setting, key, item, write_only=write_only)
-    return numbers
-
-
-def _number(value: t.Any, setting: Setting, key: str, item: str, *, write_only: bool) -> int:
-    if value == "default":
-        # A cache of writes alone is made without the cleaning of idle blocks.
-        return 0 if key == "fallow_delay" and write_only else setting.default
-    text = {"true": "1", "yes": "1", "false": "0", "no": "0"}.get(str(value).strip().lower(), str(value).strip()) if setting.most == 1 else str(value).strip()
-    if not re.fullmatch(r"\d{1,10}", text, re.ASCII) or not setting.least <= int(text) <= setting.most:
-        raise BadInput(f"{item}: {key} is {value}: write a whole number from {setting.least} to {setting.most}, or default.", item=item)
-    return int(text)
 
 
 def _require_path(path: str, item: str) -> None:

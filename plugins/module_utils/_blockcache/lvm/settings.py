@@ -11,11 +11,17 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import sizes as lvm_layout
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import BLOCK_SIZE, MIGRATION_THRESHOLD, PAUSE_WRITEBACK, USUAL_WATERMARKS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import (
+    BLOCK_SIZE,
+    METADATA_ONLY,
+    MIGRATION_THRESHOLD,
+    PAUSE_WRITEBACK,
+    WRITECACHE,
+    effective_migration_threshold,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import require_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume
@@ -24,6 +30,10 @@ if t.TYPE_CHECKING:
 
 #: In LVM's list of settings, and no setting of the user: it is how a writecache is flushed.
 CLEANER = "cleaner"
+#: Settings of a writecache that not every LVM knows that knows the others (2.03.16 does not).
+_NEWER = (PAUSE_WRITEBACK, METADATA_ONLY)
+#: What LVM has stored and leaves out of a table.
+_LEFT_OUT = {METADATA_ONLY: "0"}
 
 
 def setting_steps(present: LvmState, wanted: LvmCacheSpec, cached: LogicalVolume) -> list[Step]:
@@ -37,20 +47,20 @@ def setting_steps(present: LvmState, wanted: LvmCacheSpec, cached: LogicalVolume
 
 
 def settings_at_attach(wanted: LvmCacheSpec) -> dict[str, int]:
-    """What is said when the cache is attached. A setting that this LVM may not know is said afterwards, when nothing can go wrong any more.
+    """What is set when the cache is attached. A setting that this LVM may not know is set afterwards, when nothing else can fail.
 
     :raises BadInput: if they contradict each other.
     """
-    settings = {key: value for key, value in wanted.settings.items() if value is not None and key != PAUSE_WRITEBACK}
+    settings = {key: value for key, value in wanted.settings.items() if value is not None and key not in _NEWER}
     if wanted.kind == "writecache":
-        _require_watermarks(wanted, settings)
+        require_order(WRITECACHE, settings, wanted.name)
     return settings
 
 
 def steps_after_attach(wanted: LvmCacheSpec) -> list[Step]:
-    """The setting that :func:`settings_at_attach` leaves out."""
-    value = wanted.settings.get(PAUSE_WRITEBACK)
-    return [_step_of_writecache(wanted, {}, {PAUSE_WRITEBACK: value}, {})] if wanted.kind == "writecache" and value is not None else []
+    """The settings that :func:`settings_at_attach` leaves out."""
+    newer = {key: wanted.settings[key] for key in _NEWER if wanted.settings.get(key) is not None}
+    return [_step_of_writecache(wanted, {}, newer, {})] if wanted.kind == "writecache" and newer else []
 
 
 def _cache_step(wanted: LvmCacheSpec, cached: LogicalVolume, key: str, value: int | None) -> Step:
@@ -68,10 +78,10 @@ def _writecache_steps(present: LvmState, wanted: LvmCacheSpec, cached: LogicalVo
     if changed:
         kept = {key: value for key, value in stored.items() if key not in changed}
         numbers = {key: int(value) for key, value in kept.items() if value.isdigit()}
-        _require_watermarks(wanted, {**numbers, **changed})
+        require_order(WRITECACHE, {**numbers, **changed}, wanted.name)
         return [_step_of_writecache(wanted, {key: _number(stored.get(key)) for key in changed}, changed, kept)]
     table = present.tables.get(cached.full_name)
-    if table is not None and any(table.settings.get(key) != value for key, value in stored.items()):
+    if table is not None and any(table.settings.get(key, _LEFT_OUT.get(key)) != value for key, value in stored.items()):
         # LVM writes its metadata first, and was killed before it loaded them.
         action = f"Load the settings of the writecache of {wanted.origin} again, as LVM has them"
         return [_step(wanted, "settings", dict(table.settings), stored, action, "refresh")]
@@ -87,16 +97,6 @@ def _step_of_writecache(wanted: LvmCacheSpec, before: t.Mapping[str, t.Any], cha
     return _step(wanted, "settings", dict(before), dict(changed), action, "set_settings", settings=values, reset=reset, kept=dict(kept))
 
 
-def _require_watermarks(wanted: LvmCacheSpec, settings: t.Mapping[str, int | None]) -> None:
-    high, low = (usual if settings.get(key) is None else settings[key] for key, usual in USUAL_WATERMARKS.items())
-    if t.cast("int", low) > t.cast("int", high):
-        raise BadInput(
-            f"{wanted.name}: low_watermark would be {low} and high_watermark {high} (45 and 50 where nothing is said):"
-            " writing back begins at the high one and ends at the low one, so the low one cannot be above it.",
-            item=wanted.name,
-        )
-
-
 def _has_setting(cached: LogicalVolume, key: str, value: int | None) -> bool:
     """Whether LVM has stored a setting and the kernel uses it; the kernel never goes below eight chunks."""
     stored = (cached.settings or {}).get(key)
@@ -105,8 +105,8 @@ def _has_setting(cached: LogicalVolume, key: str, value: int | None) -> bool:
     used = (cached.kernel_settings or {}).get(key)
     if key != MIGRATION_THRESHOLD:
         return stored == str(value) and used in (None, stored)
-    asked = lvm_layout.effective_migration_threshold(value, cached.chunk_size or 0)
-    return lvm_layout.effective_migration_threshold(int(stored), cached.chunk_size or 0) == asked and (used is None or int(used) == asked)
+    asked = effective_migration_threshold(value, cached.chunk_size or 0)
+    return effective_migration_threshold(int(stored), cached.chunk_size or 0) == asked and (used is None or int(used) == asked)
 
 
 def _number(text: str | None) -> int | str | None:

@@ -15,20 +15,17 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import CHUNK_STEP, require_chunk_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, KIB, MIB, SECTOR, format_size, round_up
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, format_size, round_up
 
-#: LVM takes chunk sizes in these steps, and no cache of more chunks (``allocation/cache_pool_max_chunks``).
-CHUNK_STEP = 32 * KIB
-LARGEST_CHUNK = GIB
 DEFAULT_CHUNK = 64 * KIB
+#: LVM takes no cache of more chunks (``allocation/cache_pool_max_chunks``).
 MOST_CHUNKS = 1_000_000
 #: LVM keeps the metadata of a cachevol inside it, at least 8 MiB; below this nothing useful is left for data.
 SMALLEST_CACHEVOL = 16 * MIB
 #: Where the first extent of a new physical volume begins unless the drive asks for another alignment (pvcreate(8)).
 FIRST_EXTENT = MIB
-#: What the kernel moves at once before it lets others through, unless it is told otherwise.
-DEFAULT_MIGRATION_THRESHOLD = 2048
 
 
 def smallest_chunk(size: int) -> int:
@@ -44,8 +41,7 @@ def choose_chunk(size: int, asked: int | None, item: str | None = None) -> int:
     least = smallest_chunk(size)
     if asked is None:
         return max(DEFAULT_CHUNK, least)
-    if asked % CHUNK_STEP or not CHUNK_STEP <= asked <= LARGEST_CHUNK:
-        raise BadInput(f"{item}: chunk_size is {format_size(asked)}, and LVM takes only multiples of 32 KiB from 32 KiB to 1 GiB.", item=item)
+    require_chunk_size(asked, item)
     if asked < least:
         raise BadInput(
             f"{item}: chunk_size is {format_size(asked)}, and a cache of {format_size(size)} would have more than a million such chunks:"
@@ -53,11 +49,6 @@ def choose_chunk(size: int, asked: int | None, item: str | None = None) -> int:
             item=item,
         )
     return asked
-
-
-def effective_migration_threshold(asked: int, chunk_size: int) -> int:
-    """Sectors of 512 bytes that really apply: never less than eight chunks."""
-    return max(asked, 8 * chunk_size // SECTOR)
 
 
 def metadata_size(data: int, chunk_size: int) -> int:

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What one run says beside its figures: when it really measured, what it moved, and whether the CPU was the limit. Pure."""
+"""What one run shows beside its figures: when it really measured, what it moved, and whether the CPU was the limit. Pure."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -28,7 +28,7 @@ def window(output: Output, finished: float, began: float | None = None) -> tuple
 
     fio says since 3.36 when a job began; before, the end is when it wrote its report, which is right after the last job.
 
-    :param began: when it was seen to begin, ramps included.
+    :param began: when it was observed to begin, ramps included.
     """
     lengths: dict[t.Any, float] = {}
     for job in output.jobs:
@@ -36,9 +36,9 @@ def window(output: Output, finished: float, began: float | None = None) -> tuple
         lengths[job.group] = max(lengths.get(job.group, 0.0), longest)
     if not any(lengths.values()):
         return None, None
-    said = [job.start_ms / 1000 for job in output.jobs if job.start_ms]
-    if began is None and said:
-        began = max(said)
+    reported = [job.start_ms / 1000 for job in output.jobs if job.start_ms]
+    if began is None and reported:
+        began = max(reported)
     if began is not None and len(lengths) == 1:
         # The job begins with its ramp, and ends when its time is over.
         began += max(_ramp(job.options) for job in output.jobs)

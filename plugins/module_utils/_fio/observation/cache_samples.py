@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What block caches hold while fio runs, and whether they are clean: cheap looks, by the kernel's own words.
+"""What block caches hold while fio runs, and whether they are clean: cheap readings of what the kernel reports.
 
 ``dmsetup status`` knows dm-cache and dm-writecache, and so lvmcache; bcache and EnhanceIO are read from sysfs and /proc, flashcache from
 its own folder.
@@ -61,7 +61,7 @@ class CacheSamples:
         self.root = root
 
     def read(self, names: t.Collection[str]) -> list[Sample]:
-        """Every cache among these kernel names. One that cannot be read now is left out: the next look may see it."""
+        """Every cache among these kernel names. One that cannot be read now is left out: the next reading may have it."""
         return self._read(names)[0]
 
     def rows(self, names: t.Collection[str]) -> list[str]:
@@ -83,7 +83,7 @@ class CacheSamples:
                 found += reader(chosen)
             except (StorageError, OSError, ValueError):
                 complete = False
-        # A runner lives for hours, and what it asked long ago interests nobody.
+        # A runner runs for hours: its history of commands must not grow with them.
         del self.runner.history[:-_REMEMBERED]
         return found, complete
 
@@ -91,12 +91,12 @@ class CacheSamples:
         wanted = {device.dm_name: device for device in chosen if device.dm_name and _DM_TARGETS & set(device.dm_targets)}
         if not wanted:
             return []
-        told = dm.read_status(self.runner)
+        reported = dm.read_status(self.runner)
         # The status of a dm-writecache counts blocks and does not say how large they are: its table does.
-        sizes = {name: table.block_size for name, table in dm.read_tables(self.runner).items()} if any(s.block_size is None for s in told.values()) else {}
+        sizes = {name: table.block_size for name, table in dm.read_tables(self.runner).items()} if any(s.block_size is None for s in reported.values()) else {}
         found = []
         for name, device in wanted.items():
-            status = told.get(name)
+            status = reported.get(name)
             if status is None or status.failed:
                 found.append(Sample(device.name, None, None, {}))
                 continue

@@ -113,7 +113,7 @@ def _each(milliseconds: int, count: int) -> float:
 
 
 def figures(found: t.Sequence[Rates]) -> dict[str, float | None]:
-    """What the status says of the targets together: I/Os and bytes per second, and the mean wait in ms."""
+    """What the status contains for all targets together: I/Os and bytes per second, and the mean wait in ms."""
     if not found:
         return {"iops": None, "bandwidth": None, "latency_ms": None}
     count = sum(one.reads + one.writes for one in found)
@@ -158,9 +158,9 @@ class Watched:
 
 
 class Sampler:
-    """A thread that looks every ``interval`` seconds, from :meth:`begin` to :meth:`end`.
+    """A thread that reads the counters every ``interval`` seconds, from :meth:`begin` to :meth:`end`.
 
-    :param tell: called with the figures of the targets after each look.
+    :param report: called with the figures of the targets after each reading.
     :param read_caches: gives rows of the block caches among some devices: see ``cache_samples.py``.
     """
 
@@ -168,14 +168,14 @@ class Sampler:
         self,
         watched: t.Sequence[Watched],
         interval: float,
-        tell: t.Callable[[dict[str, float | None]], None],
+        report: t.Callable[[dict[str, float | None]], None],
         read_caches: t.Callable[[t.Collection[str]], t.Sequence[str]] | None = None,
         root: Path = Path("/"),
         clock: t.Callable[[], float] = time.time,
     ) -> None:
         self.watched = watched
         self.interval = interval
-        self.tell = tell
+        self.report = report
         self.read_caches = read_caches
         self.root = root
         self.clock = clock
@@ -189,11 +189,11 @@ class Sampler:
     def begin(self) -> None:
         for one in self.watched:
             (one.folder / DEVICE_SERIES).write_text(COLUMNS + "\n")
-        self._before, self._at = self._look(), time.monotonic()
+        self._before, self._at = self._read(), time.monotonic()
         self._thread.start()
 
     def end(self) -> None:
-        """Take the last look and wait for it."""
+        """Read the counters a last time and wait for that."""
         self._over.set()
         self._thread.join(30)
 
@@ -208,24 +208,24 @@ class Sampler:
             self._caches_at = 0.0
             self._sample()
 
-    def _look(self) -> dict[str, Counters]:
+    def _read(self) -> dict[str, Counters]:
         try:
             return parse_diskstats((self.root / "proc/diskstats").read_text(), self._names)
         except (OSError, ValueError):
             return {}
 
     def _sample(self) -> None:
-        now, at, epoch = self._look(), time.monotonic(), self.clock()
+        now, at, epoch = self._read(), time.monotonic(), self.clock()
         found = {name: rates(self._before[name], counters, at - self._at) for name, counters in now.items() if name in self._before}
         self._before, self._at = now, at
-        # A series that cannot be written, on a full disk, must not end the measurement: the spool says so when the cell is stored.
+        # A series that cannot be written, on a full disk, must not end the measurement: the spool reports it when the cell is stored.
         with contextlib.suppress(OSError):
             for one in self.watched:
                 rows = [f"{epoch:.3f},{name},{found[name].row}\n" for name in one.names if found.get(name) is not None]  # type: ignore[union-attr]
                 _append(one.folder / DEVICE_SERIES, rows)
         self._sample_caches(at, epoch)
         tops = {one.top for one in self.watched if one.top}
-        self.tell(figures([rate for name, rate in found.items() if name in tops and rate is not None]))
+        self.report(figures([rate for name, rate in found.items() if name in tops and rate is not None]))
 
     def _sample_caches(self, at: float, epoch: float) -> None:
         if self.read_caches is None or (self._caches_at and at - self._caches_at < CACHE_INTERVAL - 0.05):

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""``runner.json``: what the runner of a campaign is doing, for whoever looks; and whether it still runs.
+"""``runner.json``: what the runner of a campaign is doing, and whether it still runs; ``runner.log``: what it did.
 
-A process number alone says nothing after a reboot or a while, so the boot and the start of the process belong to it.
+A process number alone does not identify a process after a reboot or a while, so the boot and the start of the process belong to it.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -20,11 +20,13 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import READABLE, SCHEMA, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import READABLE, SCHEMA, append_line, write_draft
 
 STATUS_FILE = "runner.json"
 #: States in which the runner has ended, or ends next.
 ENDED = ("finished", "stopped", "failed")
+#: Bytes of a log after which a new one is begun.
+_MOST = 256 * 1024
 
 
 class Status:
@@ -37,7 +39,7 @@ class Status:
         self._values: dict[str, t.Any] = {
             "schema": SCHEMA,
             "order_sha256": None,
-            **who_am_i(),
+            **process_identity(),
             "state": "starting",
             "segment": 0,
             "step": None,
@@ -54,14 +56,15 @@ class Status:
             "done": 0,
             "failed": 0,
             "message": "",
+            "error": None,
             **fixed,
         }
 
     def __getitem__(self, name: str) -> t.Any:
         return self._values[name]
 
-    def say(self, **values: t.Any) -> None:
-        """Change some values and write all; a full disk is no reason to stop a measurement."""
+    def update(self, **values: t.Any) -> None:
+        """Change some values and write all; a full disk does not stop a measurement."""
         with self._lock:
             if values.get("state", self._values["state"]) != self._values["state"]:
                 values.setdefault("since", self.clock())
@@ -71,8 +74,21 @@ class Status:
                 write_draft(self.path, json.dumps({**self._values, "time": self.clock()}), mode=READABLE)
 
 
-def who_am_i() -> dict[str, t.Any]:
-    """What tells this process from every other one that ever had its number."""
+class RunnerLog:
+    """``runner.log``: what a runner did and when, never more than a few hundred kilobytes. A full disk does not stop a measurement."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / "runner.log"
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            if self.path.exists() and self.path.stat().st_size > _MOST:
+                self.path.replace(self.path.with_name("runner.log.1"))
+            append_line(self.path, f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}")
+
+
+def process_identity() -> dict[str, t.Any]:
+    """What distinguishes this process from every other one that ever had its number."""
     return {"pid": os.getpid(), "boot_id": boot_id(), "pid_started": started_of(os.getpid())}
 
 
@@ -96,7 +112,7 @@ def started_of(pid: int) -> int | None:
 
 
 def read_status(home: Path) -> dict[str, t.Any]:
-    """What the last runner of a campaign said; empty if there was none."""
+    """The status of the last runner of a campaign; empty if there was none."""
     try:
         found = json.loads((home / STATUS_FILE).read_text())
     except (OSError, ValueError):

@@ -19,11 +19,11 @@ from pathlib import Path
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
 
-#: How often a release is looked for, in seconds.
+#: Seconds between two checks for a release.
 _LOOK = 0.1
 
 #: Who was left alone at the barrier before waits half as long at the next one, but so many seconds at least: a controller that was killed
-#: shall not cost the whole patience at every barrier, and one that comes back finds a runner that listens.
+#: must not cost the whole patience at every barrier, and one that comes back finds a runner that listens.
 _LEAST = 60.0
 
 
@@ -66,7 +66,7 @@ def read_release(home: Path, segment: int) -> dict[str, t.Any] | None:
 class Barriers:
     """The barriers of one runner.
 
-    :param patience: seconds after which it goes on alone; less after barriers that nobody released.
+    :param patience: seconds after which it goes on alone; less after barriers that were not released.
     """
 
     def __init__(self, home: Path, clock: t.Callable[[], float], waiter: Waiter, patience: float) -> None:
@@ -82,7 +82,7 @@ class Barriers:
         return min(self.patience, max(self.patience / 2**self._left_alone, _LEAST))
 
     def wait(self, segment: int) -> BarrierResult:
-        """Until it is released, nobody is expected any more, or the process is told to stop."""
+        """Until it is released, the patience is over, or the process is asked to stop."""
         patience = self.patience_now
         ends = time.monotonic() + patience
         while not self.waiter.stopping:
@@ -92,14 +92,14 @@ class Barriers:
                 return self._released(segment, release)
             if time.monotonic() >= ends:
                 self._left_alone += 1
-                return self._alone(f"Nobody released the barrier {segment} within {patience:g} seconds, so this host went on alone.")
+                return self._alone(f"The barrier {segment} was not released within {patience:g} seconds, so this host continued alone.")
             self.waiter.wait(_LOOK)
-        return BarrierResult(start=self.clock(), alone=True, notes=("The runner was told to stop.",))
+        return BarrierResult(start=self.clock(), alone=True, notes=("The runner was asked to stop.",))
 
     def _released(self, segment: int, release: t.Mapping[str, t.Any]) -> BarrierResult:
         ahead = release["start"] - self.clock()
         if ahead > max(self.patience, 60.0):
-            return self._alone(f"The barrier {segment} was released for an instant {ahead:.0f} seconds ahead, so this host went on alone: look at its clock.")
+            return self._alone(f"The barrier {segment} was released for a time {ahead:.0f} seconds ahead, so this host continued alone: check its clock.")
         return BarrierResult(release["start"], True, False, release["clock"])
 
     def _alone(self, note: str) -> BarrierResult:

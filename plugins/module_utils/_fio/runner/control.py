@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Starting, stopping and asking the runner of a campaign on this host."""
+"""Starting, stopping and querying the runner of a campaign on this host."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -18,26 +18,24 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.log import RunnerLog
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import ENDED, STATUS_FILE, Status, is_alive, read_status
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import ENDED, STATUS_FILE, RunnerLog, Status, is_alive, read_status
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import PATIENCE, end_leftovers
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon, outcomes
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.barriers import forget_releases
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import ORDER_FILE, Order, read_order
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import ORDER_FILE, Order, read_order, seconds_left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared, prepare
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.runner import HostRun
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.timetable import seconds_left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import READABLE, Spool, SpoolError, write_draft
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
 
-#: Seconds that a runner that was told to stop has: fio may finish its I/O, and then the results are stored.
-_STOPPING = PATIENCE + 30.0
+#: Seconds that a runner has to stop: fio may finish its I/O, and then the results are stored.
+STOPPING = PATIENCE + 30.0
 
-#: Seconds between a runner's last word and its end.
-_LAST_WORD = 10.0
+#: Seconds between a runner's last status and its end.
+_ENDING = 10.0
 
 
 class Busy(StorageError):
@@ -47,43 +45,65 @@ class Busy(StorageError):
 
 
 def start(order: Order, spool: Spool, host: MeasuredHost, *, check_mode: bool) -> dict[str, t.Any]:
-    """See that a runner carries this order out; one that does already is left alone.
+    """Start a runner for this order, unless one carries it out already.
 
     :returns: the result of the module.
     :raises StorageError: if anything of the order is refused, or if something else is being measured; nothing was started then.
     """
     if not order.steps:
         return {"changed": False, "attached": False, "actions": [], "runner": {}, "fio_version": None, "order_sha256": order.sha256}
-    present = _present(order, spool)
+    present = _present(order.sha256, spool)
     if present is not None:
         return {"changed": False, "attached": True, "actions": [], "runner": present, "fio_version": None, "order_sha256": order.sha256}
-    if not check_mode and spool.is_free():
-        # A fio whose runner was killed may go on for a while, and would keep its target busy.
-        end_leftovers(f"--output={spool.home}/.cell.", beginning=True)
-    prepared = prepare(order, host, MadeFiles(spool, host.root), LeftDevices(spool))
+    prepared = validated(order, spool, host, check_mode=check_mode)
     result = {"changed": True, "attached": False, "actions": _actions(order), "fio_version": prepared.fio.version.text, "order_sha256": order.sha256}
     if check_mode:
         return {**result, "runner": {}}
-    spool.make()
-    daemon.start(lambda under_way: _be_the_runner(prepared, spool, host, under_way))
+    launch(prepared, spool, host)
     return {**result, "runner": _described(spool)}
 
 
-def _present(order: Order, spool: Spool) -> dict[str, t.Any] | None:
-    """The runner that carries this very order out, if there is one.
+def validated(order: Order, spool: Spool, host: MeasuredHost, *, check_mode: bool) -> Prepared:
+    """The order, if it can be carried out on this host.
+
+    :raises StorageError: the first refusal; those of all targets together.
+    """
+    if not check_mode:
+        # A fio whose runner was killed may go on for a while, and would keep its target busy.
+        end_leftover_fio(spool)
+    return prepare(order, host, MadeFiles(spool, host.root), LeftDevices(spool))
+
+
+def launch(prepared: Prepared, spool: Spool, host: MeasuredHost, starter: int | None = None) -> None:
+    """Start the runner.
+
+    :param starter: the descriptor of :class:`Waiter`, if the runner stops when this process ends.
+    :raises StorageError: if it could not begin.
+    """
+    spool.make()
+    daemon.start(lambda under_way: _runner_main(prepared, spool, host, Waiter(starter), under_way), keep=() if starter is None else (starter,))
+
+
+def require_idle(spool: Spool) -> None:
+    """:raises Busy: if a runner measures with this spool."""
+    _present(None, spool)
+
+
+def _present(sha256: str | None, spool: Spool) -> dict[str, t.Any] | None:
+    """The runner that carries out the order with a hash, if there is one.
 
     :raises Busy: if one carries out another order, of this campaign or of another one.
     """
     for place in sorted(spool.folder.glob(f"*/{STATUS_FILE}")):
         status = read_status(place.parent)
         if status.get("state") in ENDED:
-            _await_end(status)
+            _wait_for_end(status)
             continue
         if not is_alive(status):
             continue
-        if place.parent == spool.home and status.get("order_sha256") == order.sha256:
+        if place.parent == spool.home and sha256 is not None and status.get("order_sha256") == sha256:
             return {**status, "alive": True}
-        which = "another order of the campaign" if place.parent == spool.home else "the campaign"
+        which = f"{'an' if sha256 is None else 'another'} order of the campaign" if place.parent == spool.home else "the campaign"
         doing = f"{status.get('state')} {status.get('cell') or ''}".strip()
         raise Busy(
             f"This host is busy with {which} {place.parent.name} ({doing}, step {(status.get('step') or 0) + 1} of {status.get('steps')}): "
@@ -93,26 +113,26 @@ def _present(order: Order, spool: Spool) -> dict[str, t.Any] | None:
     return None
 
 
-def _await_end(status: t.Mapping[str, t.Any]) -> None:
-    """One that has said its last word still holds the spool for a moment."""
-    ends = time.monotonic() + _LAST_WORD
+def _wait_for_end(status: t.Mapping[str, t.Any]) -> None:
+    """A runner holds the spool for a moment after its last status."""
+    ends = time.monotonic() + _ENDING
     while is_alive(status) and time.monotonic() < ends:
         time.sleep(0.05)
 
 
 def _actions(order: Order) -> list[str]:
     words = {"search": "search", "rounds": "measure rounds of"}
-    return [
-        f"{words.get(step.kind, 'measure')} {asked.cell.key} on {asked.cell.target.path} ({'writing' if asked.cell.job.writes else 'reading'})"
-        for step in order.steps
-        for asked in step.cells
-    ]
+    return [describe_action(asked.cell, words.get(step.kind, "measure")) for step in order.steps for asked in step.cells]
 
 
-def _be_the_runner(prepared: Prepared, spool: Spool, host: MeasuredHost, under_way: t.Callable[[], None]) -> None:
-    """The life of the runner, in its own process."""
+def describe_action(cell: Cell, verb: str = "measure") -> str:
+    """What is done for a cell, or would be."""
+    return f"{verb} {cell.key} on {cell.target.path} ({'writing' if cell.job.writes else 'reading'})"
+
+
+def _runner_main(prepared: Prepared, spool: Spool, host: MeasuredHost, waiter: Waiter, under_way: t.Callable[[], None]) -> None:
+    """The runner from beginning to end, in its own process."""
     order = prepared.order
-    waiter = Waiter()
     log = RunnerLog(spool.home)
     with spool.opened():
         forget_releases(spool.home)
@@ -123,8 +143,8 @@ def _be_the_runner(prepared: Prepared, spool: Spool, host: MeasuredHost, under_w
         run = HostRun(prepared, spool, host, status, waiter, log, made, LeftDevices(spool))
         with run.claims():
             waiter.listen()
-            status.say()
-            log.say(f"started with {len(order.steps)} steps as process {os.getpid()}")
+            status.update()
+            log.write(f"started with {len(order.steps)} steps as process {os.getpid()}")
             under_way()
             daemon.leave_session_scope(host.runner)
             run.run()
@@ -135,8 +155,8 @@ def _described(spool: Spool) -> dict[str, t.Any]:
     return {**status, "alive": is_alive(status)} if status else {}
 
 
-def stop(spool: Spool, *, check_mode: bool, patience: float = _STOPPING) -> dict[str, t.Any]:
-    """Tell the runner of a campaign to stop and wait until it has; what it measured stays.
+def stop(spool: Spool, *, check_mode: bool, patience: float = STOPPING) -> dict[str, t.Any]:
+    """Stop the runner of a campaign and wait for its end; what it measured stays.
 
     :returns: the result of the module.
     :raises SpoolError: if another user could have written which process that is.
@@ -147,15 +167,27 @@ def stop(spool: Spool, *, check_mode: bool, patience: float = _STOPPING) -> dict
     result: dict[str, t.Any] = {"changed": running, "actions": [f"stop the runner of {spool.campaign}"] if running else []}
     if check_mode:
         return {**result, "cells": [], "archive": {}, "runner": _described(spool)}
+    end_runner(spool, patience)
+    return {**result, **_packed(spool)}
+
+
+def end_runner(spool: Spool, patience: float = STOPPING) -> None:
+    """Stop the runner of a campaign, if there is one, and every fio that it left."""
+    status = read_status(spool.home)
+    running = is_alive(status)
     if running:
         _end(status, patience)
-    if spool.home.is_dir() and spool.is_free():
-        end_leftovers(f"--output={spool.home}/.cell.", beginning=True)
+    end_leftover_fio(spool)
     if running and read_status(spool.home).get("state") not in ENDED:
-        # It had to be killed, and could not say so itself.
+        # It was killed, and did not write its last status.
         last = json.dumps({**status, "state": "stopped", "message": "The runner did not stop in time and was killed."})
         write_draft(spool.home / STATUS_FILE, last, mode=READABLE)
-    return {**result, **_packed(spool)}
+
+
+def end_leftover_fio(spool: Spool) -> None:
+    """End every fio whose runner is gone."""
+    if spool.is_free():
+        end_leftovers(f"--output={spool.home}/.cell.", beginning=True)
 
 
 def _end(status: t.Mapping[str, t.Any], patience: float) -> None:
@@ -170,7 +202,7 @@ def _end(status: t.Mapping[str, t.Any], patience: float) -> None:
 
 
 def pack(spool: Spool, *, check_mode: bool) -> dict[str, t.Any]:
-    """Pack what is finished and say what became of each cell; a runner that works is not disturbed.
+    """Pack what is finished and return the state of each cell; a running runner is not disturbed.
 
     :returns: the result of the module.
     :raises SpoolError: if another user could have written what would be packed.
@@ -182,7 +214,7 @@ def pack(spool: Spool, *, check_mode: bool) -> dict[str, t.Any]:
 
 
 def _packed(spool: Spool) -> dict[str, t.Any]:
-    # Asked before packing: what ends afterwards is seen by the next.
+    # Read before packing: what ends afterwards is returned by the next call.
     runner = _described(spool)
     archive = spool.pack() if spool.home.is_dir() else {}
     return {"cells": _cells(spool), "archive": archive, "runner": runner}
@@ -201,7 +233,7 @@ def _cells(spool: Spool) -> list[dict[str, t.Any]]:
         raw = None
     try:
         if not isinstance(raw, dict):
-            raise BadInput("It is no JSON.")
+            raise BadInput("It is not JSON.")
         return outcomes.describe(read_order(raw), spool)
     except (BadInput, KeyError, TypeError, AttributeError) as error:
         raise SpoolError(

@@ -26,36 +26,37 @@ if t.TYPE_CHECKING:
 _MOST_OPEN = 4096
 
 
-def start(work: t.Callable[[t.Callable[[], None]], None]) -> None:
+def start(work: t.Callable[[t.Callable[[], None]], None], keep: t.Collection[int] = ()) -> None:
     """Run something in a process of its own that has nothing to do with this one any more.
 
     :param work: called there with a function that it calls once it is safely under way; what it raises before that is raised here.
+    :param keep: descriptors that stay open there; everything else is closed.
     :raises StorageError: what the work raised, or that the process could not be started.
     """
     reader, writer = os.pipe()
     first = os.fork()
     if not first:
-        _second_fork(work, reader, writer)
+        _second_fork(work, reader, writer, keep)
     os.close(writer)
     os.waitpid(first, 0)
     with os.fdopen(reader, "rb") as stream:
-        said = stream.read().decode(errors="replace")
-    if said != "under way":
-        raise _explained(said)
+        message = stream.read().decode(errors="replace")
+    if message != "under way":
+        raise _error_from(message)
 
 
-def _explained(said: str) -> StorageError:
+def _error_from(message: str) -> StorageError:
     try:
-        found = json.loads(said)
+        found = json.loads(message)
         error = CommandFailed(found["msg"])
         error.kind = found["error"]
     except (ValueError, KeyError, TypeError):
-        return CommandFailed("The runner ended before it was under way: look at the messages of the kernel on this host (dmesg).")
+        return CommandFailed("The runner ended before it was under way: see the kernel messages on this host (dmesg).")
     return error
 
 
-def _second_fork(work: t.Callable[[t.Callable[[], None]], None], reader: int, writer: int) -> t.NoReturn:
-    """In the first child: the grandchild is nobody's child and has no terminal (daemon(7))."""
+def _second_fork(work: t.Callable[[t.Callable[[], None]], None], reader: int, writer: int, keep: t.Collection[int]) -> t.NoReturn:
+    """In the first child: the grandchild is reparented and has no terminal (daemon(7))."""
     try:
         os.close(reader)
         os.setsid()
@@ -64,33 +65,36 @@ def _second_fork(work: t.Callable[[t.Callable[[], None]], None], reader: int, wr
         os.chdir("/")
         # What others may read is given a mode of its own.
         os.umask(0o077)
-        _cut_off(writer)
+        _cut_off({writer, *keep})
         _work(work, writer)
     finally:
         os._exit(1)
 
 
-def _cut_off(writer: int) -> None:
+def _cut_off(kept: t.Collection[int]) -> None:
     """Nothing of the task that started this may stay open: ssh waits for its end."""
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)
-    os.closerange(3, writer)
-    os.closerange(writer + 1, _MOST_OPEN)
+    first = 3
+    for number in sorted(kept):
+        os.closerange(first, number)
+        first = number + 1
+    os.closerange(first, _MOST_OPEN)
 
 
 def _work(work: t.Callable[[t.Callable[[], None]], None], writer: int) -> None:
-    said = []
+    reported = []
 
     def under_way() -> None:
-        said.append(True)
+        reported.append(True)
         os.write(writer, b"under way")
         os.close(writer)
 
     try:
         work(under_way)
     except StorageError as error:
-        if not said:
+        if not reported:
             os.write(writer, json.dumps({"msg": error.message, "error": error.kind}).encode())
         os._exit(1)
     os._exit(0)

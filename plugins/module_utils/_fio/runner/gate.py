@@ -58,7 +58,7 @@ class Gate:
         self.folder = folder
         self.opened: float | None = None
         (folder / _SCRIPT).write_text(_WAIT)
-        # Not inherited by fio, or nobody could ever open it.
+        # Not inherited by fio, or it could never be opened.
         self._lock: int | None = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
@@ -79,7 +79,7 @@ class Gate:
     def passed(self, finished: float) -> float | None:
         """When the last thread went through, in seconds of the host's clock since the epoch; ``None`` if it did not say.
 
-        :param finished: when fio had ended: nobody can have passed later.
+        :param finished: when fio had ended: it cannot have passed later.
         """
         if self.opened is None:
             return None

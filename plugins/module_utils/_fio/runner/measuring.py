@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import as_json, describe_cell, devices_below, files_of, is_read_only, time_limit
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import describe_cell, devices_below, files_of, is_read_only, time_limit, to_json
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import covers_target
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation import activity
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.sampler import DEVICE_SERIES, Sampler, Watched, busy_percent, read_cpu
@@ -30,7 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pro
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import SCHEMA, CellKey, Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.handover import handed_over
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.opened import strangers
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.opened import other_files_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.versions import notes_on
 
 if t.TYPE_CHECKING:
@@ -48,12 +48,12 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
 
-#: Seconds after its start at which it is looked at what a fio has open, and how long to wait at most between two of them.
-_LOOKS, _FIRST_LOOKS = (0.2, 1.0, 5.0), 0.25
+#: Seconds after its start at which the open files of a fio are checked, and how long to wait at most between two checks.
+_CHECKS, _FIRST_CHECKS = (0.2, 1.0, 5.0), 0.25
 _DROP_CACHES = "proc/sys/vm/drop_caches"
 #: Seconds for what is dirty on the whole host: a slow disk takes several minutes for a large memory.
 _LONGEST_SYNC = 600.0
-#: A cell that began this much later than it was asked to says so, in seconds.
+#: A cell that began this much later than requested has a note, in seconds.
 _LATE = 0.05
 #: So long before the instant everything is read that is read before.
 _READ = 0.25
@@ -67,8 +67,8 @@ class StartTime:
 
     :param start: ``None``: at once.
     :param synchronised: whether the instant was agreed with other hosts.
-    :param clock: what the controller found of this host's clock.
-    :param notes: what is to be said about the start, as sentences.
+    :param clock: what the controller measured of this host's clock.
+    :param notes: remarks about the start, as sentences.
     """
 
     step: int = 0
@@ -93,18 +93,18 @@ class _Ready:
     gate: Gate | None = None
     unit: Unit | None = None
     late: float = 0.0
-    looked: int = 0
-    astray: str = ""
+    checked: int = 0
+    other_files: str = ""
     notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class _Surroundings:
+class _HostState:
     """What was read of the host before or after."""
 
     time: float
     stats: t.Mapping[str, t.Mapping[str, int]]
-    look: Snapshot
+    snapshot: Snapshot
     busy: float | None = None
 
 
@@ -115,12 +115,12 @@ class Measuring:
     """
 
     def __init__(
-        self, prepared: Prepared, spool: Spool, host: MeasuredHost, looks: Snapshots, caches: CacheSamples, status: Status, waiter: Waiter, made: MadeFiles
+        self, prepared: Prepared, spool: Spool, host: MeasuredHost, snapshots: Snapshots, caches: CacheSamples, status: Status, waiter: Waiter, made: MadeFiles
     ) -> None:
         self.prepared = prepared
         self.spool = spool
         self.host = host
-        self.looks = looks
+        self.snapshots = snapshots
         self.caches = caches
         self.status = status
         self.waiter = waiter
@@ -137,11 +137,11 @@ class Measuring:
         elif written and covers_target(cell.job, cell.target.size):
             self.written[path] = self.written.get(path, 0.0) + written
 
-    def together(self, asked: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], moment: StartTime, *, last: bool = False) -> Metas:
+    def measure(self, asked: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], start_time: StartTime, *, last: bool = False) -> Metas:
         """Measure cells that start together; those that could not be are stored with the reason.
 
-        :param last: nothing is measured after these: the stack is looked at once more.
-        :returns: what was stored. Nothing if the runner was told to stop before they began.
+        :param last: nothing is measured after these: the stack is read once more.
+        :returns: what was stored. Nothing if the runner was asked to stop before they began.
         """
         metas: Metas = {}
         self.spool.require_space()
@@ -150,24 +150,24 @@ class Measuring:
             for number, one in enumerate(asked):
                 began = self.host.clock()
                 try:
-                    ready.append(self._prepare(one, held.enter_context(self.spool.workplace(number)), moment, held))
+                    ready.append(self._prepare(one, held.enter_context(self.spool.workplace(number)), start_time, held))
                 except StorageError as error:
                     if error.kind == "spool":
                         raise
                     state = "refused" if isinstance(error, Refused) or error.kind == "device_missing" else "failed"
-                    metas[one.cell.key] = self._store_unmeasured(one, hashes, moment, Decision(state, error.message), began)
+                    metas[one.cell.key] = self._store_unmeasured(one, hashes, start_time, Decision(state, error.message), began)
             if ready:
-                metas.update(self._run(ready, hashes, moment, last))
+                metas.update(self._run(ready, hashes, start_time, last))
         return metas
 
-    def _prepare(self, asked: RequestedCell, folder: Path, moment: StartTime, held: contextlib.ExitStack) -> _Ready:
-        """Look at a target again, take hold of it, and write the job file."""
+    def _prepare(self, asked: RequestedCell, folder: Path, start_time: StartTime, held: contextlib.ExitStack) -> _Ready:
+        """Check a target again, open it, and write the job file."""
         cell = asked.cell
         facts = self._facts_now(cell)
         below = devices_below(self.prepared.devices, facts, self.host.root)
         pace, fio = self.prepared.order.pace, self.prepared.fio
         # A fio that does not know the option would not wait, and begin long before the instant.
-        waits = moment.start is not None and fits(cell.job) and "exec_prerun" not in fio.abilities.without and shutil.which("flock")
+        waits = start_time.start is not None and fits(cell.job) and "exec_prerun" not in fio.abilities.without and shutil.which("flock")
         gate = Gate(folder) if waits else None
         if gate is not None:
             held.callback(gate.shut)
@@ -199,45 +199,45 @@ class Measuring:
         guard.require(facts, writing=cell.job.writes)
         return facts
 
-    def _run(self, ready: list[_Ready], hashes: t.Mapping[CellKey, str], moment: StartTime, last: bool) -> Metas:
+    def _run(self, ready: list[_Ready], hashes: t.Mapping[CellKey, str], start_time: StartTime, last: bool) -> Metas:
         names = sorted({name for one in ready for name in one.names})
         watched = [Watched(one.top, one.names, one.folder) for one in ready]
         pace = self.prepared.order.pace
-        sampler = Sampler(watched, pace.sample_interval, self._tell, self.caches.rows, self.host.root, self.host.clock)
-        look = self.looks.last
+        sampler = Sampler(watched, pace.sample_interval, self._report_figures, self.caches.rows, self.host.root, self.host.clock)
+        snapshot = self.snapshots.last
         gated = [one for one in ready if one.gate is not None]
-        if moment.start is not None and not self.waiter.until(moment.start - (LEAD if gated else _READ), self.host.clock):
+        if start_time.start is not None and not self.waiter.until(start_time.start - (LEAD if gated else _READ), self.host.clock):
             return {}
         if self.waiter.stopping:
             return {}
         self._announce(ready)
         self._start(gated)
-        if moment.start is not None and gated:
-            self.waiter.until(moment.start - _READ, self.host.clock)
+        if start_time.start is not None and gated:
+            self.waiter.until(start_time.start - _READ, self.host.clock)
         ticks = read_cpu(self.host.root)
-        before = _Surroundings(self.host.clock(), fio_run.read_device_stats(names, self.host.root), look)
+        before = _HostState(self.host.clock(), fio_run.read_device_stats(names, self.host.root), snapshot)
         sampler.begin()
-        self._go(ready, moment)
+        self._go(ready, start_time)
         self._await(ready)
         busy = busy_percent(ticks, read_cpu(self.host.root))
         after_stats, ended = fio_run.read_device_stats(names, self.host.root), self.host.clock()
         sampler.end()
         self.made.leave((one.facts.path, one.asked.cell.job.writes) for one in ready)
-        after = _Surroundings(ended, after_stats, self.looks.again() if last or self.waiter.stopping else self.looks.refreshed(), busy)
-        return {one.asked.cell.key: self._store(one, hashes, moment, before, after) for one in ready}
+        after = _HostState(ended, after_stats, self.snapshots.read() if last or self.waiter.stopping else self.snapshots.refreshed(), busy)
+        return {one.asked.cell.key: self._store(one, hashes, start_time, before, after) for one in ready}
 
     @staticmethod
     def _start(ready: t.Iterable[_Ready]) -> None:
         for one in ready:
-            # One that cannot be started has no report, and its state says so.
+            # One that cannot be started has no report, which its state shows.
             try:
                 one.process.start()
             except StorageError as error:
                 one.notes.append(error.message)
 
-    def _go(self, ready: t.Sequence[_Ready], moment: StartTime) -> None:
+    def _go(self, ready: t.Sequence[_Ready], start_time: StartTime) -> None:
         """At the instant: those that wait at their gates first, then the others are started."""
-        if moment.start is not None and not self.waiter.until(moment.start, self.host.clock):
+        if start_time.start is not None and not self.waiter.until(start_time.start, self.host.clock):
             return
         for one in ready:
             if one.gate is not None:
@@ -245,8 +245,8 @@ class Measuring:
         self._start(one for one in ready if one.gate is None)
         for one in ready:
             began = one.process.started if one.gate is None else one.gate.opened
-            if moment.start is not None and began:
-                one.late = began - moment.start
+            if start_time.start is not None and began:
+                one.late = began - start_time.start
 
     def _await(self, ready: t.Sequence[_Ready]) -> None:
         while True:
@@ -255,17 +255,17 @@ class Measuring:
             if not running:
                 return
             for one in running:
-                _kill_if_astray(one)
+                _kill_on_other_files(one)
             if self.waiter.stopping:
                 for one in running:
                     one.process.ask_to_end()
-            longest = _FIRST_LOOKS if any(one.looked < len(_LOOKS) for one in running) else 1.0
+            longest = _FIRST_CHECKS if any(one.checked < len(_CHECKS) for one in running) else 1.0
             self.waiter.wait(min(longest, *(one.process.seconds_left() + 0.01 for one in running), 1.0))
 
     def _announce(self, ready: t.Sequence[_Ready]) -> None:
         cells = [one.asked.cell for one in ready]
         longest = max((cell.job.longest or 0.0 for cell in cells), default=0.0)
-        self.status.say(
+        self.status.update(
             state="measuring",
             cell=", ".join(cell.key.cell for cell in cells),
             repeat=cells[0].key.repeat,
@@ -277,40 +277,40 @@ class Measuring:
             latency_ms=None,
         )
 
-    def _tell(self, figures: t.Mapping[str, float | None]) -> None:
-        self.status.say(**figures)
+    def _report_figures(self, figures: t.Mapping[str, float | None]) -> None:
+        self.status.update(**figures)
 
-    def _store(self, one: _Ready, hashes: t.Mapping[CellKey, str], moment: StartTime, before: _Surroundings, after: _Surroundings) -> dict[str, t.Any]:
+    def _store(self, one: _Ready, hashes: t.Mapping[CellKey, str], start_time: StartTime, before: _HostState, after: _HostState) -> dict[str, t.Any]:
         run = one.process.run()
         cell = one.asked.cell
         output = fio_run.read_output(run, cell.job.block_size)
         decision = fio_run.decide(cell.job, run, output)
-        if one.astray:
-            decision = Decision("failed", one.astray)
+        if one.other_files:
+            decision = Decision("failed", one.other_files)
         elif self.waiter.stopping and decision.state != "ok":
-            decision = Decision("interrupted", "The runner was told to stop.")
-        meta = self._meta(one.asked, one.facts, decision, run.started, run.finished, hashes, moment)
+            decision = Decision("interrupted", "The runner was asked to stop.")
+        meta = self._meta(one.asked, one.facts, decision, run.started, run.finished, hashes, start_time)
         meta["job_sha256"] = hashlib.sha256(one.text.encode()).hexdigest()
         # A run that was not whole has figures in its files, but none that could stand beside those of whole runs.
         if output is not None and decision.state in ("ok", "not_steady"):
-            meta["summary"] = fio_output.summarize(output)
+            meta["summary"] = fio_summary.summarize(output)
             meta["io_start"], meta["io_end"] = activity.window(output, run.finished, one.gate.passed(run.finished) if one.gate else None)
         top = _target_name(one)
         meta["bytes_written"], meta["bytes_read"] = activity.moved(top, before.stats, after.stats, output)
         meta["cpu"] = activity.cpu(output, after.busy)
-        meta["stack_sha256"] = before.look.sha256(one.top)
-        meta["drives"] = {side: self.looks.drives_of(look, one.names) for side, look in (("before", before.look), ("after", after.look))}
+        meta["stack_sha256"] = before.snapshot.sha256(one.top)
+        meta["drives"] = {side: self.snapshots.drives_of(snapshot, one.names) for side, snapshot in (("before", before.snapshot), ("after", after.snapshot))}
         if one.asked.measures_garbage_collection and decision.state in ("ok", "not_steady"):
             shown = self._collection(one, top, meta["io_start"] or run.started, meta["io_end"] or run.finished)
             meta["garbage_collection"] = shown.to_dict()
             meta["notes"] += [shown.reason] if shown.reason else []
         self.note_written(one.asked, meta)
-        meta["notes"] += [*one.notes, *self._findings(one, moment, meta, after)]
+        meta["notes"] += [*one.notes, *self._findings(one, start_time, meta, after)]
         files = files_of(run, one.text, one.folder)
         sides = (("before", before), ("after", after))
         stats = {side: {"time": found.time, "devices": {name: found.stats[name] for name in one.names if name in found.stats}} for side, found in sides}
-        files["device-stats.json"] = as_json({"schema": SCHEMA, **stats})
-        files["stack.json"] = as_json({"schema": SCHEMA, **{side: found.look.stack(one.top) for side, found in sides}})
+        files["device-stats.json"] = to_json({"schema": SCHEMA, **stats})
+        files["stack.json"] = to_json({"schema": SCHEMA, **{side: found.snapshot.stack(one.top) for side, found in sides}})
         self.spool.store(cell.key, files, meta)
         return meta
 
@@ -323,29 +323,31 @@ class Measuring:
         return garbage_collection.collection_rate(series.read_text(), top, began, ended, block_size=block_size, size=one.facts.size, written=before)
 
     @staticmethod
-    def _findings(one: _Ready, moment: StartTime, meta: t.Mapping[str, t.Any], after: _Surroundings) -> list[str]:
+    def _findings(one: _Ready, start_time: StartTime, meta: t.Mapping[str, t.Any], after: _HostState) -> list[str]:
         notes = [activity.cpu_note(meta["cpu"], one.asked.cell.job)] if meta["summary"] else []
-        if moment.start is not None and one.late > _LATE:
-            notes.append(f"It began {one.late:.2f} seconds later than it was asked to.")
-        if after.look.sha256(one.top) != meta["stack_sha256"]:
-            notes.append("The layers below the target are not set as they were when this cell began: see stack.json.")
+        if start_time.start is not None and one.late > _LATE:
+            notes.append(f"It began {one.late:.2f} seconds later than requested.")
+        if after.snapshot.sha256(one.top) != meta["stack_sha256"]:
+            notes.append("The settings of the layers below the target have changed since this cell began: see stack.json.")
         return [note for note in notes if note]
 
-    def _store_unmeasured(self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime, decision: Decision, began: float) -> dict[str, t.Any]:
-        meta = self._meta(asked, None, decision, began, self.host.clock(), hashes, moment)
+    def _store_unmeasured(
+        self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime, decision: Decision, began: float
+    ) -> dict[str, t.Any]:
+        meta = self._meta(asked, None, decision, began, self.host.clock(), hashes, start_time)
         self.spool.store(asked.cell.key, {}, meta)
         return meta
 
     def store_conclusion(
-        self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime, decision: Decision, began: float, **found: t.Any
+        self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime, decision: Decision, began: float, **found: t.Any
     ) -> dict[str, t.Any]:
-        """The cell that says what a search or rounds have found; it has no run of its own."""
+        """The cell with the result of a search or of rounds; it has no run of its own."""
         facts = self.prepared.facts_of(asked.cell)
-        meta = {**self._meta(asked, facts, decision, began, self.host.clock(), hashes, moment), **found}
+        meta = {**self._meta(asked, facts, decision, began, self.host.clock(), hashes, start_time), **found}
         top = next((device.name for device in devices_below(self.prepared.devices, facts, self.host.root)), None)
-        look = self.looks.last
-        meta["stack_sha256"] = look.sha256(top)
-        self.spool.store(asked.cell.key, {"stack.json": as_json({"schema": SCHEMA, "before": look.stack(top), "after": look.stack(top)})}, meta)
+        snapshot = self.snapshots.last
+        meta["stack_sha256"] = snapshot.sha256(top)
+        self.spool.store(asked.cell.key, {"stack.json": to_json({"schema": SCHEMA, "before": snapshot.stack(top), "after": snapshot.stack(top)})}, meta)
         return meta
 
     def _meta(
@@ -356,7 +358,7 @@ class Measuring:
         began: float,
         ended: float,
         hashes: t.Mapping[CellKey, str],
-        moment: StartTime,
+        start_time: StartTime,
     ) -> dict[str, t.Any]:
         order, fio = self.prepared.order, self.prepared.fio
         return {
@@ -365,33 +367,33 @@ class Measuring:
             "stack_sha256": None,
             "order_sha256": order.sha256,
             "replaces": asked.done_as,
-            "step": moment.step,
-            "segment": moment.segment,
-            "synchronised": moment.synchronised,
-            "asked_start": moment.start,
-            "clock": dict(moment.clock) if moment.clock else None,
+            "step": start_time.step,
+            "segment": start_time.segment,
+            "synchronised": start_time.synchronised,
+            "asked_start": start_time.start,
+            "clock": dict(start_time.clock) if start_time.clock else None,
             "io_start": None,
             "io_end": None,
             "bytes_written": None,
             "bytes_read": None,
             "cpu": None,
             "drives": None,
-            "notes": [*notes_on(fio.version, fio.abilities), *moment.notes, *decision.notes],
+            "notes": [*notes_on(fio.version, fio.abilities), *start_time.notes, *decision.notes],
         }
 
 
-def _kill_if_astray(one: _Ready) -> None:
+def _kill_on_other_files(one: _Ready) -> None:
     """Whatever fio has open for writing must be its target: if it is not, it is killed before it does more."""
     pid = one.process.pid
     # A fio at its gate has opened nothing yet.
     began = one.process.running_for if one.gate is None or one.gate.opened else 0.0
-    if one.unit is None or pid is None or one.looked >= len(_LOOKS) or began < _LOOKS[one.looked]:
+    if one.unit is None or pid is None or one.checked >= len(_CHECKS) or began < _CHECKS[one.checked]:
         return
-    one.looked += 1
-    found = strangers(pid, one.unit, one.folder)
+    one.checked += 1
+    found = other_files_of(pid, one.unit, one.folder)
     if found:
         one.process.kill()
-        one.astray = f"fio had {', '.join(found[:3])} open for writing, which is not its target, and was killed."
+        one.other_files = f"fio had {', '.join(found[:3])} open for writing, which is not its target, and was killed."
 
 
 def _target_name(one: _Ready) -> str | None:

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the runner of a host is told to do: steps, each with the cells that start together, or a search, or rounds.
+"""What the runner of a host is to do: steps, each with the cells that start together, or a search, or rounds.
 
-An order is what the controller sends, checked here once and then never doubted. Two orders are the same if they measure the same in the
+An order is what the controller sends, validated here once. Two orders are the same if they measure the same in the
 same way: what of it is done already does not count.
 """
 
@@ -22,9 +22,9 @@ from dataclasses import dataclass, field, replace
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, read_cell
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pauses import Pause, read_pause
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pauses import FIXED, Pause, read_pause
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.rounds import Rounds, read_rounds
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.search import Search, read_search
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.search import Search, most_likely, read_search
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, component
 
 ORDER_FILE = "order.json"
@@ -33,8 +33,10 @@ KINDS = ("cells", "search", "rounds")
 _STEP_KEYS = frozenset({"number", "kind", "barrier", "offset", "pause", "cells", "cell", "search", "rounds", "done"})
 _CELL_KEYS = frozenset({"name", "repeat", "target", "job", "done_as", "measures_garbage_collection"})
 _TARGET_KEYS = frozenset({"device", "file", "allow_data_loss", "identity", "size"})
-#: What of a cell or a step says how far it has come, and not what it is.
+#: Keys of a cell or a step that are about progress, and not about what it is.
 _PROGRESS = frozenset({"done_as", "done"})
+#: What a cell takes beside its job, in seconds.
+_BESIDE = 1.0
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class Pace:
     :param timeout: of a cell whose job has no time limit.
     :param replace: measure again what the controller has.
     :param keep_going: measure the rest when a cell is not ``ok``.
+    :param accept_not_steady: without ``keep_going``, go on after a cell that is ``not_steady``.
     :param barrier_timeout: after which the runner goes on alone.
     """
 
@@ -89,13 +92,14 @@ class Pace:
     series: bool = True
     replace: bool = False
     keep_going: bool = True
+    accept_not_steady: bool = True
     barrier_timeout: float = 900.0
     sample_interval: float = 5.0
 
 
 @dataclass(frozen=True)
 class Order:
-    """Everything that one host shall measure in one go."""
+    """Everything that one host measures in one run."""
 
     campaign: str
     variant: str
@@ -130,32 +134,32 @@ def read_order(raw: t.Mapping[str, t.Any]) -> Order:
         step = _read_step(variant, row, number, max(0, barriers - 1))
         for asked in step.cells:
             if asked.cell.key in seen:
-                raise BadInput(f"The cell {asked.cell.key.cell}, repeat {asked.cell.key.repeat}, is asked for twice.", item=asked.cell.key.cell)
+                raise BadInput(f"The cell {asked.cell.key.cell}, repeat {asked.cell.key.repeat}, is listed twice.", item=asked.cell.key.cell)
             seen.add(asked.cell.key)
         steps.append(step)
     pace = Pace(**{name: raw[name] for name in Pace.__dataclass_fields__ if raw.get(name) is not None})
     if pace.sample_interval < 0.5 or pace.slack < 0 or pace.timeout <= 0 or pace.barrier_timeout < 0:
-        raise BadInput("sample_interval is at least 0.5 seconds, timeout is above 0, and slack and barrier_timeout are not below.")
+        raise BadInput("sample_interval must be at least 0.5 seconds, timeout must be above 0, and slack and barrier_timeout must not be below 0.")
     campaign, host = component(raw["campaign"], "campaign"), component(str(raw.get("host") or ""), "host")
     return Order(campaign, variant, host, tuple(steps), pace, _identity(campaign, variant, host, raw["steps"], pace.series), raw)
 
 
 def _identity(campaign: str, variant: str, host: str, rows: t.Sequence[t.Mapping[str, t.Any]], series: bool) -> str:
-    content = {"campaign": campaign, "variant": variant, "host": host, "series": series, "steps": [_what_it_is(row) for row in rows]}
+    content = {"campaign": campaign, "variant": variant, "host": host, "series": series, "steps": [_step_identity(row) for row in rows]}
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _what_it_is(row: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """A step without its progress and without what is not said."""
+def _step_identity(row: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """A step without its progress and without options that are not set."""
     kept = {key: value for key, value in row.items() if value is not None and key not in _PROGRESS}
     if kept.get("cells"):
-        kept["cells"] = [_cell_itself(cell) for cell in kept["cells"]]
+        kept["cells"] = [_cell_identity(cell) for cell in kept["cells"]]
     if kept.get("cell"):
-        kept["cell"] = _cell_itself(kept["cell"])
+        kept["cell"] = _cell_identity(kept["cell"])
     return kept
 
 
-def _cell_itself(cell: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _cell_identity(cell: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     kept = {key: value for key, value in cell.items() if value is not None and key not in _PROGRESS}
     return {**kept, "target": {key: value for key, value in cell["target"].items() if value is not None}}
 
@@ -164,22 +168,22 @@ def _read_step(variant: str, row: t.Any, number: int, segment: int) -> RunStep:
     where = f"Step {number}"
     if not isinstance(row, dict) or set(row) - _STEP_KEYS:
         unknown = sorted(map(str, set(row) - _STEP_KEYS))[:1] if isinstance(row, dict) else []
-        raise BadInput(f"{where} is a dictionary with {', '.join(sorted(_STEP_KEYS))}" + (f", and {unknown[0]} is none of them." if unknown else "."))
+        raise BadInput(f"{where} must be a dictionary with {', '.join(sorted(_STEP_KEYS))}" + (f", and {unknown[0]} is not supported." if unknown else "."))
     kind = row.get("kind") or "cells"
     if kind not in KINDS:
-        raise BadInput(f"{where}: kind is one of {', '.join(KINDS)}, not '{kind}'.")
+        raise BadInput(f"{where}: kind must be one of {', '.join(KINDS)}, not '{kind}'.")
     rows = (row.get("cells") or []) if kind == "cells" else [row["cell"]] if row.get("cell") else []
     if not isinstance(rows, list) or not rows:
-        raise BadInput(f"{where} has no {'cells' if kind == 'cells' else 'cell'}.")
+        raise BadInput(f"{where} must have {'cells' if kind == 'cells' else 'cell'}.")
     asked = tuple(_read_asked(variant, one, where) for one in rows)
     _check_targets(asked, where)
     offset = row.get("offset")
     if offset is not None and (isinstance(offset, bool) or not isinstance(offset, (int, float)) or offset < 0):
-        raise BadInput(f"{where}: offset is a number of seconds from 0 on, not {offset!r}.")
+        raise BadInput(f"{where}: offset must be a number of seconds from 0, not {offset!r}.")
     name = asked[0].cell.key.cell
     done = row.get("done") or {}
     if not isinstance(done, dict):
-        raise BadInput(f"{where}: done is a dictionary of measurement hashes by the names of cells.")
+        raise BadInput(f"{where}: done must be a dictionary of measurement hashes by the names of cells.")
     step = RunStep(
         number=number,
         kind=kind,
@@ -200,7 +204,7 @@ def _read_step(variant: str, row: t.Any, number: int, segment: int) -> RunStep:
 def edges(step: RunStep) -> list[RequestedCell]:
     """The outermost of the cells that are derived from the one of a search or of rounds; none of ordinary cells.
 
-    :raises BadInput: if such a cell cannot be meant.
+    :raises BadInput: if such a cell is invalid.
     """
     if step.search is not None:
         return [probe(step, step.search.first), probe(step, step.search.last)]
@@ -209,14 +213,14 @@ def edges(step: RunStep) -> list[RequestedCell]:
 
 def _read_asked(variant: str, row: t.Any, where: str) -> RequestedCell:
     if not isinstance(row, dict) or not row.get("name") or not isinstance(row.get("target"), dict):
-        raise BadInput(f"{where}: a cell is a dictionary with name, target and job.")
+        raise BadInput(f"{where}: a cell must be a dictionary with name, target and job.")
     name = str(row["name"])
     unknown = sorted(map(str, (set(row) - _CELL_KEYS) | (set(row["target"]) - _TARGET_KEYS)))
     if unknown:
-        raise BadInput(f"{where}: '{unknown[0]}' is not known in the cell {name[:60]}.", item=name[:60])
+        raise BadInput(f"{where}: '{unknown[0]}' is not supported in the cell {name[:60]}.", item=name[:60])
     repeat = row.get("repeat") or 1
     if isinstance(repeat, bool) or not str(repeat).isdigit():
-        raise BadInput(f"{where}: repeat of the cell {name[:60]} is a whole number, not {repeat!r}.", item=name[:60])
+        raise BadInput(f"{where}: repeat of the cell {name[:60]} must be a whole number, not {repeat!r}.", item=name[:60])
     size = row["target"].get("size")
     target = {**row["target"], "size": None if size is None else parse_size(size, item=name)}
     plain = {"name": name, "repeat": int(repeat), "target": target, "job": row.get("job")}
@@ -258,3 +262,25 @@ def _with_option(job: t.Any, option: str, value: int) -> dict[str, t.Any]:
         section.pop(option, None)
     changed["global"] = {**(changed.get("global") or {}), option: value}
     return changed
+
+
+def seconds_of(step: RunStep) -> float:
+    """What a step takes: what is known of its jobs, and its fixed pause. A job without a limit counts as nothing."""
+    longest = max(asked.cell.job.longest or 0.0 for asked in step.cells) + _BESIDE
+    count = most_likely(step.search) if step.search else (step.rounds.window + step.rounds.most) / 2 if step.rounds else 1
+    pause = step.pause.seconds if step.pause and step.pause.kind == FIXED else 0.0
+    return longest * count + pause
+
+
+def seconds_left(order: Order) -> list[float]:
+    """From the beginning of each step to the end of all; a timetable stretches what is shorter than it says."""
+    starts: list[float] = []
+    now, segment_at = 0.0, 0.0
+    for step in order.steps:
+        if step.barrier:
+            segment_at = now
+        if step.offset is not None:
+            now = max(now, segment_at + step.offset)
+        starts.append(now)
+        now += seconds_of(step)
+    return [now - start for start in starts]

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What became of each cell of an order, one line of JSON each as it is known, and what is told of it when results are packed."""
+"""What became of each cell of an order, one line of JSON each as soon as it is known, and what is returned of it when results are packed."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -36,7 +36,7 @@ class Outcomes:
     def note(self, key: CellKey, state: str, *, kept: bool, reason: str, where: str) -> None:
         self._found[key] = (state, kept)
         row = {"cell": key.cell, "repeat": key.repeat, "state": state, "kept": kept, "reason": reason, "where": where}
-        # Only a convenience: the truth about what was measured is in the spool.
+        # Only a convenience: the spool is the source of truth.
         with contextlib.suppress(OSError), open(self.path, "a") as file:
             file.write(json.dumps(row) + "\n")
 
@@ -61,7 +61,7 @@ def read_outcomes(home: Path, order_sha256: str) -> dict[tuple[str, int], dict[s
         return {}
     rows = []
     for line in lines:
-        # A line that a killed runner did not finish says nothing.
+        # A line that a killed runner did not finish is ignored.
         with contextlib.suppress(ValueError):
             rows.append(json.loads(line))
     if not rows or not isinstance(rows[0], dict) or rows[0].get("order_sha256") != order_sha256:

@@ -27,7 +27,7 @@ class Pause:
     :param kind: :data:`FIXED`, :data:`CLEAN` or :data:`GARBAGE`.
     :param seconds: of a fixed one.
     :param rate: bytes per second that the drive can make free; ``None``: what a cell of this order measured.
-    :param most: seconds after which it ends whatever became of it.
+    :param most: seconds after which it ends in any case.
     """
 
     kind: str
@@ -46,20 +46,20 @@ def read_pause(row: t.Any, step: int) -> Pause | None:
     where = f"Step {step}"
     kinds = [key for key in ("seconds", "until", "garbage_collection") if isinstance(row, dict) and row.get(key) is not None]
     if not isinstance(row, dict) or len(kinds) != 1 or set(row) - {"seconds", "until", "garbage_collection", "most"}:
-        raise BadInput(f"{where}: a pause has one of seconds, until (clean) and garbage_collection (bytes per second, or measured), and may have most.")
+        raise BadInput(f"{where}: a pause must have one of seconds, until (clean) and garbage_collection (bytes per second, or measured), and may have most.")
     most = _number(row.get("most", MOST) if row.get("most") is not None else MOST, f"{where}: most of a pause")
     if kinds == ["seconds"]:
         seconds = _number(row["seconds"], f"{where}: seconds of a pause")
         return Pause(FIXED, seconds=seconds, most=max(seconds, most))
     if kinds == ["until"]:
         if row["until"] != "clean":
-            raise BadInput(f"{where}: a pause lasts until: clean, not '{row['until']}'.")
+            raise BadInput(f"{where}: until of a pause must be clean, not '{row['until']}'.")
         return Pause(CLEAN, most=most)
     if row["garbage_collection"] == "measured":
         return Pause(GARBAGE, most=most)
     rate = _number(row["garbage_collection"], f"{where}: garbage_collection of a pause")
     if rate <= 0:
-        raise BadInput(f"{where}: garbage_collection of a pause is a rate above 0 in bytes per second, or measured.")
+        raise BadInput(f"{where}: garbage_collection of a pause must be a rate above 0 in bytes per second, or measured.")
     return Pause(GARBAGE, rate=rate, most=most)
 
 
@@ -67,9 +67,9 @@ def _number(value: t.Any, what: str) -> float:
     try:
         found = float(value)
     except (TypeError, ValueError):
-        raise BadInput(f"{what} is a number, not {value!r}.") from None
+        raise BadInput(f"{what} must be a number, not {value!r}.") from None
     if isinstance(value, bool) or not 0 <= found < 1e15:
-        raise BadInput(f"{what} is a number from 0 on, not {value!r}.")
+        raise BadInput(f"{what} must be a number from 0, not {value!r}.")
     return found
 
 
@@ -78,7 +78,7 @@ ByBlock = t.Mapping[str, t.Mapping[t.Optional[int], float]]
 
 
 def length_of(pause: Pause, written: ByBlock, measured: ByBlock) -> tuple[float, str]:
-    """Seconds that a pause lasts if nothing ends it earlier, and what is to be said about it, if anything.
+    """Seconds that a pause lasts if nothing ends it earlier, and the note about it, if any.
 
     A rate that the user gives is that of all targets together. Measured ones are of single targets, which make room side by side.
 

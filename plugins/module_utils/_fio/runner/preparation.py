@@ -24,6 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_fac
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
 
@@ -33,10 +34,11 @@ _AT_ONCE, _MOST_THREADS = 24, 1000
 
 @dataclass(frozen=True)
 class Prepared:
-    """An order that nothing speaks against.
+    """A validated order.
 
     :param facts: what the guard found, by target and whether it is written.
     :param command: the words before fio's own arguments, ``fio`` included, with an absolute path first.
+    :param kept: cells whose results in the spool are kept; all others are measured. ``None``: the runner decides by measurement hashes.
     """
 
     order: Order
@@ -44,6 +46,7 @@ class Prepared:
     devices: Devices
     facts: t.Mapping[tuple[FioTarget, bool], TargetFacts]
     command: tuple[str, ...]
+    kept: t.Collection[CellKey] | None = None
 
     def facts_of(self, cell: Cell) -> TargetFacts:
         return self.facts[cell.target, cell.job.writes]
@@ -71,7 +74,7 @@ def prepare(order: Order, host: MeasuredHost, made: MadeFiles, left: LeftDevices
 
 
 def _check_job_files(host: MeasuredHost, texts: t.Mapping[str, Cell]) -> None:
-    """Let the fio of this host read every different job file; many at once, and one by one only if it objects."""
+    """Have the fio of this host parse every different job file; many at once, and one by one only if one is rejected."""
     bundle: list[tuple[str, Cell]] = []
     bundles = [bundle]
     for text, cell in texts.items():

@@ -34,7 +34,7 @@ class FioProcess:
     """One run of fio.
 
     :param argv: absolute path first.
-    :param report: what the command was told to write.
+    :param report: the file that the command writes.
     :param limit: seconds after which it is stopped.
     :param patience: seconds between asking it to end and forcing it to.
     :param descriptors: open files that it inherits.
@@ -80,7 +80,7 @@ class FioProcess:
                     pass_fds=self.descriptors,
                 )
         except OSError as error:
-            raise ToolMissing(f"{self.argv[0]} is there and cannot be started ({error.strerror}).", item=self.argv[0]) from None
+            raise ToolMissing(f"{self.argv[0]} is installed and cannot be started ({error.strerror}).", item=self.argv[0]) from None
 
     def has_ended(self) -> bool:
         """Look once; past its limit it is asked to end, and after its patience forced."""

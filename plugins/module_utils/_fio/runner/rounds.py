@@ -41,7 +41,7 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """What a window says. ``excursion`` and ``slope`` are parts of the average; the slope is that over the whole window."""
+    """The result of a window. ``excursion`` and ``slope`` are parts of the average; the slope is that over the whole window."""
 
     steady: bool
     average: float
@@ -55,10 +55,10 @@ def read_rounds(row: t.Any, cell: str) -> Rounds:
     :raises BadInput: naming the cell and what is wrong.
     """
     if not isinstance(row, dict):
-        raise BadInput(f"{cell}: rounds is a dictionary, and may be empty.", item=cell)
+        raise BadInput(f"{cell}: rounds must be a dictionary; it may be empty.", item=cell)
     unknown = sorted(set(row) - {one.name for one in dataclasses.fields(Rounds)})
     if unknown:
-        raise BadInput(f"{cell}: '{unknown[0]}' is not known in rounds.", item=cell)
+        raise BadInput(f"{cell}: '{unknown[0]}' is not supported in rounds.", item=cell)
     try:
         found = Rounds(
             most=int(row.get("most", 25)),
@@ -69,11 +69,11 @@ def read_rounds(row: t.Any, cell: str) -> Rounds:
             what=str(row.get("what", "iops")),
         )
     except (TypeError, ValueError):
-        raise BadInput(f"{cell}: most and window of rounds are whole numbers, range and slope are numbers.", item=cell) from None
+        raise BadInput(f"{cell}: most and window of rounds must be whole numbers, range and slope must be numbers.", item=cell) from None
     if not 2 <= found.window <= found.most <= 999 or found.range <= 0 or found.slope <= 0:
-        raise BadInput(f"{cell}: rounds need a window of at least 2, no more than most (at most 999), and a range and a slope above 0.", item=cell)
+        raise BadInput(f"{cell}: window of rounds must be at least 2 and must not exceed most (at most 999), and range and slope must be above 0.", item=cell)
     if found.track not in TRACKED or found.what not in FIGURES:
-        raise BadInput(f"{cell}: rounds track one of {', '.join(TRACKED)} and of it one of {', '.join(FIGURES)}.", item=cell)
+        raise BadInput(f"{cell}: track of rounds must be one of {', '.join(TRACKED)}, and what one of {', '.join(FIGURES)}.", item=cell)
     return found
 
 

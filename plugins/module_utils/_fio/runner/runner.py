@@ -3,10 +3,10 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The process that measures an order on a host: step by step, by the clock where other hosts take part, until it is done or told to stop.
+"""The process that measures an order on a host: step by step, by the clock where other hosts take part, until it is done or asked to stop.
 
-It needs nobody: barriers that nobody releases let it go on alone, what it has measured is in the spool at once, and what it was doing when
-it was killed is simply done again by the next one.
+It needs no controller: it continues alone at a barrier that is not released, what it has measured is in the spool at once, and what it was
+doing when it was killed is done again by the next one.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -26,29 +26,28 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import pauses, rounds, search
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.barriers import BarrierResult, Barriers
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.measuring import Measuring, Metas, StartTime, all_names
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell, RunStep, probe, round_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell, RunStep, probe, round_of, seconds_left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.outcomes import Outcomes
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.snapshots import Snapshots
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.timetable import seconds_left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.fingerprint import measurement_sha256
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.log import RunnerLog
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import RunnerLog
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
 
-#: How often caches are looked at while they become clean, in seconds.
+#: Seconds between two readings of caches that become clean.
 _LOOK = 2.0
 
 
 class HostRun:
     """One order on this host. The caller holds the spool's lock.
 
-    :param prepared: nothing speaks against the order.
+    :param prepared: the validated order.
     """
 
     def __init__(
@@ -63,9 +62,9 @@ class HostRun:
         self.log = log
         self.left = left
         self.tops, self.names = all_names([asked.cell for asked in self.order.asked], prepared, host.root)
-        self.looks = Snapshots(host, prepared.devices, self.tops, self.names)
+        self.snapshots = Snapshots(host, prepared.devices, self.tops, self.names)
         self.caches = CacheSamples(prepared.devices, host.runner, host.root)
-        self.measuring = Measuring(prepared, spool, host, self.looks, self.caches, status, waiter, made)
+        self.measuring = Measuring(prepared, spool, host, self.snapshots, self.caches, status, waiter, made)
         self.barriers = Barriers(spool.home, host.clock, waiter, self.order.pace.barrier_timeout)
         self.outcomes = Outcomes(spool, self.order.sha256)
         self.passed = BarrierResult()
@@ -76,9 +75,9 @@ class HostRun:
 
     @contextlib.contextmanager
     def claims(self) -> t.Iterator[None]:
-        """Hold every device that is written, for the whole order: nobody can mount it or build on it meanwhile.
+        """Hold every device that is written, for the whole order: it can neither be mounted nor built on.
 
-        :raises Refused: if somebody else has one by now, or has written to it since it was examined.
+        :raises Refused: if one is in use by now, or was written to since it was examined.
         """
         with contextlib.ExitStack() as held:
             claimed = set()
@@ -92,20 +91,31 @@ class HostRun:
             yield
 
     def run(self) -> None:
-        """Carry the order out and say how it ended."""
-        state, message = "finished", ""
+        """Carry the order out and write how it ended."""
+        state, message, kind = "finished", "", None
         try:
             self._all_steps()
         except StorageError as error:
-            state, message = "failed", error.message
-        except Exception as error:  # noqa: BLE001 - nobody else would ever hear of it
-            state, message = "failed", f"The runner has a mistake ({type(error).__name__}: {error}): see runner.log in {self.spool.home} on this host."
-            self.log.say(traceback.format_exc())
+            state, message, kind = "failed", error.message, error.kind
+        except Exception as error:  # noqa: BLE001 - it would not be reported anywhere else
+            message = f"Internal error in the runner ({type(error).__name__}: {error}): see runner.log in {self.spool.home} on this host."
+            state, kind = "failed", StorageError.kind
+            self.log.write(traceback.format_exc())
         if state == "finished" and self.waiter.stopping:
-            state, message = "stopped", "The runner was told to stop."
-        self.log.say(f"{state}: {message or 'nothing is left to measure'}")
-        self.status.say(
-            state=state, message=message, cell=None, repeat=None, target=None, until=None, all_until=None, iops=None, bandwidth=None, latency_ms=None
+            state, message = "stopped", "The runner was asked to stop."
+        self.log.write(f"{state}: {message or 'nothing is left to measure'}")
+        self.status.update(
+            state=state,
+            message=message,
+            error=kind,
+            cell=None,
+            repeat=None,
+            target=None,
+            until=None,
+            all_until=None,
+            iops=None,
+            bandwidth=None,
+            latency_ms=None,
         )
 
     def _all_steps(self) -> None:
@@ -115,17 +125,17 @@ class HostRun:
             if self.waiter.stopping or (self.failed and not self.order.pace.keep_going):
                 return
             last = number == len(self.order.steps) - 1
-            self.status.say(step=number, all_until=self.host.clock() + left[number])
+            self.status.update(step=number, all_until=self.host.clock() + left[number])
             hashes = self._hashes(step)
             due = [asked for asked in step.cells if not self._is_kept(asked, hashes)]
             notes = self._pause(step) if due else []
             if step.barrier and self._anything_due(number):
                 self._pass(step)
             else:
-                # Not before the pause: who follows would take a runner that pauses for one that is past its barrier.
-                self.status.say(segment=step.segment)
+                # Not before the pause: a runner that pauses would be taken for one that is past its barrier.
+                self.status.update(segment=step.segment)
             if due and not self.waiter.stopping:
-                self._step(step, due, hashes, self._moment(step, notes), last)
+                self._step(step, due, hashes, self._start_time(step, notes), last)
 
     # -- what is done already
 
@@ -136,18 +146,22 @@ class HostRun:
     def _hash(self, cell: Cell, kind: t.Any = None) -> str:
         facts = self.prepared.facts_of(cell)
         top = next((device.name for device in devices_below(self.prepared.devices, facts, self.host.root)), None)
-        stack = self.looks.last.sha256(top)
+        stack = self.snapshots.last.sha256(top)
         return measurement_sha256(cell.job.workload_sha256, describe_target(cell.target, facts), self.prepared.fio.version, stack, kind)
 
     def _is_kept(self, asked: RequestedCell, hashes: t.Mapping[CellKey, str]) -> bool:
-        """Whether a result stands already, here or on the controller; said once."""
+        """Whether a valid result exists already, here or on the controller; noted once."""
         key = asked.cell.key
         known = self.outcomes.kept(key)
         if known is not None:
             return known
+        if self.prepared.kept is not None:
+            if key in self.prepared.kept:
+                self._note(key, "ok", kept=True)
+            return key in self.prepared.kept
         meta = self._stored(asked, hashes[key])
         if meta is not None:
-            self._learn(meta)
+            self._record_rate(meta)
             self.measuring.note_written(asked, meta)
             self._note(key, "ok", kept=True, where="spool")
         elif asked.done_as == hashes[key] and not self.order.pace.replace:
@@ -159,7 +173,7 @@ class HostRun:
         meta = self.spool.read_meta(asked.cell.key)
         if meta is None or meta.get("state") != "ok" or meta.get("measurement_sha256") != sha256:
             return None
-        # What shall be replaced on the controller was measured again already if this result says that it replaces it.
+        # What is to be replaced on the controller was measured again already if this result replaces it.
         return None if self.order.pace.replace and meta.get("replaces") != asked.done_as else meta
 
     def _anything_due(self, number: int) -> bool:
@@ -169,40 +183,40 @@ class HostRun:
 
     def _note(self, key: CellKey, state: str, *, kept: bool = False, reason: str = "", where: str = "spool") -> None:
         self.outcomes.note(key, state, kept=kept, reason=reason, where=where)
-        self.failed = self.failed or state not in ("ok", "not_steady")
-        self.log.say(f"{key}: {state}{' (kept)' if kept else ''} {reason}".rstrip())
-        self.status.say(done=self.outcomes.done, failed=self.outcomes.failed)
+        self.failed = self.failed or state not in (("ok", "not_steady") if self.order.pace.accept_not_steady else ("ok",))
+        self.log.write(f"{key}: {state}{' (kept)' if kept else ''} {reason}".rstrip())
+        self.status.update(done=self.outcomes.done, failed=self.outcomes.failed)
 
     # -- when
 
     def _pass(self, step: RunStep) -> None:
-        self.status.say(state="waiting", segment=step.segment, cell=None, target=None, until=self.host.clock() + self.barriers.patience_now)
-        self.log.say(f"waiting at the barrier {step.segment}")
+        self.status.update(state="waiting", segment=step.segment, cell=None, target=None, until=self.host.clock() + self.barriers.patience_now)
+        self.log.write(f"waiting at the barrier {step.segment}")
         self.passed = self.barriers.wait(step.segment)
         if self.passed.alone:
-            self.log.say(self.passed.notes[0])
+            self.log.write(self.passed.notes[0])
 
-    def _moment(self, step: RunStep, notes: t.Sequence[str]) -> StartTime:
+    def _start_time(self, step: RunStep, notes: t.Sequence[str]) -> StartTime:
         begins = self.passed.start if step.barrier and step.offset is None else None
         start = self.passed.start + step.offset if step.offset is not None else begins
         synchronised = self.passed.synchronised and start is not None
         return StartTime(step.number, step.segment, start, synchronised, self.passed.clock, (*self.passed.notes, *notes))
 
     def _pause(self, step: RunStep) -> list[str]:
-        """Wait as the step wants before it begins; what is to be said about it."""
+        """Wait as the step requires before it begins; the note about it."""
         pause = step.pause
         if pause is None or (pause.kind != pauses.CLEAN and not any(sum(by_block.values()) for by_block in self.written.values())):
             return []
         seconds, note = pauses.length_of(pause, self.written, self.rates)
         self.written = {}
-        self.status.say(state="pausing", cell=None, target=None, until=self.host.clock() + seconds)
-        self.log.say(f"pausing for {'at most ' if pause.kind == pauses.CLEAN else ''}{seconds:.1f} s")
+        self.status.update(state="pausing", cell=None, target=None, until=self.host.clock() + seconds)
+        self.log.write(f"pausing for {'at most ' if pause.kind == pauses.CLEAN else ''}{seconds:.1f} s")
         if pause.kind == pauses.CLEAN:
             note = self._await_clean(seconds)
         else:
             self.waiter.for_seconds(seconds)
-        # Somebody may have changed something while nothing ran.
-        self.looks.refreshed()
+        # The settings may have been changed while nothing ran.
+        self.snapshots.refreshed()
         return [note] if note else []
 
     def _await_clean(self, most: float) -> str:
@@ -217,65 +231,65 @@ class HostRun:
 
     # -- what
 
-    def _step(self, step: RunStep, due: t.Sequence[RequestedCell], hashes: dict[CellKey, str], moment: StartTime, last: bool) -> None:
+    def _step(self, step: RunStep, due: t.Sequence[RequestedCell], hashes: dict[CellKey, str], start_time: StartTime, last: bool) -> None:
         if step.pause is not None:
             hashes = self._hashes(step)
-        self.log.say(f"step {step.number}: {', '.join(str(asked.cell.key) for asked in due)}")
+        self.log.write(f"step {step.number}: {', '.join(str(asked.cell.key) for asked in due)}")
         if step.search is not None:
-            self._search(step, due[0], hashes, moment)
+            self._search(step, due[0], hashes, start_time)
         elif step.rounds is not None:
-            self._rounds(step, due[0], hashes, moment)
+            self._rounds(step, due[0], hashes, start_time)
         else:
-            self._measure(due, hashes, moment, last=last)
+            self._measure(due, hashes, start_time, last=last)
 
-    def _measure(self, due: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], moment: StartTime, *, last: bool = False) -> Metas:
-        self.status.say(state="waiting" if moment.start else "measuring", until=moment.start)
-        metas = self.measuring.together(due, hashes, moment, last=last)
+    def _measure(self, due: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], start_time: StartTime, *, last: bool = False) -> Metas:
+        self.status.update(state="waiting" if start_time.start else "measuring", until=start_time.start)
+        metas = self.measuring.measure(due, hashes, start_time, last=last)
         blocks = {asked.cell.key: asked.cell.job.block_size for asked in due}
         for key, meta in metas.items():
             by_block = self.written.setdefault(meta["target"]["path"], {})
             by_block[blocks[key]] = by_block.get(blocks[key], 0.0) + (meta.get("bytes_written") or 0)
-            self._learn(meta)
+            self._record_rate(meta)
             self._note(key, meta["state"], reason=meta["reason"])
         return metas
 
-    def _learn(self, meta: t.Mapping[str, t.Any]) -> None:
+    def _record_rate(self, meta: t.Mapping[str, t.Any]) -> None:
         """How fast the target collects its garbage, if a cell has shown that."""
         shown = meta.get("garbage_collection") or {}
         if shown.get("rate"):
             self.rates.setdefault(meta["target"]["path"], {})[shown.get("block_size")] = shown["rate"]
 
-    def _one(self, asked: RequestedCell, moment: StartTime) -> dict[str, t.Any] | None:
-        """A probe or a round: the result that is there, or a new one; ``None`` if told to stop."""
+    def _one(self, asked: RequestedCell, start_time: StartTime) -> dict[str, t.Any] | None:
+        """A probe or a round: the result that is there, or a new one; ``None`` if asked to stop."""
         sha256 = self._hash(asked.cell)
         stored = self._stored(asked, sha256)
         if stored is not None:
             self._note(asked.cell.key, "ok", kept=True)
             return stored
-        return None if self.waiter.stopping else self._measure([asked], {asked.cell.key: sha256}, moment).get(asked.cell.key)
+        return None if self.waiter.stopping else self._measure([asked], {asked.cell.key: sha256}, start_time).get(asked.cell.key)
 
-    def _search(self, step: RunStep, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime) -> None:
+    def _search(self, step: RunStep, asked: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime) -> None:
         wanted, began = t.cast(search.Search, step.search), self.host.clock()
         probes: list[search.Probe] = []
         value = search.next_value(wanted, probes)
         while value is not None:
-            meta = self._one(probe(step, value), moment)
+            meta = self._one(probe(step, value), start_time)
             if meta is None or (self.waiter.stopping and meta["state"] == "interrupted"):
                 return
             probes.append(search.probe_of(wanted, value, meta))
-            moment = _later(moment)
+            start_time = _without_start(start_time)
             value = search.next_value(wanted, probes)
         decision = Decision("ok")
         if probes and search.has_failed(probes[-1]):
             decision = _unfinished(probes[-1].state, f"The search ended early: {wanted.over} {probes[-1].value} was {probes[-1].state} or has no latency.")
-        self._conclude(asked, hashes, moment, decision, began, search=search.conclude(wanted, probes))
+        self._conclude(asked, hashes, start_time, decision, began, search=search.conclude(wanted, probes))
 
-    def _rounds(self, step: RunStep, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime) -> None:
+    def _rounds(self, step: RunStep, asked: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime) -> None:
         wanted, began = t.cast(rounds.Rounds, step.rounds), self.host.clock()
         values: list[float] = []
         decision = Decision("ok")
         while not rounds.is_over(values, wanted):
-            meta = self._one(round_of(step, len(values) + 1), moment)
+            meta = self._one(round_of(step, len(values) + 1), start_time)
             if meta is None or (self.waiter.stopping and meta["state"] == "interrupted"):
                 return
             value = rounds.value_of(meta, wanted)
@@ -283,15 +297,15 @@ class HostRun:
                 decision = _unfinished(meta["state"], f"The rounds ended early: round {len(values) + 1} was {meta['state']} or did no {wanted.track}.")
                 break
             values.append(value)
-            moment = _later(moment)
+            start_time = _without_start(start_time)
         found = rounds.conclude(values, wanted)
         if decision.state == "ok" and not found["steady"]:
             decision = Decision("not_steady", f"The {wanted.what} of {wanted.track} did not become steady in {len(values)} rounds.")
-        self._conclude(asked, hashes, moment, decision, began, rounds=found)
+        self._conclude(asked, hashes, start_time, decision, began, rounds=found)
 
-    def _conclude(self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], moment: StartTime, decision: Decision, began: float, **found: t.Any) -> None:
-        self.looks.refreshed()
-        self.measuring.store_conclusion(asked, hashes, moment, decision, began, **found)
+    def _conclude(self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime, decision: Decision, began: float, **found: t.Any) -> None:
+        self.snapshots.refreshed()
+        self.measuring.store_conclusion(asked, hashes, start_time, decision, began, **found)
         self._note(asked.cell.key, decision.state, reason=decision.reason)
 
 
@@ -300,6 +314,6 @@ def _unfinished(state: str, reason: str) -> Decision:
     return Decision(state if state in ("interrupted", "refused") else "failed", reason)
 
 
-def _later(moment: StartTime) -> StartTime:
+def _without_start(start_time: StartTime) -> StartTime:
     """The same step after its first cell: what follows begins when it can, and by itself."""
-    return StartTime(moment.step, moment.segment, None, False, moment.clock, ())
+    return StartTime(start_time.step, start_time.segment, None, False, start_time.clock, ())

@@ -72,10 +72,10 @@ def read_search(row: t.Any, cell: str) -> Search:
     :raises BadInput: naming the cell and what is wrong.
     """
     if not isinstance(row, dict):
-        raise BadInput(f"{cell}: search is a dictionary with metric, limit, over, first and last.", item=cell)
+        raise BadInput(f"{cell}: search must be a dictionary with metric, limit, over, first and last.", item=cell)
     unknown = sorted(set(row) - {one.name for one in dataclasses.fields(Search)})
     if unknown:
-        raise BadInput(f"{cell}: '{unknown[0]}' is not known in search.", item=cell)
+        raise BadInput(f"{cell}: '{unknown[0]}' is not supported in search.", item=cell)
     found = Search(
         metric=str(row.get("metric", "p99")),
         limit=_whole(row, "limit", cell),
@@ -88,16 +88,16 @@ def read_search(row: t.Any, cell: str) -> Search:
     )
     for name, value, known in (("metric", found.metric, METRICS), ("over", found.over, OVER), ("direction", found.direction or "read", DIRECTIONS)):
         if value not in known:
-            raise BadInput(f"{cell}: {name} of a search is one of {', '.join(known)}, not '{value}'.", item=cell)
+            raise BadInput(f"{cell}: {name} of a search must be one of {', '.join(known)}, not '{value}'.", item=cell)
     if found.first > found.last or found.factor < 1.1 or not 0 < found.bracket < 1:
-        raise BadInput(f"{cell}: a search needs first <= last, a factor of at least 1.1 and a bracket between 0 and 1.", item=cell)
+        raise BadInput(f"{cell}: first of a search must not exceed last, factor must be at least 1.1, and bracket must be between 0 and 1.", item=cell)
     return found
 
 
 def _whole(row: t.Mapping[str, t.Any], name: str, cell: str, default: int | None = None) -> int:
     value = row.get(name, default)
     if isinstance(value, bool) or not re.match(r"[1-9][0-9]{0,17}\Z", str(value)):
-        raise BadInput(f"{cell}: {name} of a search is a whole number above 0, not {value!r}.", item=cell)
+        raise BadInput(f"{cell}: {name} of a search must be a whole number above 0, not {value!r}.", item=cell)
     return int(t.cast(t.Any, value))
 
 
@@ -105,7 +105,7 @@ def _real(row: t.Mapping[str, t.Any], name: str, cell: str, default: float) -> f
     try:
         return float(row.get(name, default))
     except (TypeError, ValueError):
-        raise BadInput(f"{cell}: {name} of a search is a number, not {row.get(name)!r}.", item=cell) from None
+        raise BadInput(f"{cell}: {name} of a search must be a number, not {row.get(name)!r}.", item=cell) from None
 
 
 def is_good(search: Search, probe: Probe) -> bool:
@@ -114,7 +114,7 @@ def is_good(search: Search, probe: Probe) -> bool:
 
 
 def has_failed(probe: Probe) -> bool:
-    """Whether a probe says nothing, neither good nor bad."""
+    """Whether a probe has no result, neither good nor bad."""
     return probe.state not in _MEASURED or probe.latency_ns is None
 
 
@@ -174,7 +174,7 @@ def most_likely(search: Search) -> int:
 
 
 def probe_of(search: Search, value: int, meta: t.Mapping[str, t.Any]) -> Probe:
-    """What the ``meta.json`` of a probe says."""
+    """The probe of a ``meta.json``."""
     summary = meta.get("summary") or {}
     names = [search.direction] if search.direction in ("read", "write") else ["mixed"] if summary.get("mixed") else ["read", "write"]
     active = [summary[name] for name in names if summary.get(name)]

@@ -3,10 +3,10 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Looks at the cache layers and drives below the targets: whole ones seldom, cheap ones between all cells.
+"""Snapshots of the cache layers and drives below the targets: full ones seldom, cheap checks between all cells.
 
 Reading every layer takes seconds on a host with many disks. It is done at the beginning and at the end, and between cells only when the
-last look is old or something changed that is cheap to see.
+last snapshot is old or a setting changed that is cheap to read.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -25,7 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.fin
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 
-#: Seconds after which a whole look is repeated.
+#: Seconds after which a snapshot is taken again.
 OLD = 300.0
 
 _FIGURES = (*("wear_used_percent", "spare_percent", "media_errors", "reallocated", "pending", "written_bytes", "power_on_hours", "unsafe_shutdowns", "passed"),)
@@ -33,7 +33,7 @@ _FIGURES = (*("wear_used_percent", "spare_percent", "media_errors", "reallocated
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What one whole look saw; ``stacks`` and ``drives`` by kernel name."""
+    """What was read at one time; ``stacks`` and ``drives`` by kernel name."""
 
     read_at: float
     stacks: t.Mapping[str, t.Mapping[str, t.Any]]
@@ -43,15 +43,15 @@ class Snapshot:
     def stack(self, name: str | None) -> dict[str, t.Any]:
         """The layers of one target, with the time at which they were read."""
         if name is None:
-            return {"error": "The target is on no block device that is known.", "read_at": self.read_at}
-        return {**self.stacks.get(name, {"error": f"{name} was not looked at."}), "read_at": self.read_at}
+            return {"error": "The block device of the target is not known.", "read_at": self.read_at}
+        return {**self.stacks.get(name, {"error": f"{name} was not read."}), "read_at": self.read_at}
 
     def sha256(self, name: str | None) -> str:
         return stack_sha256({} if name is None else self.stacks.get(name, {}))
 
 
 class Snapshots:
-    """The looks of one runner.
+    """The snapshots of one runner.
 
     :param tops: kernel names of the targets.
     :param names: kernel names of all devices of all targets.
@@ -67,18 +67,18 @@ class Snapshots:
 
     @property
     def last(self) -> Snapshot:
-        """The last whole look; the first one is taken now."""
-        return self._last if self._last is not None else self.again()
+        """The last snapshot; the first one is taken now."""
+        return self._last if self._last is not None else self.read()
 
     def refreshed(self) -> Snapshot:
-        """The last look if it still holds, else a new one."""
+        """The last snapshot if it is still valid, else a new one."""
         last = self.last
         if self.host.clock() - last.read_at > OLD or self._fingerprint() != last.fingerprint:
-            return self.again()
+            return self.read()
         return last
 
-    def again(self) -> Snapshot:
-        """A whole look now. A layer that cannot be read is said, and stops nothing."""
+    def read(self) -> Snapshot:
+        """A new snapshot. A layer that cannot be read is reported in it, and stops nothing."""
         try:
             stack = self.host.read_stack()
             stacks = {name: stack.describe(name) for name in self.tops}
@@ -87,14 +87,14 @@ class Snapshots:
         self._last = Snapshot(self.host.clock(), stacks, self._drives(), self._fingerprint())
         return self._last
 
-    def drives_of(self, look: Snapshot, names: t.Iterable[str]) -> dict[str, dict[str, t.Any]]:
-        """Temperature and wear of the drives among some devices; the temperature is of now where the kernel tells it."""
+    def drives_of(self, snapshot: Snapshot, names: t.Iterable[str]) -> dict[str, dict[str, t.Any]]:
+        """Temperature and wear of the drives among some devices; the temperature is the present one where the kernel reports it."""
         found = {}
         for name in names:
             temperature = read_temperature(name, self.host.root)
-            if name in look.drives or temperature is not None:
-                said = look.drives.get(name, {})
-                found[name] = {"temperature_c": said.get("temperature_c") if temperature is None else temperature, **_without(said, "temperature_c")}
+            if name in snapshot.drives or temperature is not None:
+                known = snapshot.drives.get(name, {})
+                found[name] = {"temperature_c": known.get("temperature_c") if temperature is None else temperature, **_without(known, "temperature_c")}
         return found
 
     def _drives(self) -> dict[str, dict[str, t.Any]]:
@@ -127,7 +127,7 @@ def _without(values: t.Mapping[str, t.Any], key: str) -> dict[str, t.Any]:
 
 
 def read_temperature(name: str, root: Path = Path("/")) -> float | None:
-    """Degrees Celsius that the kernel's own sensor says of a drive (drivetemp, nvme); ``None`` without one.
+    """Degrees Celsius that the kernel's own sensor reports of a drive (drivetemp, nvme); ``None`` without one.
 
     Source: Documentation/hwmon/sysfs-interface.rst, ``temp1_input`` in thousandths.
     """

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Waiting that ends at once when a child ends or somebody asks the process to stop; only the main thread may wait so."""
+"""Waiting that ends at once when a child ends or the process is asked to stop; only the main thread may wait so."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -21,30 +21,44 @@ _STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 class Waiter:
-    """Signals as something that can be waited for: each writes a byte into a pipe (signal.set_wakeup_fd)."""
+    """Signals as something that can be waited for: each writes a byte into a pipe (signal.set_wakeup_fd).
 
-    def __init__(self) -> None:
-        self.stopping = False
+    :param starter: descriptor of a socket whose other end is held by the process that waits for this one: when that process ends, this
+        one is asked to stop. Nothing is ever sent through it.
+    """
+
+    def __init__(self, starter: int | None = None) -> None:
+        self._starter = starter
+        self._stopping = False
         self._reader, self._writer = os.pipe()
         for end in (self._reader, self._writer):
             os.set_blocking(end, False)
 
     def listen(self) -> None:
-        """From now on the signals of this process are heard here."""
+        """From now on the signals of this process end a wait."""
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        # The default is to ignore it, and what is ignored wakes nobody.
+        # The default is to ignore it, and an ignored signal does not end the wait.
         signal.signal(signal.SIGCHLD, _nothing)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         for number in _STOPPING:
             signal.signal(number, self._stop)
 
+    @property
+    def stopping(self) -> bool:
+        """Whether this process was asked to stop, by a signal or by the end of the process that waits for it."""
+        if self._starter is not None and select.select([self._starter], [], [], 0)[0]:
+            # Its end stays readable, and would end every wait at once. It stays open: the other side waits for the end of this one.
+            self._starter, self._stopping = None, True
+        return self._stopping
+
     def _stop(self, _number: int, _frame: t.Any) -> None:
-        self.stopping = True
+        self._stopping = True
 
     def wait(self, seconds: float) -> None:
         """At most so long."""
+        sources = [self._reader] if self._starter is None else [self._reader, self._starter]
         with contextlib.suppress(InterruptedError):
-            if select.select([self._reader], [], [], max(0.0, seconds))[0]:
+            if self._reader in select.select(sources, [], [], max(0.0, seconds))[0]:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._reader, 4096)
 
@@ -64,4 +78,4 @@ class Waiter:
 
 
 def _nothing(_number: int, _frame: t.Any) -> None:
-    """The byte in the pipe is all that is wanted."""
+    """The byte in the pipe is all that is needed."""

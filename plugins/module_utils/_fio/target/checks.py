@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is looked at before anything runs: whether fio can do what is asked for, and whether it may."""
+"""What is checked before anything runs: whether fio can do what is requested, and whether it may."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -52,9 +52,9 @@ def check_fio(cells: t.Sequence[Cell], host: MeasuredHost) -> Fio:
 def guard_all(
     cells: t.Sequence[Cell], host: MeasuredHost, devices: Devices, created: t.Container[str] = (), left: LeftDevices | None = None
 ) -> dict[CellKey, TargetFacts]:
-    """Facts of every target; all refusals of a host are told at once.
+    """Facts of every target; all refusals of a host are reported at once.
 
-    :param created: files that the collection has made, and nobody has changed (:class:`made_files.MadeFiles`).
+    :param created: files that the collection has made, and that were not changed since (:class:`made_files.MadeFiles`).
     :param left: devices that fio has written, and what it left there.
     :raises StorageError: the refusal of the first target, with the others behind it.
     """

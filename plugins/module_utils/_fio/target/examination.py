@@ -46,10 +46,10 @@ NORMAL_BELOW: t.Mapping[str, frozenset[str]] = {
     "partition": frozenset({"gpt", "dos", "PMBR", "mac", "sun", "sgi", "bsd", "atari"}),
 }
 
-#: An exclusive open and the list of writers are looked at this often: udev and scanners hold a device for a moment.
+#: An exclusive open and the list of writers are tried this often: udev and scanners hold a device for a moment.
 _ATTEMPTS = 3
 _PAUSE = 0.3
-#: So often where only udev reads it, as it does whenever somebody has written to it: on a slow host that takes seconds.
+#: So often where only udev reads it, as it does after every write to it: on a slow host that takes seconds.
 _UDEV_ATTEMPTS = 30
 
 
@@ -70,8 +70,8 @@ def examine(
     :param writing: whether the job writes: a job that only reads needs no proof that the device is empty.
     :param created: files that the collection has made, and that have not been changed since (:class:`made_files.MadeFiles`).
     :param left: devices that fio has written, and what it left there.
-    :param again: a file that was examined before its order began: its mappings are not looked for again.
-    :raises DeviceMissing: if the target is not there or is not what its kind says.
+    :param again: a file that was examined before its order began: its mappings are not read again.
+    :raises DeviceMissing: if the target is not there or is not of its kind.
     """
     if target.kind == "file":
         return examine_file(devices, target, runner, root, created, writing=writing, again=again)
@@ -79,7 +79,7 @@ def examine(
 
 
 class _Examination:
-    """One look at one block device and its neighbourhood."""
+    """The examination of one block device and its neighbourhood."""
 
     def __init__(self, devices: Devices, target: FioTarget, runner: Runner, root: Path, left: LeftDevices | None, pause: t.Callable[[float], None]) -> None:
         self.devices = devices
@@ -93,7 +93,7 @@ class _Examination:
         self.members = users.file_system_members(root)
         self.swaps = {self._name_of(unit) for unit in users.swap_units(root)}
         self.names = {unit: one.name for one in devices for unit in self._units_of(one)}
-        # What each loop device lies on: it leaves no holder there, and no exclusive open would tell.
+        # What each loop device lies on: it leaves no holder there, and an exclusive open would not detect it.
         self.backing = {one.name: users.backing_unit(root, one.name) for one in devices if one.kind == "loop"}
         self.loops = {name: self.names.get(unit) if unit is not None else None for name, unit in self.backing.items()}
         self.exports = [(self.names.get(unit), exporter) for unit, exporter in users.exported_units(root) if unit is not None]
@@ -108,7 +108,7 @@ class _Examination:
             read_only=device.read_only,
             identity=self._identity(),
             identity_matches=matches,
-            twins=self._twins() if matches else (),
+            same_identity=self._same_identity() if matches else (),
             unreadable=self._open(device.path, os.O_RDONLY, accept=(errno.EBUSY,)),
             device=device,
             unit=unit_of(self.root / device.path.lstrip("/")),
@@ -155,7 +155,7 @@ class _Examination:
         text = users.backing_path(self.root, name)
         return None if text is None else os.path.realpath(text)
 
-    def _twins(self) -> tuple[str, ...]:
+    def _same_identity(self) -> tuple[str, ...]:
         """Devices outside the target's own stack that carry its identity too."""
         own = {self.device.name, self._whole(self.device).name}
         own |= {one.name for one in self.devices.parents(self.device)} | {one.name for one in self.devices.children(self._whole(self.device))}
@@ -165,12 +165,12 @@ class _Examination:
 
     def _neighbours(self) -> tuple[Neighbour, ...]:
         device = self.device
-        found = [self._look("itself", device, self._signatures(device))]
+        found = [self._examine("itself", device, self._signatures(device))]
         for child in self._above(device):
             relation = "partition of it" if child.kind == "partition" else "built on it"
             # What is built on it is in use whatever it contains; a suspended mapping would block its reader.
             partition = child.kind == "partition"
-            found.append(self._look(relation, child, self._signatures(child) if partition else (), exclusive=partition))
+            found.append(self._examine(relation, child, self._signatures(child) if partition else (), exclusive=partition))
         seen = {device.name}
         # Breadth first with the device above: what is normal on a device depends on what is built on it.
         queue = [(below, device) for below in self._below(device)]
@@ -179,9 +179,9 @@ class _Examination:
             if below.name in seen:
                 continue
             seen.add(below.name)
-            found.append(self._look("below it", below, self._strange_signatures(below, above), exclusive=False))
+            found.append(self._examine("below it", below, self._strange_signatures(below, above), exclusive=False))
             queue += [(further, below) for further in self._below(below)]
-        found += [self._look("the same storage", twin, (), exclusive=False) for twin in self._same_storage()]
+        found += [self._examine("the same storage", twin, (), exclusive=False) for twin in self._same_storage()]
         return tuple(found)
 
     def _below(self, device: BlockDevice) -> list[BlockDevice]:
@@ -232,16 +232,16 @@ class _Examination:
         """What a loop device lies on; its path where nothing else is known."""
         return (self.backing.get(device.name) or users.backing_path(self.root, device.name)) if device.kind == "loop" else None
 
-    def _look(self, relation: str, device: BlockDevice, signatures: tuple[str, ...], *, exclusive: bool = True) -> Neighbour:
+    def _examine(self, relation: str, device: BlockDevice, signatures: tuple[str, ...], *, exclusive: bool = True) -> Neighbour:
         points = device.mountpoints or ((self.mounts[device.number],) if device.number in self.mounts else ())
         # Below the target the holders are the target's own stack.
         holders = device.holders if relation in ("itself", "partition of it", "the same storage") else ()
         own = self._own_stack()
-        strangers = tuple(node_of(name) for name in (*holders, *(loop for loop in self._loops_over(device) if loop not in own)))
+        holders_outside = tuple(node_of(name) for name in (*holders, *(loop for loop in self._loops_over(device) if loop not in own)))
         exports = tuple(dict.fromkeys(exporter for name, exporter in self.exports if name == device.name))
         busy = self._open(device.path, os.O_RDONLY | os.O_EXCL) if exclusive else None
         return Neighbour(
-            relation, device.path, points, device.swap or device.name in self.swaps, strangers, exports, busy, signatures, self.members.get(device.name)
+            relation, device.path, points, device.swap or device.name in self.swaps, holders_outside, exports, busy, signatures, self.members.get(device.name)
         )
 
     def _open(self, path: str, flags: int, accept: t.Container[int] = ()) -> str | None:
@@ -296,7 +296,7 @@ class _Examination:
 
 
 def _open_count(device: BlockDevice, runner: Runner) -> int:
-    """How often device-mapper says a device is open: a user inside the kernel leaves no holder and has no process (dmsetup(8), info)."""
+    """How often a device is open according to device-mapper: a user inside the kernel leaves no holder and has no process (dmsetup(8), info)."""
     if device.dm_name is None or device.holders or device.mountpoints or not runner.has("dmsetup"):
         return 0
     major, _colon, minor = device.number.partition(":")

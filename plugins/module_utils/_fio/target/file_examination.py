@@ -134,7 +134,7 @@ def _with_users(facts: TargetFacts, unit: Unit, root: Path, again: bool) -> Targ
         "itself",
         facts.path,
         swap=unit in users.swap_units(root),
-        strangers=tuple(node_of(name) for name in loops),
+        holders_outside=tuple(node_of(name) for name in loops),
         exports=tuple(dict.fromkeys(exporter for one, exporter in users.exported_units(root) if one == unit)),
     )
     found = users.open_files(root, {unit}, mapped=not again)

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is measured, in one hash: the same hash means that a stored result still stands, and nothing need be measured again.
+"""What is measured, in one hash: the same hash means that a stored result is still valid and need not be measured again.
 
 A stack is hashed as it is set and as it is in force, without what moves by itself: amounts, counters, temperatures, and the names that
 the kernel gives anew at every boot.
@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell impor
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
 
-#: Keys of a described stack that change without anybody having changed anything, or that only explain.
+#: Keys of a described stack that change without a change of settings, or that only explain.
 _MOVING = frozenset(
     {
         *("used", "dirty", "counters", "histogram", "problem", "read_at", "error", "said", "cache_reason"),
@@ -32,7 +32,7 @@ _MOVING = frozenset(
     }
 )
 
-#: Attributes of a block device that are cheap to read and tell that somebody changed something.
+#: Attributes of a block device that are cheap to read and show a change of settings.
 _ATTRIBUTES = (
     *("size", "ro", "dm/uuid", "dm/suspended", "md/level", "md/degraded", "md/consistency_policy"),
     *(f"queue/{name}" for name in ("scheduler", "nr_requests", "nomerges", "write_cache", "read_ahead_kb", "rq_affinity", "max_sectors_kb", "wbt_lat_usec")),
@@ -58,8 +58,8 @@ def measurement_sha256(workload_sha256: str, target: t.Mapping[str, t.Any], vers
     """The hash of one measurement.
 
     :param target: as ``meta.json`` describes it.
-    :param stack: what :func:`stack_sha256` says.
-    :param kind: of a search or of rounds what they look for; ``None`` of an ordinary cell.
+    :param stack: the result of :func:`stack_sha256`.
+    :param kind: the parameters of a search or of rounds; ``None`` of an ordinary cell.
     """
     return _sha256({"workload": workload_sha256, "target": list(what_was_measured(target)), "fio": version.text, "stack": stack, "kind": kind})
 
@@ -69,7 +69,7 @@ def _sha256(content: t.Any) -> str:
 
 
 def cheap_fingerprint(names: t.Iterable[str], root: Path = Path("/"), tables: str = "") -> str:
-    """What costs next to nothing to read of some devices and differs after somebody changed one of them.
+    """A hash of what is cheap to read of some devices and differs after their settings were changed.
 
     :param names: kernel names.
     :param tables: the output of ``dmsetup table``, if any of them is one of device-mapper.

@@ -36,7 +36,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.users i
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Neighbour, TargetFacts
 
-#: An exclusive open and the list of writers are looked at this often: udev and scanners hold a device for a moment.
+#: An exclusive open and the list of writers are tried this often: udev and scanners hold a device for a moment.
 _ATTEMPTS = 3
 _PAUSE = 0.3
 
@@ -75,7 +75,7 @@ def _write_objections(facts: TargetFacts, extent: int | None) -> t.Iterator[Obje
     if facts.read_only:
         yield Objection("unfit", f"{facts.target.path} is read-only")
     if facts.suspended:
-        yield Objection("unfit", f"{facts.suspended} is suspended: whoever reads it waits until it is resumed (dmsetup resume)")
+        yield Objection("unfit", f"{facts.suspended} is suspended: every read waits until it is resumed (dmsetup resume)")
     for neighbour in facts.neighbours:
         yield from _use_objections(neighbour)
     yield from _opener_objections(facts)
@@ -100,7 +100,7 @@ def _engine_objections(facts: TargetFacts, engines: t.Collection[str]) -> t.Iter
         names = ", ".join(f"ioengine={name}" for name in sorted(engines))
         yield Objection(
             "unfit",
-            f"{names} sends commands to the drive, which knows no partitions, volumes or files: it would work outside {facts.target.path}; "
+            f"{names} sends commands to the drive, which has no partitions, volumes or files: it would work outside {facts.target.path}; "
             "it is accepted on whole disks only",
         )
 
@@ -140,7 +140,7 @@ def require(facts: TargetFacts, *, writing: bool, engines: t.Collection[str] = (
 def require_contents(facts: TargetFacts) -> None:
     """Of a device that is held and was examined again: what is on it may be overwritten.
 
-    :raises Refused: if somebody has written to it since it was examined for the first time.
+    :raises Refused: if it was written to since it was examined for the first time.
     """
     _refuse(facts, [] if _permitted(facts) else list(_data_objections(facts)), "write to")
 
@@ -163,7 +163,7 @@ def claimed(facts: TargetFacts, root: Path = Path("/"), *, pause: t.Callable[[fl
 
     fio itself opens without O_EXCL, and so is not kept out. Source: open(2), O_EXCL without O_CREAT on a block device.
 
-    :raises Refused: if somebody else has it by now, or if its name belongs to another device than the one examined.
+    :raises Refused: if it is in use by now, or if its name belongs to another device than the one examined.
     """
     if facts.device is None:
         yield
@@ -248,8 +248,8 @@ def _identity_objections(facts: TargetFacts) -> t.Iterator[Objection]:
     if not facts.identity_matches:
         found = f"it is {facts.identity}" if facts.identity else "the device has no serial, WWN or name"
         yield Objection("identity", f"{facts.target.path} does not have the identity {wanted}: {found}")
-    elif facts.twins:
-        yield Objection("identity", f"the identity {wanted} is ambiguous: {', '.join(facts.twins)} has it too; use the WWN or another unique name")
+    elif facts.same_identity:
+        yield Objection("identity", f"the identity {wanted} is ambiguous: {', '.join(facts.same_identity)} has it too; use the WWN or another unique name")
 
 
 def _where(neighbour: Neighbour) -> str:
@@ -262,8 +262,8 @@ def _use_objections(neighbour: Neighbour) -> t.Iterator[Objection]:
         yield Objection("in_use", f"{where} is mounted on {', '.join(neighbour.mountpoints)}")
     if neighbour.swap:
         yield Objection("in_use", f"{where} is swap space in use")
-    if neighbour.strangers:
-        yield Objection("in_use", f"{where} is part of {', '.join(neighbour.strangers)}")
+    if neighbour.holders_outside:
+        yield Objection("in_use", f"{where} is part of {', '.join(neighbour.holders_outside)}")
     if neighbour.exports:
         yield Objection("in_use", f"{where} is exported by {', '.join(neighbour.exports)}")
     if neighbour.file_system:

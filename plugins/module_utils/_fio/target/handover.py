@@ -35,7 +35,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
 
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: Bytes that are laid out between two looks whether to stop, and of random contents that are written again and again.
+#: Bytes that are laid out between two checks whether to stop, and of random contents that are written again and again.
 _STRIDE, _CONTENTS = 64 * MIB, MIB
 _BLOCK = 4096
 
@@ -66,7 +66,7 @@ def handed_over(
     """A target as fio gets it; a file is made, or laid out, as large as the job needs it.
 
     :param made: which files are the collection's own.
-    :param stopping: whether to give up; looked at while a large file is laid out.
+    :param stopping: whether to give up; checked while a large file is laid out.
     :raises Refused: if something else is in the file's place than what was examined.
     :raises CommandFailed: if it cannot be made as large as that.
     """
@@ -80,7 +80,7 @@ def handed_over(
         if facts.created and not made.has_mark(facts.path, descriptor):
             raise _exchanged(facts)
         if facts.exists and writes:
-            # What is only read stays whose it is: if somebody changes it meanwhile, the next that would write it is refused.
+            # What is only read stays whose it is: if it is changed meanwhile, the next run that would write it is refused.
             made.take_over(facts.path)
         lay_out(descriptor, facts.path, size, job, stopping)
         yield Handover(dataclasses.replace(facts, path=f"/proc/self/fd/{descriptor}"), (descriptor,), unit_of_status(os.fstat(descriptor)))
@@ -127,8 +127,7 @@ def folder_of(path: str, root: Path) -> t.Iterator[tuple[int, str]]:
 
 def _exchanged(facts: TargetFacts) -> Refused:
     return Refused(
-        f"{facts.target.path} is not the file any more that was examined: something else was put in its place. "
-        "Choose a folder in which only root may create files.",
+        f"{facts.target.path} is no longer the file that was examined: it was replaced. Choose a folder in which only root may create files.",
         item=facts.target.path,
     )
 
@@ -185,7 +184,7 @@ def _truncate(descriptor: int, offset: int, length: int) -> None:
 
 
 def _write(descriptor: int, offset: int, length: int) -> None:
-    """Random contents of which no two blocks are equal: a device that compresses or looks for duplicates gains nothing."""
+    """Random contents of which no two blocks are equal: a device that compresses or deduplicates gains nothing."""
     contents = bytearray(os.urandom(_CONTENTS))
     end = offset + length
     for start in range(offset, end, _CONTENTS):

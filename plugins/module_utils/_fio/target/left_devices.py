@@ -103,7 +103,7 @@ class LeftDevices:
 
 
 def _key(facts: TargetFacts) -> str | None:
-    """What tells a device from every other one, also from a later one of the same name; ``None`` if nothing does."""
+    """What distinguishes a device from every other one, also from a later one of the same name; ``None`` if nothing does."""
     device = facts.device
     if device is None or facts.identity is None:
         return None

@@ -37,7 +37,7 @@ class _Made:
 
     :param campaign: the last that wrote it.
     :param mark: what it carries.
-    :param size: bytes, and ``ctime_ns`` the time of its last change (which nobody can set back), when fio was done with it; ``None`` while
+    :param size: bytes, and ``ctime_ns`` the time of its last change (which cannot be set back), when fio was done with it; ``None`` while
         fio writes it.
     """
 
@@ -108,7 +108,7 @@ class MadeFiles:
     def leave(self, measured: t.Iterable[tuple[str, bool]]) -> None:
         """Note how fio left files, now that it is done with them: as long as they stay so, the next campaign may write them too.
 
-        :param measured: paths, and whether fio was told to write them. What it has only read it has changed once at most, to lay it out:
+        :param measured: paths, and whether fio was to write them. What it has only read it has changed once at most, to lay it out:
             whatever else is in it by now is not fio's.
         """
         for path, writes in measured:
@@ -135,15 +135,15 @@ class MadeFiles:
         except (OSError, ValueError):
             return {}
         rows: dict[str, _Made] = {}
-        for name, said in found.items() if isinstance(found, dict) else ():
-            if not isinstance(said, dict):
+        for name, row in found.items() if isinstance(found, dict) else ():
+            if not isinstance(row, dict):
                 continue
-            if "mark" in said:
+            if "mark" in row:
                 with contextlib.suppress(TypeError):
-                    rows[name] = _Made(**said)
+                    rows[name] = _Made(**row)
             else:
                 # Before version 0.5.0: by campaign, and of each file only its mark.
-                rows.update({path: _Made(name, mark) for path, mark in said.items() if isinstance(mark, str)})
+                rows.update({path: _Made(name, mark) for path, mark in row.items() if isinstance(mark, str)})
         return rows
 
     def _is_free(self, path: str, made: _Made) -> bool:

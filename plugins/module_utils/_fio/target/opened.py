@@ -24,7 +24,7 @@ if t.TYPE_CHECKING:
 _NAMELESS = ("/memfd:", "anon_inode:")
 
 
-def strangers(pid: int, target: Unit, folder: Path, proc: Path = Path("/proc")) -> list[str]:
+def other_files_of(pid: int, target: Unit, folder: Path, proc: Path = Path("/proc")) -> list[str]:
     """Paths of block devices and files that a process or one of its children has open for writing and that are not its target.
 
     :param folder: in which it works; what is in there is its own.
@@ -48,7 +48,7 @@ def _written(process: Path, descriptor: str, target: Unit, folder: Path) -> str 
             return None
         if path.startswith((*_NAMELESS, f"{folder}/")) or not is_writable(process / "fdinfo" / descriptor):
             return None
-        # A number is given again at once: between two looks it may have become another file.
+        # A number is given again at once: between two readings it may have become another file.
         return path if os.readlink(process / "fd" / descriptor) == path else None
     except OSError:
         return None

@@ -17,14 +17,15 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export.ndjson import rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _TAGS = ("campaign", "host", "variant", "cell", "repeat", "direction")
-_CELL_FIELDS = ("iops", "bw_bytes", "lat_mean_ns", "p50_ns", "p95_ns", "p99_ns", "p999_ns")
+_WHOLE = tuple(BY_NAME[name].column for name in ("p50", "p95", "p99", "p99.9"))
+_CELL_FIELDS = ("iops", "bw_bytes", "lat_mean_ns", *_WHOLE)
 _INTERVAL_FIELDS = ("iops", "bw_bytes", "lat_ns")
-_WHOLE = frozenset({"p50_ns", "p95_ns", "p99_ns", "p999_ns"})
 
 
 def lines(database: DuckDBPyConnection) -> t.Iterator[str]:

@@ -16,43 +16,57 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export.ndjson import rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import KEY, read_measurements
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import PERCENTILES
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, percentile_of, points_of
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _LABELS = ("campaign", "host", "variant", "cell", "direction")
 
-#: Quantiles, with the column that has them in ns.
-_QUANTILES = {"0.5": "p50_ns", "0.9": "p90_ns", "0.95": "p95_ns", "0.99": "p99_ns", "0.999": "p999_ns", "0.9999": "p9999_ns"}
+#: What is read of the measurements.
+_COLUMNS = (*(column.name for column in KEY), "state", "iops", "bw_bytes", "lat_n", "lat_mean_ns", *(one.column for one in PERCENTILES))
 
-_FAMILIES = (
-    ("cachefleet_fio_iops", "", "median(iops)", "I/Os per second, the median of the repeats."),
-    ("cachefleet_fio_bandwidth_bytes_per_second", "", "median(bw_bytes)", "Bytes per second, the median of the repeats."),
-    ("cachefleet_fio_latency_mean_seconds", "seconds", "median(lat_mean_ns) / 1e9", "Mean latency, the median of the repeats."),
+_FAMILIES: tuple[tuple[str, str, t.Callable[[Point], float | None], str], ...] = (
+    ("cachefleet_fio_iops", "", lambda point: point.iops, "I/Os per second, the median of the repeats."),
+    ("cachefleet_fio_bandwidth_bytes_per_second", "", lambda point: point.bandwidth, "Bytes per second, the median of the repeats."),
+    ("cachefleet_fio_latency_mean_seconds", "seconds", lambda point: _seconds(point.mean_latency), "Mean latency, the median of the repeats."),
 )
 
 
 def lines(database: DuckDBPyConnection) -> t.Iterator[str]:
     """The whole file. A value that is not known has no sample."""
-    labels = ", ".join(_LABELS)
-    of_measured = f"FROM cells WHERE direction IS NOT NULL GROUP BY {labels} ORDER BY {labels}"
+    points = _points(database)
     for name, unit, value, about in _FAMILIES:
         yield from _head(name, "gauge", unit, about)
-        for row in rows(database, f"SELECT {labels}, {value} {of_measured}"):
-            yield from _sample(name, dict(zip(_LABELS, row)), row[-1])
+        for labels, point in points:
+            yield from _sample(name, labels, value(point))
     name = "cachefleet_fio_latency_seconds"
     yield from _head(name, "summary", "seconds", "Percentiles of the latency, the median of the repeats.")
-    # A percentile counts only where every repeat has I/Os enough for it.
-    values = ", ".join(f"CASE WHEN count({column}) = count(*) THEN median({column}) / 1e9 END" for column in _QUANTILES.values())
-    for row in rows(database, f"SELECT {labels}, {values} {of_measured}"):
-        for quantile, seconds in zip(_QUANTILES, row[len(_LABELS) :]):
-            yield from _sample(name, {**dict(zip(_LABELS, row)), "quantile": quantile}, seconds)
+    for labels, point in points:
+        for one in PERCENTILES:
+            yield from _sample(name, {**labels, "quantile": f"{one.percent / 100:g}"}, _seconds(percentile_of(point.runs, one)))
     name = "cachefleet_campaign_cells"
     yield from _head(name, "gauge", "", "Measurements of a host, by state.")
     count = "SELECT campaign, host, variant, state, count(DISTINCT (cell, repeat)) FROM cells GROUP BY ALL ORDER BY ALL"
     for campaign, host, variant, state, cells in rows(database, count):
         yield from _sample(name, {"campaign": campaign, "host": host, "variant": variant, "state": state}, cells)
     yield "# EOF\n"
+
+
+def _points(database: DuckDBPyConnection) -> list[tuple[dict[str, str], Point]]:
+    """Everything that was measured, with its labels, in their order."""
+    found = []
+    for (campaign,) in database.execute("SELECT DISTINCT campaign FROM cells ORDER BY campaign").fetchall():
+        points = points_of(read_measurements(database, _COLUMNS, campaign))
+        points.sort(key=lambda point: (point.host, point.variant, point.cell, point.direction))
+        found += [(dict(zip(_LABELS, (campaign, point.host, point.variant, point.cell, point.direction))), point) for point in points]
+    return found
+
+
+def _seconds(nanoseconds: float | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e9
 
 
 def _head(name: str, kind: str, unit: str, about: str) -> t.Iterator[str]:

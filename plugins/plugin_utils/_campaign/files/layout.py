@@ -15,10 +15,13 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import RESERVED as RESERVED
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey as CellKey
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component as component
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import repeat_number as repeat_number
 
 if t.TYPE_CHECKING:
     import datetime
@@ -40,11 +43,6 @@ STACK_FILE = "stack.json"
 OUTPUT_FILE = "fio.json.gz"
 DEVICE_STATS_FILE = "device-stats.json"
 
-#: Names beside hosts or cells that the results folder uses itself.
-RESERVED = frozenset({CAMPAIGN_FILE, PLAN_FILE, "tables", "reports"})
-
-_COMPONENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
-_REPEAT = re.compile(r"[1-9][0-9]{0,3}\Z")
 _CELL_FILE = re.compile(r"(?:job\.fio|fio\.json\.gz|fio\.stderr\.gz|device-stats\.json|stack\.json|meta\.json|[A-Za-z0-9][A-Za-z0-9._-]{0,100}\.log\.gz)\Z")
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.")
 
@@ -61,32 +59,6 @@ class DamagedArchive(ResultsError):
     kind = "damaged_archive"
 
 
-def component(text: t.Any, what: str) -> str:
-    """``text`` if it may be one part of a path.
-
-    :param what: what the name stands for, for the message: ``host``, ``variant``…
-    :raises BadInput: with the characters that are allowed.
-    """
-    reserved = isinstance(text, str) and text in RESERVED
-    if isinstance(text, str) and _COMPONENT.match(text) and ".." not in text and not reserved:
-        return str(text)
-    raise BadInput(
-        f"'{plain(text)}' cannot be the name of a {what}: use letters, digits, '.', '_' and '-', at most 128, beginning with a letter or digit"
-        + (f", and not one of {', '.join(sorted(RESERVED))}." if reserved else ".")
-        + (" Give the host another name in the inventory and its address in ansible_host." if what == "host" else "")
-    )
-
-
-def repeat_number(text: t.Any) -> int:
-    """The number of a repeat, 1 to 9999, from its folder name or from JSON.
-
-    :raises BadInput: if it is none.
-    """
-    if not isinstance(text, bool) and isinstance(text, (int, str)) and _REPEAT.match(str(text)):
-        return int(text)
-    raise BadInput(f"'{plain(text)}' is not the number of a repeat: 1 to 9999.")
-
-
 def is_cell_file(name: str) -> bool:
     """Whether a file of this name may lie in the folder of a cell."""
     return bool(_CELL_FILE.match(name))
@@ -98,30 +70,6 @@ def plain(text: t.Any, longest: int = 200) -> str:
     cleaned = "".join(char if char.isprintable() else " " for char in cleaned)
     cleaned = " ".join(cleaned.split())
     return cleaned if len(cleaned) <= longest else cleaned[: longest - 3] + "..."
-
-
-@dataclass(frozen=True, order=True)
-class CellKey:
-    """One measurement of one host."""
-
-    variant: str
-    cell: str
-    repeat: int
-
-    @classmethod
-    def checked(cls, variant: t.Any, cell: t.Any, repeat: t.Any) -> CellKey:
-        """A key whose parts may be a path.
-
-        :raises BadInput: naming the part that may not.
-        """
-        return cls(component(variant, "variant"), component(cell, "cell"), repeat_number(repeat))
-
-    def __str__(self) -> str:
-        return f"{self.variant}/{self.cell}/{self.repeat}"
-
-    def below(self, host_folder: Path) -> Path:
-        """The folder of this measurement in the folder of its host."""
-        return host_folder / self.variant / self.cell / str(self.repeat)
 
 
 def default_campaign_name(now: datetime.datetime, label: str = "") -> str:

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, parse_time
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
 
 #: What a search may hold under its limit: percentiles that every result has, and the average.
-METRICS = ("p50", "p90", "p95", "p99", "p99.9", "p99.99", "mean")
+METRICS = (*BY_NAME, "mean")
 #: What a search or the values of a matrix's axis can set of a search.
 SEARCH_KEYS = ("metric", "limit", "direction", "over", "first", "last", "factor", "bracket")
 

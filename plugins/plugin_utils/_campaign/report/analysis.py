@@ -24,11 +24,13 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import costs, loads, problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of, is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.costs import Cost, Wear
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.overview import brief_notes_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, Problem
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import NEEDED, PERCENTILES, Band, Point, Rows, Series, median
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.sums import Sums, notes_of_sums, rows_of_sums
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Rows, Series
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Row
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import rows_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME, SHOWN
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
 
@@ -181,17 +183,14 @@ def analyse(
     options: Options,
     now: datetime.datetime | None = None,
     points: t.Sequence[Point] | None = None,
-    sums: Sums | None = None,
 ) -> Analysis:
     """All that can be said of a campaign.
 
     :param total: series that there are; ``series`` are those of them that vary most.
     :param points: of the rows, where they were put together already.
-    :param sums: what hosts and targets did together, if they did.
     :raises BadInput: for a baseline that is no variant of it.
     """
     variants = rows.variants
-    sums = Sums([], {}) if sums is None else sums
     if options.baseline and options.baseline not in variants:
         raise BadInput(f"There is no variant '{options.baseline}' in {rows.campaign}: give one of {', '.join(variants)} as the baseline.")
     points = rows.points() if points is None else points
@@ -207,8 +206,8 @@ def analyse(
         states=tuple(Counter(one.state for one in _once(rows)).most_common()),
         answer=answer,
         table=tuple(_table(points, variants, rows)),
-        sums=tuple(_sum_lines(sums, rows, variants)),
-        sum_notes=tuple(notes_of_sums(sums.every)),
+        sums=tuple(_sum_lines(rows, variants)),
+        sum_notes=tuple(brief_notes_of(rows.aggregates)),
         searches=tuple(_searches(rows)),
         curves=tuple(loads.curve_sets(points, variants, rows.merged, options.limit)),
         heat_maps=tuple(loads.heat_maps(points, variants)),
@@ -238,7 +237,7 @@ def percentile_note(table: t.Iterable[TableLine]) -> str:
     if not hidden:
         return ""
     return (
-        f"{HIDDEN} p99 is not shown of {counted(hidden, 'value')}: with fewer than {NEEDED['p99']:,} I/Os in a repeat its rank would be known to "
+        f"{HIDDEN} p99 is not shown of {counted(hidden, 'value')}: with fewer than {BY_NAME['p99'].needed:,} I/Os in a repeat its rank would be known to "
         "less than half a percent. Measure longer, or with more load, to know it."
     )
 
@@ -269,7 +268,7 @@ def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> 
             whole = len(here) == len(cells[variant, cell, direction])
             added = rows.merged.get((variant, cell, direction), {}) if whole else {}
             middle = median(iops)
-            latency = {name: added.get(name) or median(one.latency.get(name) for one in here) for name in PERCENTILES}
+            latency = {rank.name: added.get(rank.name) or median(one.latency.get(rank.name) for one in here) for rank in SHOWN}
             line.append(
                 TableCell(
                     iops=middle,
@@ -290,10 +289,10 @@ def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> 
         yield TableLine(model, cell, direction, f"{loads.workload_of(typical)}{_load(typical)}", tuple(line), is_probe(cell))
 
 
-def _sum_lines(sums: Sums, rows: Rows, variants: t.Sequence[str]) -> list[SumLine]:
+def _sum_lines(rows: Rows, variants: t.Sequence[str]) -> list[SumLine]:
     """All hosts first, then groups, then the targets of each host."""
     groups: dict[tuple[str, str, str], dict[str, Row]] = {}
-    for row in rows_of_sums(sums, rows):
+    for row in rows_of(rows.aggregates):
         if not is_probe(row.cell):
             groups.setdefault((row.host, row.cell, row.direction), {})[row.variant] = row
     found = [SumLine(*key, tuple(by_variant.get(variant) for variant in variants)) for key, by_variant in groups.items()]

@@ -18,12 +18,13 @@ import math
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import chance, counted, figure, listed, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import FleetComparison, compare_fleet
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Point, Rows
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def environment_of(rows: Rows) -> list[tuple[str, list[tuple[str, int]]]]:
     }  # fmt: skip
     found = []
     for column, label in names.items():
-        counts = Counter(value for _host, value in {(one.host, getattr(one, column)) for one in rows.measurements} if value is not None)
+        counts = Counter(value for _host, value in dict.fromkeys((one.host, getattr(one, column)) for one in rows.measurements) if value is not None)
         if counts:
             found.append((label, [(size(value) if column == "target_size" else str(value), count) for value, count in counts.most_common(20)]))
     return found

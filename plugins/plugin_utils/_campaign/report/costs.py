@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_probe
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Point, Rows
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
 _PRICE_OPTIONS = frozenset({"host", "variant", "price", "capacity_tb"})
 

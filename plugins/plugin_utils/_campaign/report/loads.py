@@ -12,8 +12,9 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import NEEDED, median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed, size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.limit import (
     Knee,
     LoadPoint,
@@ -24,7 +25,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
 )
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Measurement, Point
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
 #: Limits in ns that are drawn where none is given: the first that some load keeps and another does not.
 _USUAL_LIMITS = (1e6, 3e6, 10e6, 30e6, 100e6, 1e9)
@@ -145,7 +147,7 @@ def _note(name: str, members: t.Sequence[Point]) -> str:
     if name == "p99":
         return ""
     few = sum("p99" in one.hidden for one in members)
-    why = f"{few} of {counted(len(members), 'measurement')} had fewer than {NEEDED['p99']:,} I/Os" if few else "not every measurement has it"
+    why = f"{few} of {counted(len(members), 'measurement')} had fewer than {BY_NAME['p99'].needed:,} I/Os" if few else "not every measurement has it"
     return f"The {'mean' if name == 'mean' else 'median (p50)'} is drawn, not p99: {why}."
 
 

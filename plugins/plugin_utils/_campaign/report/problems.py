@@ -19,7 +19,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import UNSETTLED, Approach, SeriesFinding, classify
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Point, Rows, Series
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
 #: What is said of a host that is its own and no reason for a speed.
 _IDENTITY = frozenset({"serial", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "reason", "size", "uuid"})

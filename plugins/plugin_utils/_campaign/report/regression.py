@@ -22,10 +22,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.twins import escaped
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Measurement
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
 
 #: What the whole comparison says, by its exit status.
@@ -36,9 +37,7 @@ METRICS = {
     "iops": ("iops", True, 5.0),
     "bandwidth": ("bw_bytes", True, 5.0),
     "latency": ("lat_mean_ns", False, 10.0),
-    "p50": ("p50_ns", False, 10.0),
-    "p99": ("p99_ns", False, 10.0),
-    "p99.9": ("p999_ns", False, 15.0),
+    **{one.name: (one.column, False, 15.0 if one.name == "p99.9" else 10.0) for one in SHOWN},
 }
 
 #: What is compared unless thresholds name others.

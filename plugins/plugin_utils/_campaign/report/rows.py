@@ -9,117 +9,16 @@
 
 from __future__ import annotations
 
-import statistics
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, STATES
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import Aggregate, aggregates_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_tables import CampaignTables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, points_of
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-#: Percentiles of the table ``cells`` by the name they have in a report.
-PERCENTILES = {"p50": "p50_ns", "p99": "p99_ns", "p99.9": "p999_ns"}
-_PERCENT = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
-
-#: With fewer I/Os the percentile is not shown (statistics/percentiles.py).
-NEEDED = {"p50": 100, "p99": 1522, "p99.9": 15351}
-
-_COLUMNS = (
-    "host", "variant", "cell", "repeat", "direction", "state", "reason", "iops", "bw_bytes", "lat_n", "lat_mean_ns", "p50_ns", "p99_ns", "p999_ns",
-    "rw", "bs", "bs_bytes", "ioengine", "iodepth", "numjobs", "rwmixread", "fdatasync", "fsync", "direct", "target", "target_size", "model", "firmware",
-    "fio_version", "behaviour_class", "kernel", "started", "verdict_before", "verdict_after", "stack_before", "stack_after", "stack_sha256", "bytes_written",
-    "bytes_read", "cpu_bound", "host_busy", "synchronised", "notes", "search", "rounds", "path",
-    "collection_rate", "collection_shown_by",
-)  # fmt: skip
-
-
-@dataclass(slots=True)
-class Measurement:
-    """One direction of one measurement: a row of the table ``cells`` (units there); ``direction`` is ``None`` without numbers."""
-
-    host: str
-    variant: str
-    cell: str
-    repeat: int
-    direction: str | None = None
-    state: str = "ok"
-    reason: str | None = None
-    iops: float | None = None
-    bw_bytes: float | None = None
-    lat_n: int | None = None
-    lat_mean_ns: float | None = None
-    p50_ns: float | None = None
-    p99_ns: float | None = None
-    p999_ns: float | None = None
-    rw: str | None = None
-    bs: str | None = None
-    bs_bytes: int | None = None
-    ioengine: str | None = None
-    iodepth: int | None = None
-    numjobs: int | None = None
-    rwmixread: int | None = None
-    fdatasync: int | None = None
-    fsync: int | None = None
-    direct: bool | None = None
-    target: str | None = None
-    target_size: int | None = None
-    model: str | None = None
-    firmware: str | None = None
-    fio_version: str | None = None
-    behaviour_class: str | None = None
-    kernel: str | None = None
-    started: float | None = None
-    verdict_before: str | None = None
-    verdict_after: str | None = None
-    stack_before: str | None = None
-    stack_after: str | None = None
-    stack_sha256: str | None = None
-    bytes_written: int | None = None
-    bytes_read: int | None = None
-    cpu_bound: bool | None = None
-    host_busy: float | None = None
-    synchronised: bool | None = None
-    notes: list[str] | None = None
-    search: str | None = None
-    rounds: str | None = None
-    path: str | None = None
-    collection_rate: float | None = None
-    collection_shown_by: str | None = None
-
-    @property
-    def measured(self) -> bool:
-        return self.direction is not None and self.state in MEASURED
-
-    @property
-    def synced(self) -> bool:
-        """Whether each write of it was made durable before the next."""
-        return bool(self.fdatasync or self.fsync)
-
-
-@dataclass(slots=True)
-class Point:
-    """One direction of one cell on one host in one variant, over its repeats. Numbers are medians of repeats, ``None`` where nobody measured.
-
-    :param samples: fewest I/Os of a repeat, of which the latency is known.
-    :param hidden: percentiles that are ``None`` only because a repeat had too few I/Os for them.
-    """
-
-    host: str
-    variant: str
-    cell: str
-    direction: str
-    runs: list[Measurement]
-    state: str
-    iops: float | None
-    bandwidth: float | None
-    latency: dict[str, float | None]
-    samples: int | None = None
-    hidden: tuple[str, ...] = ()
-
-    @property
-    def first(self) -> Measurement:
-        return self.runs[0]
 
 
 @dataclass
@@ -159,7 +58,7 @@ class Rows:
 
     :param merged: percentiles in ns of the added bins of all hosts, by (variant, cell, direction) and name.
     :param settings: by (host, stack) what its layers were set to, as (device, layer, key, value).
-    :param together: by (host, variant, cell) what it has in common with the cells of other targets that were measured at the same time.
+    :param aggregates: what hosts, and targets of a host, did together.
     """
 
     campaign: str
@@ -167,7 +66,7 @@ class Rows:
     drives: list[Drive] = field(default_factory=list)
     merged: dict[tuple[str, str, str], dict[str, float | None]] = field(default_factory=dict)
     settings: dict[tuple[str, str], list[tuple[str, str, str, str]]] = field(default_factory=dict)
-    together: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    aggregates: list[Aggregate] = field(default_factory=list)
 
     @property
     def hosts(self) -> list[str]:
@@ -183,67 +82,20 @@ class Rows:
 
     def points(self) -> list[Point]:
         """Repeats put together."""
-        groups: dict[tuple[str, str, str, str], list[Measurement]] = {}
-        worst: dict[tuple[str, str, str], str] = {}
-        for one in self.measurements:
-            cell = (one.host, one.variant, one.cell)
-            worst[cell] = max(worst.get(cell, "ok"), one.state, key=STATES.index)
-            if one.measured and one.direction is not None:
-                groups.setdefault((*cell, one.direction), []).append(one)
-        found = [
-            Point(
-                *key,
-                runs=runs,
-                state=worst[key[:3]],
-                iops=median(run.iops for run in runs),
-                bandwidth=median(run.bw_bytes for run in runs),
-                # A percentile counts only where every repeat had I/Os enough for it.
-                latency={name: median_of_all([getattr(run, column) for run in runs]) for name, column in PERCENTILES.items()},
-                samples=min((run.lat_n for run in runs if run.lat_n is not None), default=None),
-            )
-            for key, runs in groups.items()
-        ]
-        for one in found:
-            if None in one.latency.values():
-                one.hidden = tuple(
-                    name for name, column in PERCENTILES.items() if any(_too_few(run, name) and getattr(run, column) is None for run in one.runs)
-                )
-        return found
-
-
-def _too_few(run: Measurement, percentile: str) -> bool:
-    return run.lat_n is not None and run.lat_n < NEEDED[percentile]
-
-
-def median(values: t.Iterable[float | None]) -> float | None:
-    """Of what is known; ``None`` of nothing."""
-    known = [value for value in values if value is not None]
-    if len(known) == 1:
-        return known[0]
-    return statistics.median(known) if known else None
-
-
-def median_of_all(values: t.Sequence[float | None]) -> float | None:
-    """``None`` as soon as one is unknown."""
-    return None if any(value is None for value in values) else median(values)
+        return points_of(self.measurements)
 
 
 def read_rows(database: DuckDBPyConnection, campaign: str) -> Rows:
     """Everything but the series from the views of :func:`tables.views.open_tables`."""
+    tables = CampaignTables(database)
     return Rows(
         campaign=campaign,
-        measurements=read_measurements(database),
+        measurements=tables.measurements,
         drives=_drives(database),
-        merged=_merged(database),
+        merged=tables.merged,
         settings=_settings(database),
-        together={row[:3]: row[3] for row in database.execute("SELECT host, variant, cell, common FROM targets_at_once").fetchall()},
+        aggregates=aggregates_of(tables),
     )
-
-
-def read_measurements(database: DuckDBPyConnection) -> list[Measurement]:
-    """The table ``cells``."""
-    cells = database.execute(f"SELECT {', '.join(_COLUMNS)} FROM cells ORDER BY host, variant, cell, repeat, direction").fetchall()
-    return [Measurement(**dict(zip(_COLUMNS, row))) for row in cells]
 
 
 def read_series(database: DuckDBPyConnection, most: int) -> tuple[list[Series], int]:
@@ -306,31 +158,6 @@ def _drives(database: DuckDBPyConnection) -> list[Drive]:
         f"LEFT JOIN (SELECT {when} FROM cells) USING (campaign, host, variant, cell, repeat)) GROUP BY host, device ORDER BY host, device"
     ).fetchall()
     return [Drive(*row) for row in found]
-
-
-def _merged(database: DuckDBPyConnection) -> dict[tuple[str, str, str], dict[str, float | None]]:
-    found = merged_percentiles(database, "histograms", ("variant", "cell", "direction"))
-    return {(variant, cell, direction): values for (variant, cell, direction), values in found.items()}
-
-
-def merged_percentiles(database: DuckDBPyConnection, histograms: str, key: t.Sequence[str]) -> dict[tuple[str, ...], dict[str, float | None]]:
-    """fio's rule on the added bins of each repeat, and the median of the repeats: ns by ``key`` and the name of the percentile.
-
-    :param histograms: the table, or a query in brackets with its columns ``repeat``, ``bin_ns`` and ``count``, and those of ``key``.
-    """
-    one = ", ".join((*key, "repeat"))
-    ranks = ", ".join(f"min(CASE WHEN reached >= total * {percent / 100!r} - 1e-9 THEN bin_ns END)" for percent in _PERCENT.values())
-    found = database.execute(
-        f"WITH added AS (SELECT {one}, bin_ns, sum(count) AS count FROM {histograms} GROUP BY ALL), "
-        f"summed AS (SELECT *, sum(count) OVER (PARTITION BY {one} ORDER BY bin_ns) AS reached, sum(count) OVER (PARTITION BY {one}) AS total FROM added) "
-        f"SELECT {one}, max(total), {ranks} FROM summed GROUP BY {one}"
-    ).fetchall()
-    repeats: dict[tuple[str, ...], list[dict[str, float | None]]] = {}
-    for row in found:
-        total, *values = row[len(key) + 1 :]
-        known = {name: float(value) if value is not None and total >= NEEDED[name] else None for name, value in zip(_PERCENT, values)}
-        repeats.setdefault(row[: len(key)], []).append(known)
-    return {which: {name: median_of_all([one[name] for one in known]) for name in _PERCENT} for which, known in repeats.items()}
 
 
 def _settings(database: DuckDBPyConnection) -> dict[tuple[str, str], list[tuple[str, str, str, str]]]:

@@ -15,8 +15,8 @@ import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import PERCENTILES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed, size, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
@@ -28,7 +28,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 _COLUMNS = (
     "campaign", "host", "variant", "cell", "direction", "state", "verdict", "model", "firmware", "workload_rw", "bs", "iodepth", "numjobs", "repeats",
-    "iops", "bandwidth_bytes_per_second", "p50_ns", "p99_ns", "p99.9_ns", "latency_samples",
+    "iops", "bandwidth_bytes_per_second", *(f"{one.name}_ns" for one in SHOWN), "latency_samples",
     "percentiles_hidden", "outlier",
 )  # fmt: skip
 
@@ -95,7 +95,7 @@ def csv_text(a: Analysis) -> str:
         first = one.first
         verdict = first.verdict_before if first.verdict_before == first.verdict_after else f"{first.verdict_before}>{first.verdict_after}"
         plain = [a.campaign, one.host, one.variant, one.cell, one.direction, one.state, verdict, first.model, first.firmware, first.rw, first.bs]
-        numbers = [first.iodepth, first.numjobs, len(one.runs), one.iops, one.bandwidth, *(one.latency[name] for name in PERCENTILES), one.samples]
+        numbers = [first.iodepth, first.numjobs, len(one.runs), one.iops, one.bandwidth, *(one.latency[rank.name] for rank in SHOWN), one.samples]
         writer.writerow([*map(_field, plain), *("" if value is None else value for value in numbers), " ".join(one.hidden), "yes" if one.host in out else "no"])
     return file.getvalue()
 

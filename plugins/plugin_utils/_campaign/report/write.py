@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, page, rows, sums, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, page, rows, twins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 
 if t.TYPE_CHECKING:
     import datetime
 
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import many_hosts
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.overview import Overview
 
 #: Where they lie in the folder of a campaign.
 REPORTS_FOLDER = "reports"
@@ -46,7 +46,7 @@ def write_report(
     formats: t.Sequence[str] = tuple(FORMATS),
     *,
     fresh: bool = True,
-    known: many_hosts.Fleet | None = None,
+    known: Overview | None = None,
     now: datetime.datetime | None = None,
 ) -> Written:
     """Bring the tables up to date, and write what they say.
@@ -84,17 +84,16 @@ def write_files(campaign: Path, makers: t.Mapping[str, t.Callable[[], str]]) -> 
     return {name: str(folder / name) for name in makers}
 
 
-def analysed(campaign: Path, options: analysis.Options, now: datetime.datetime | None = None, known: many_hosts.Fleet | None = None) -> analysis.Analysis:
+def analysed(campaign: Path, options: analysis.Options, now: datetime.datetime | None = None, known: Overview | None = None) -> analysis.Analysis:
     """What the tables of a campaign say."""
     database = open_tables(campaign)
     try:
-        read = known.read if known else rows.read_rows(database, campaign.name)
-        added = known.sums if known else sums.read_sums(database, read)
+        read = known.read if known and known.read else rows.read_rows(database, campaign.name)
         series, total = rows.read_series(database, analysis.MOST_SERIES)
         bands = rows.read_bands(database)
     finally:
         database.close()
-    return analysis.analyse(read, series, total, bands, campaign, options, now, known.points if known else None, added)
+    return analysis.analyse(read, series, total, bands, campaign, options, now, known.points if known else None)
 
 
 def _write(path: Path, content: str) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import number
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import number
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.table import format_latency
 
 if t.TYPE_CHECKING:

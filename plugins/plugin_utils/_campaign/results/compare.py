@@ -5,89 +5,24 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""From single measurements to what may be said of them: medians over repeats, and ratios where two variants are comparable.
-
-Repeats are the unit: a value of a point is the median of its repeats. Nothing that was not measured becomes a number.
-"""
+"""What may be said of two variants on one host: ratios of the medians of their repeats, where the two are comparable. Pure."""
 
 from __future__ import annotations
 
-import statistics
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, STATES, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, plain
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
-
-#: Fewest I/Os with which a percentile is worth printing: with 95 % confidence its rank is then known to ±10 % (p50),
-#: ±0.5 % (p99) and ±0.05 % (p99.9), from 1.96² p (1 - p) / d².
-ENOUGH = {"p50": 100, "p99": 1522, "p99.9": 15351}
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row
 
 #: With fewer repeats on either side no rank test can reach 5 % (3 against 3: 0.10; 4 against 4: 0.029).
 REPEATS_FOR_A_CLAIM = 4
 
-#: Their keys in a summary (module_utils/_fio/output.py).
-_PERCENTILES = {"p50": "50", "p99": "99", "p99.9": "99.9"}
-
-#: The directions of a summary; ``mixed`` where the job asked for one figure over both.
-DIRECTIONS = ("read", "write", "trim", "mixed")
-
 #: Options of a job that say where it ran or how its output is kept, not what the load was.
 _PLACE_OPTIONS = frozenset({"filename", "directory", "allow_file_create", "description", "write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log"})
-
-
-#: Above it nothing is measured, and below it sums and squares of all results are finite.
-_LARGEST_NUMBER = 1e24
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """One direction of one measurement. ``None`` is a number that nobody measured.
-
-    :param iops: I/Os per second.
-    :param bandwidth: bytes per second.
-    :param latency: ns by name of the percentile; of the sync when ``synced``, else of the I/O.
-    """
-
-    iops: float | None
-    bandwidth: float | None
-    latency: t.Mapping[str, float | None]
-    synced: bool
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: one point of one host and variant, over its repeats.
-
-    :param direction: ``read``, ``write``, ``trim`` or ``mixed``; empty if nothing was measured.
-    :param spread: (largest - smallest) / median of the IOPS of the repeats; ``None`` with fewer than two.
-    :param runs: repeats with numbers; ``planned``: all of them.
-    :param state: the worst of the repeats.
-    """
-
-    host: str
-    variant: str
-    cell: str
-    direction: str
-    iops: float | None
-    bandwidth: float | None
-    latency: t.Mapping[str, float | None]
-    synced: bool
-    spread: float | None
-    runs: int
-    planned: int
-    state: str
-    verdict: str | None
-    iops_of_runs: tuple[float, ...] = ()
-
-    def as_result(self) -> dict[str, t.Any]:
-        """Plain data for the result of a task."""
-        values = dict(vars(self))
-        values["latency_ns"] = dict(values.pop("latency"))
-        values["iops_of_runs"] = list(self.iops_of_runs)
-        return values
 
 
 @dataclass(frozen=True)
@@ -105,17 +40,9 @@ class Ratio:
     ratio: float | None
     note: str
 
-    def as_result(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """Plain data for the result of a task."""
         return dict(vars(self))
-
-
-def rows_of(campaign: Campaign) -> list[Row]:
-    """One row per host, variant, cell and direction, in the campaign's order."""
-    rows = []
-    for (host, variant, cell), records in _points(campaign).items():
-        rows += _rows_of_point(host, variant, cell, records)
-    return rows
 
 
 def ratios_of(campaign: Campaign, rows: t.Sequence[Row], baseline: str = "") -> list[Ratio]:
@@ -135,103 +62,11 @@ def ratios_of(campaign: Campaign, rows: t.Sequence[Row], baseline: str = "") -> 
     return ratios
 
 
-def numbers_of(record: CellRecord) -> dict[str, Numbers]:
-    """What one measurement says, by direction, from the summary in its ``meta.json``: a host's word, so every value is checked."""
-    if record.state not in MEASURED:
-        return {}
-    summary = record.meta.get("summary")
-    if not isinstance(summary, dict):
-        return {}
-    sync = _latency(summary.get("sync"))
-    found = {}
-    for direction in DIRECTIONS:
-        values = summary.get(direction)
-        if not isinstance(values, dict) or not number(values.get("total_ios")):
-            continue
-        synced = direction in ("write", "mixed") and bool(sync)
-        # What the application sees if fio has its percentiles, else from submission to completion.
-        latency = sync if synced else _latency(values.get("lat")) or _latency(values.get("clat"))
-        found[direction] = Numbers(number(values.get("iops")), number(values.get("bw_bytes")), _percentiles(latency), synced)
-    return found
-
-
-def number(value: t.Any) -> float | None:
-    """A finite number that is not negative, else ``None``: hosts may say anything."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        converted = float(value)
-    except OverflowError:
-        return None
-    return converted if 0 <= converted < _LARGEST_NUMBER else None
-
-
-def worst(states: t.Iterable[str]) -> str:
-    """The state that says most: ``missing`` before ``failed`` before … ``ok``."""
-    return max(states, key=STATES.index)
-
-
 def _points(campaign: Campaign) -> dict[tuple[str, str, str], list[CellRecord]]:
     points: dict[tuple[str, str, str], list[CellRecord]] = {}
     for record in campaign.cells:
         points.setdefault((record.host, record.key.variant, record.key.cell), []).append(record)
     return points
-
-
-def _rows_of_point(host: str, variant: str, cell: str, records: t.Sequence[CellRecord]) -> list[Row]:
-    measured = [numbers_of(record) for record in records]
-    directions = [direction for direction in DIRECTIONS if any(direction in numbers for numbers in measured)]
-    state, verdict = worst(record.state for record in records), _verdict(records)
-    rows = []
-    for direction in directions or [""]:
-        runs = [numbers[direction] for numbers in measured if direction in numbers]
-        iops = [run.iops for run in runs if run.iops is not None]
-        middle = _median(iops)
-        rows.append(
-            Row(
-                host=host,
-                variant=variant,
-                cell=cell,
-                direction=direction,
-                iops=middle,
-                bandwidth=_median([run.bandwidth for run in runs if run.bandwidth is not None]),
-                # A percentile counts only where every repeat had I/Os enough for it.
-                latency={name: _median_of_all([run.latency[name] for run in runs]) for name in ENOUGH},
-                synced=any(run.synced for run in runs),
-                spread=(max(iops) - min(iops)) / middle if middle and len(iops) > 1 else None,
-                runs=len(runs),
-                planned=len(records),
-                state=state,
-                verdict=verdict,
-                iops_of_runs=tuple(iops),
-            )
-        )
-    return rows
-
-
-def _median(values: t.Sequence[float]) -> float | None:
-    return statistics.median(values) if values else None
-
-
-def _median_of_all(values: t.Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return _median(known) if len(known) == len(values) else None
-
-
-def _latency(said: t.Any) -> t.Mapping[str, t.Any]:
-    """One kind of latency of a summary: empty unless it has percentiles."""
-    return said if isinstance(said, dict) and isinstance(said.get("percentiles_ns"), dict) and said["percentiles_ns"] else {}
-
-
-def _percentiles(latency: t.Mapping[str, t.Any]) -> dict[str, float | None]:
-    samples = number(latency.get("n")) or 0
-    return {name: number(latency["percentiles_ns"].get(rank)) if samples >= ENOUGH[name] else None for name, rank in _PERCENTILES.items()}
-
-
-def _verdict(records: t.Sequence[CellRecord]) -> str | None:
-    """The verdict all repeats agree on, else what it went through."""
-    seen = dict.fromkeys(verdict for record in records for verdict in record.verdicts if verdict is not None)
-    return ">".join(seen) or None
 
 
 def _ratio(row: Row, first: Row | None, base: str, differences: t.Sequence[str]) -> Ratio:

@@ -17,7 +17,9 @@ import typing as t
 from collections import Counter
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import ENOUGH, Ratio, Row
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign
@@ -109,7 +111,7 @@ def _table(rows: t.Sequence[Row]) -> str:
     if not rows:
         return "Nothing was planned and nothing was measured: no host has fio_benchmark_targets."
     several = _mixed(rows)
-    header = ["HOST", "VARIANT", "CELL", "IOPS", "MB/s", *ENOUGH, "RUNS", "SPREAD", "STATE", "VERDICT"]
+    header = ["HOST", "VARIANT", "CELL", "IOPS", "MB/s", *(one.name for one in SHOWN), "RUNS", "SPREAD", "STATE", "VERDICT"]
     lines = [
         [
             plain(row.host),
@@ -117,7 +119,7 @@ def _table(rows: t.Sequence[Row]) -> str:
             plain(row.cell) + (f" ({row.direction})" if _identity(row) in several else ""),
             format_count(row.iops),
             format_count(None if row.bandwidth is None else row.bandwidth / 1e6),
-            *(format_latency(row.latency[name]) + ("*" if row.synced and row.latency[name] is not None else "") for name in ENOUGH),
+            *(format_latency(row.latency[one.name]) + ("*" if row.synced and row.latency[one.name] is not None else "") for one in SHOWN),
             f"{row.runs}/{row.planned}",
             _NOTHING if row.spread is None else f"{row.spread:.0%}",
             row.state,

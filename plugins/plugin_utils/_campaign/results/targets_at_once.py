@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import number
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import number
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import CellRecord

@@ -18,6 +18,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.summary import PERCENTILES as PERCENTS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 
 if t.TYPE_CHECKING:
@@ -25,8 +26,6 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.histogram import Bins
 
-#: What is reported unless something else is asked for.
-PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 
 #: 97.5th percentile of the normal distribution: 95 % confidence.
 _Z = 1.959963984540054

@@ -17,19 +17,13 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import COLUMNS, KEY, Column
+
 #: The version of the tables. A host whose tables have another one is written anew; the files of results are the truth.
-TABLES_SCHEMA = 3
+TABLES_SCHEMA = 4
 
 #: Where the tables of a campaign lie in its folder, unless another folder is given.
 TABLES_FOLDER = "tables"
-
-
-class Column(t.NamedTuple):
-    """One column: its name, its type in DuckDB, and what it says, with its unit."""
-
-    name: str
-    type: str
-    meaning: str
 
 
 @dataclass(frozen=True)
@@ -58,81 +52,15 @@ def _columns(*rows: tuple[str, str, str]) -> tuple[Column, ...]:
     return tuple(Column(*row) for row in rows)
 
 
-_HOST = _columns(("campaign", "VARCHAR", "name of the campaign"), ("host", "VARCHAR", "name of the host in the inventory"))
-_CELL = _HOST + _columns(
-    ("variant", "VARCHAR", "cache configuration"),
-    ("cell", "VARCHAR", "measurement"),
-    ("repeat", "INTEGER", "number of the repeat, from 1"),
-)
-_SERIES = (*_CELL, Column("direction", "VARCHAR", "`read`, `write`, `trim`, `mixed` (one figure over all of them) or `sync` (`fsync`, `fdatasync`)"))
+_CAMPAIGN = _columns(("campaign", "VARCHAR", "name of the campaign"))
+_SERIES = _CAMPAIGN + KEY
+_CELL = _SERIES[:-1]
+_HOST = _CELL[:2]
 
 CELLS = Table(
     "cells",
     "One row for each direction of a measurement. One without numbers (`failed`, `missing`...) has one row, with `direction` NULL.",
-    _SERIES
-    + _columns(
-        ("state", "VARCHAR", "`ok`, `not_steady`, `noisy`, `interrupted`, `failed`, `refused` or `missing`"),
-        ("reason", "VARCHAR", "why it is not `ok`"),
-        ("iops", "DOUBLE", "I/Os per second; of `sync`, syncs per second"),
-        ("bw_bytes", "DOUBLE", "bytes per second"),
-        ("total_ios", "BIGINT", "I/Os"),
-        ("runtime_ms", "BIGINT", "ms of the longest thread, without the ramp"),
-        ("latency_kind", "VARCHAR", "`lat` (what the application waits), `clat` (from submission to completion) or `sync`: which the next columns are"),
-        ("lat_n", "BIGINT", "I/Os of which the latency is known"),
-        ("lat_mean_ns", "DOUBLE", "ns"),
-        ("lat_min_ns", "DOUBLE", "ns"),
-        ("lat_max_ns", "DOUBLE", "ns"),
-        ("p50_ns", "BIGINT", "ns; percentiles are NULL where there are too few I/Os for them"),
-        ("p90_ns", "BIGINT", "ns"),
-        ("p95_ns", "BIGINT", "ns"),
-        ("p99_ns", "BIGINT", "ns"),
-        ("p999_ns", "BIGINT", "ns"),
-        ("p9999_ns", "BIGINT", "ns"),
-        ("rw", "VARCHAR", "option of the job, as the following ones; fio's default where the job does not say"),
-        ("bs", "VARCHAR", "as in the job"),
-        ("bs_bytes", "BIGINT", "the same in bytes; NULL if it is not one size"),
-        ("ioengine", "VARCHAR", ""),
-        ("iodepth", "INTEGER", ""),
-        ("numjobs", "INTEGER", ""),
-        ("rwmixread", "INTEGER", "% of reads; NULL if the job does not mix"),
-        ("fdatasync", "INTEGER", "writes per `fdatasync`, 0 for none"),
-        ("fsync", "INTEGER", "writes per `fsync`, 0 for none"),
-        ("direct", "BOOLEAN", "past the page cache"),
-        ("target", "VARCHAR", "path of the device or file, as it was asked for"),
-        ("target_identity", "VARCHAR", "by which the device is known for good"),
-        ("target_size", "BIGINT", "bytes that were used"),
-        ("model", "VARCHAR", "of the target, else of the drives below it, separated by commas"),
-        ("firmware", "VARCHAR", "likewise"),
-        ("fio_version", "VARCHAR", ""),
-        ("behaviour_class", "VARCHAR", "versions of fio that may be compared"),
-        ("kernel", "VARCHAR", ""),
-        ("started", "DOUBLE", "s since 1970, clock of the host, as all times"),
-        ("finished", "DOUBLE", "s since 1970"),
-        ("io_start", "DOUBLE", "s since 1970: when the ramp was over"),
-        ("io_end", "DOUBLE", "s since 1970"),
-        ("asked_runtime", "DOUBLE", "s"),
-        ("verdict_before", "VARCHAR", "`durable`, `at_risk` or `unknown`"),
-        ("verdict_after", "VARCHAR", "likewise"),
-        ("stack_before", "VARCHAR", "the stack in the table `layers`"),
-        ("stack_after", "VARCHAR", "likewise"),
-        ("stack_sha256", "VARCHAR", "of what does not change by itself in the stack"),
-        ("measurement_sha256", "VARCHAR", "of job, target, version of fio and stack"),
-        ("bytes_written", "BIGINT", "bytes that the device counted"),
-        ("bytes_read", "BIGINT", "likewise"),
-        ("collection_rate", "DOUBLE", "bytes per second at which garbage was collected at `bs`; NULL if the cell was not to measure it, or did not show it"),
-        ("collection_shown_by", "VARCHAR", "`fall` if the rate of writing fell and stayed low, `fill` if as much as the device holds had been written before"),
-        ("cpu_usr", "DOUBLE", "% of one CPU, of fio"),
-        ("cpu_sys", "DOUBLE", "likewise"),
-        ("host_busy", "DOUBLE", "% of all CPUs of the host"),
-        ("cpu_bound", "BOOLEAN", "the CPUs may have been the limit"),
-        ("synchronised", "BOOLEAN", "whether it started together with other hosts"),
-        ("clock_offset", "DOUBLE", "s: clock of the host - clock of the controller"),
-        ("host_group", "VARCHAR", "hosts that share an array"),
-        ("notes", "VARCHAR[]", "what else is to be known, as sentences"),
-        ("search", "VARCHAR", "JSON: what a search has found"),
-        ("rounds", "VARCHAR", "JSON: what rounds have found"),
-        ("path", "VARCHAR", "folder of the measurement in the folder of the campaign"),
-    ),
+    _CAMPAIGN + COLUMNS,
 )
 
 INTERVALS = Table(

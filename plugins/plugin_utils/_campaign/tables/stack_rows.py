@@ -9,18 +9,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import number
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.cell_rows import flag, mapping, optional_integer, optional_text, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import flag, mapping, number, optional_integer, optional_text, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import NOT_OF_THE_STACK, SIDES, drives_of, objects
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import DEVICES, LAYERS
-
-SIDES = ("before", "after")
-
-#: What is different at every look, and would make every stack one of its own.
-_OF_THE_LOOK = frozenset({"read_at"})
 
 _REALS = frozenset({"temperature_c", "wear_used_percent", "spare_percent"})
 _WEAR = tuple(column.name for column in DEVICES.columns[-10:])
@@ -32,19 +26,11 @@ class Stacks:
 
     def __init__(self) -> None:
         self._rows: dict[str, list[tuple[t.Any, ...]]] = {}
-        self._names: dict[str, str] = {}
 
-    def add(self, side: t.Any) -> str | None:
-        """What one side of a ``stack.json`` is called; ``None`` if it says nothing."""
-        said = mapping(side)
-        if not said:
-            return None
-        content = json.dumps({name: value for name, value in said.items() if name not in _OF_THE_LOOK}, sort_keys=True)
-        if content not in self._names:
-            name = hashlib.sha256(content.encode()).hexdigest()[:16]
-            self._names[content] = name
-            self._rows[name] = list(_rows(said))
-        return self._names[content]
+    def add(self, name: str | None, side: t.Any) -> None:
+        """:param name: what one side of a ``stack.json`` is called; ``None`` if it says nothing."""
+        if name is not None and name not in self._rows:
+            self._rows[name] = list(_rows(mapping(side)))
 
     def rows(self, key: dict[str, t.Any]) -> t.Iterator[dict[str, t.Any]]:
         """One series for each stack."""
@@ -54,16 +40,16 @@ class Stacks:
 
 def _rows(said: t.Mapping[str, t.Any]) -> t.Iterator[tuple[t.Any, ...]]:
     for name, value in said.items():
-        if name != "layers" and name not in _OF_THE_LOOK:
+        if name != "layers" and name not in NOT_OF_THE_STACK:
             yield None, None, None, "verdict", text(name), _value(value)
-    for level, layer in enumerate(_list(said.get("layers"))):
+    for level, layer in enumerate(objects(said.get("layers"))):
         device, kind = text(layer.get("name")), text(layer.get("kind"))
         for name, value in layer.items():
             if name == "queue":
                 for setting, set_to in mapping(value).items():
                     yield level, device, kind, "queue", text(setting), _value(set_to)
             elif name == "caches":
-                for cache in _list(value):
+                for cache in objects(value):
                     which = text(cache.get("layer")) or "cache"
                     for setting, set_to in cache.items():
                         if setting != "layer":
@@ -72,30 +58,10 @@ def _rows(said: t.Mapping[str, t.Any]) -> t.Iterator[tuple[t.Any, ...]]:
                 yield level, device, kind, "device", text(name), _value(value)
 
 
-def _list(value: t.Any) -> list[t.Mapping[str, t.Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
 def _value(value: t.Any) -> str | None:
     if value is None or isinstance(value, str):
         return text(value)
     return json.dumps(value, sort_keys=True)
-
-
-def is_drive(layer: t.Mapping[str, t.Any]) -> bool:
-    """Whether nothing is below it, so that it is what keeps the data."""
-    return not layer.get("below")
-
-
-def drives_of(side: t.Any) -> list[t.Mapping[str, t.Any]]:
-    """The layers at the bottom of one side of a ``stack.json``."""
-    return [layer for layer in _list(mapping(side).get("layers")) if is_drive(layer)]
-
-
-def common_text(drives: t.Iterable[t.Mapping[str, t.Any]], name: str) -> str | None:
-    """What the drives below a target are, each answer once."""
-    found = sorted({said for drive in drives if (said := optional_text(drive.get(name)))})
-    return ", ".join(found) or None
 
 
 def device_rows(key: dict[str, t.Any], stack: t.Mapping[str, t.Any], drives: t.Any) -> t.Iterator[dict[str, t.Any]]:

@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.action import compare as com
 from ansible_collections.cachefleet.storage.plugins.action import report as report_action
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import many_hosts, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import overview, write
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
 
@@ -57,7 +57,7 @@ def test_files_are_written_when_asked(folder):
 
 def test_of_many_hosts_only_what_they_did_together_is_printed(tmp_path, monkeypatch):
     many = write_campaign(tmp_path / "many", 3, cells=2, seconds=12)
-    monkeypatch.setattr(many_hosts, "MANY", 2)
+    monkeypatch.setattr(overview, "MANY", 2)
     monkeypatch.setattr(store, "load_campaign", lambda _path: pytest.fail("every file is read"))
     result, printed = run(report_action, path=str(many), files=["csv"], problems={"gone": "no route to it"})
     assert {row["host"] for row in result["rows"]} == {"all 3 hosts", "median of 3"}
@@ -69,7 +69,7 @@ def test_of_many_hosts_only_what_they_did_together_is_printed(tmp_path, monkeypa
 
 def test_without_a_library_every_host_is_printed_and_what_was_printed_is_known(tmp_path, monkeypatch):
     many = write_campaign(tmp_path / "many", 3, cells=2, seconds=12)
-    monkeypatch.setattr(many_hosts, "MANY", 2)
+    monkeypatch.setattr(overview, "MANY", 2)
 
     def missing(*_args, **_named):
         raise LibraryMissing("it needs duckdb: run 'pip install duckdb'.")

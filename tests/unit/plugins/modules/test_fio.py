@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import is_alive, read_status
 from ansible_collections.cachefleet.storage.plugins.modules import fio
 
 MODULE = "ansible_collections.cachefleet.storage.plugins.modules.fio"
@@ -89,7 +90,8 @@ def test_the_documentation_says_what_the_module_takes():
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
-def test_a_module_that_is_told_to_stop_takes_fio_with_it(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_fio_ends_with_a_module_that_is_stopped(tmp_path, number):
     job = {"rw": "randread", "time_based": True, "runtime": 60}
     text = json.dumps({"ANSIBLE_MODULE_ARGS": arguments(tmp_path, target={"file": str(tmp_path / "f"), "size": "1M"}, job=job)})
     with subprocess.Popen([sys.executable, "-m", MODULE], stdin=-1, stdout=-1, stderr=-1, text=True) as process:
@@ -98,11 +100,30 @@ def test_a_module_that_is_told_to_stop_takes_fio_with_it(tmp_path):
         deadline = time.monotonic() + 60
         while not _running(tmp_path) and time.monotonic() < deadline:
             time.sleep(0.1)
-        process.send_signal(signal.SIGTERM)
-        result = json.loads(process.stdout.read())
-    assert (result["failed"], result["error"]) == (True, "stopped")
-    assert not _running(tmp_path)
-    assert not (tmp_path / "spool/c1/as_found").exists()
+        process.send_signal(number)
+        output = process.stdout.read()
+    if number == signal.SIGKILL:
+        # Nothing is left that could wait for the end of the runner.
+        while is_alive(read_status(tmp_path / "spool/c1")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+    else:
+        result = json.loads(output)
+        assert (result["failed"], result["error"]) == (True, "stopped")
+    assert not _running(tmp_path) and not is_alive(read_status(tmp_path / "spool/c1"))
+    # What fio had until then is kept, and measured again by the next run.
+    meta = json.loads((tmp_path / "spool/c1/as_found/c/1/meta.json").read_text())
+    assert (meta["state"], meta["reason"], meta["summary"]) == ("interrupted", "The runner was asked to stop.", None)
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
+def test_a_file_is_measured_once(tmp_path):
+    asked = arguments(tmp_path, target={"file": str(tmp_path / "f"), "size": "1M"}, job={"rw": "randwrite", "number_ios": 50})
+    check, first, second = run(asked, check_mode=True), run(asked), run(asked)
+    assert (check["changed"], check["cells"], check["actions"]) == (True, [], first["actions"])
+    (row,) = first["cells"]
+    assert (first["changed"], row["state"], row["kept"], row["summary"]["write"]["total_ios"] >= 50) == (True, "ok", False, True)
+    assert first["fio_version"].startswith("fio-") and first["archive"]["size"] == Path(first["archive"]["path"]).stat().st_size
+    assert (second["changed"], second["cells"]) == (False, [{**row, "kept": True}])
 
 
 def _running(folder):

@@ -83,6 +83,7 @@ TABLE = """\
 vg-data: 0 1048576 cache 253:2 253:1 253:3 128 2 metadata2 writethrough smq 2 migration_threshold 2048
 vg-old: 0 1048576 cache 253:2 253:1 253:3 512 0 cleaner 0
 vg-wc: 0 1048576 writecache s 253:2 253:1 4096 7 high_watermark 70 cleaner low_watermark 40 writeback_jobs 0
+vg-meta: 0 1048576 writecache s 253:2 253:1 4096 3 metadata_only max_age 5
 vg-bare: 0 1048576 writecache p 253:2 253:1 512 0
 vg-linear: 0 1048576 linear 8:16 2048
 vg-wc_real: 0 8 flashcache conf:
@@ -92,11 +93,12 @@ vg-wc_real: 0 8 flashcache conf:
 
 def test_tables_tell_what_the_status_does_not():
     tables = parse_tables(TABLE)
-    assert set(tables) == {"vg-data", "vg-old", "vg-wc", "vg-bare"}
+    assert set(tables) == {"vg-data", "vg-old", "vg-wc", "vg-meta", "vg-bare"}
     assert (tables["vg-data"].mode, tables["vg-data"].block_size, tables["vg-data"].cleaner) == ("writethrough", 65536, False)
     assert (tables["vg-old"].mode, tables["vg-old"].cleaner) == ("writeback", True)
     assert (tables["vg-wc"].block_size, tables["vg-wc"].cleaner) == (4096, True)
     assert tables["vg-wc"].settings == {"high_watermark": "70", "low_watermark": "40", "writeback_jobs": "0"}
+    assert tables["vg-meta"].settings == {"metadata_only": "1", "max_age": "5"}
     assert (tables["vg-bare"].block_size, tables["vg-bare"].cleaner, tables["vg-bare"].settings) == (512, False, {})
 
 

@@ -46,7 +46,7 @@ def test_flags_and_booleans():
     assert job.section_lines[0][1] == ("rw=read", "time_based", "group_reporting", "direct=1", "invalidate=0", "norandommap")
 
 
-def test_what_the_collection_adds_is_little_and_yields_to_the_user():
+def test_added_options_yield_to_those_of_the_user():
     assert "percentile_list=50:90:95" not in fio_job.render(read({"rw": "read", "percentile_list": "99"}), DEVICE)
     sized = TargetFacts(target=FioTarget("/dev/sdb", size=4096), path="/dev/sdb", size=10**9)
     assert "\nsize=4096\n" in fio_job.render(read({"rw": "read"}), sized)
@@ -112,7 +112,7 @@ def test_engines_that_do_not_work_on_the_path(engine):
         ({"rw": "read", "iomem": "mmap:/etc/passwd"}, "write the buffers into a file"),
     ],
 )
-def test_what_is_no_job(job, words):
+def test_invalid_jobs_are_rejected(job, words):
     with pytest.raises(BadInput, match=words):
         read(job)
 
@@ -134,7 +134,7 @@ def test_an_option_that_is_not_known_is_refused(key):
         *("hostname", "rbdname", "cpuload", "uri", "cmd_type", "gpu_dev_id", "merge_blktrace_iters", "openfiles", "name"),
     ],
 )
-def test_what_chooses_files_users_or_hosts_is_refused_by_every_name(key):
+def test_options_that_choose_files_users_or_hosts_are_refused_by_every_name(key):
     with pytest.raises(BadInput, match=f"option {key} is refused"):
         read({"rw": "read", key: "x"})
 
@@ -306,7 +306,7 @@ def test_a_job_ends_within_the_named_part_of_a_device(options, blamed):
         {"loops": 3},
     ],
 )
-def test_what_stays_within_the_named_part_is_accepted(options):
+def test_jobs_within_the_size_are_accepted(options):
     fio_job.check_target(read({"rw": "write", **options}), "device", MIB, "cell")
 
 
@@ -341,7 +341,7 @@ def test_a_file_has_its_size_from_its_target_however_the_option_is_spelled(optio
     ],
 )
 @pytest.mark.parametrize("key", ["rw", "readwrite"])
-def test_who_writes(key, mode, writes, directions):
+def test_jobs_that_write(key, mode, writes, directions):
     for job in (read({key: mode}), read({"global": {key: mode}, "jobs": [{"name": "a"}]})):
         assert job.writes is writes
         assert job.sections[0].directions == directions
@@ -375,7 +375,7 @@ def test_how_long_it_may_take():
     assert read(one_by_one).longest == 30
 
 
-def test_sizes_are_said_once():
+def test_a_size_in_job_and_target_is_rejected():
     fio_job.check_target(read({"rw": "read", "size": "1G"}), "device", None, "cell")
     with pytest.raises(BadInput, match="both the job and its target"):
         fio_job.check_target(read({"rw": "read", "size": "1G"}), "device", 4096, "cell")

@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Latency, Version, parse
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.summary import summarize
 
 #: The shape of a report of 3.33, with figures of our own.
 REPORT = {
@@ -87,7 +88,7 @@ def test_versions(said, version):
     assert output.parse_version(said) == version
 
 
-def test_what_is_no_version():
+def test_invalid_versions_are_rejected():
     with pytest.raises(NotUnderstood, match="not a version"):
         output.parse_version("fio-next")
 
@@ -149,7 +150,7 @@ def test_sync_latency_of_libaio_before_3_31():
     assert parse(text(other)).jobs[0].sync.mean == 7.0
 
 
-def test_without_n_the_bins_say_how_many():
+def test_without_n_the_bins_are_counted():
     lat = {"min": 5, "max": 9, "mean": 7.0, "stddev": 2.0, "bins": {"5": 1, "9": 3}}
     changed = report(**{"fio version": "fio-3.16", "global options": {}, "jobs__0__sync": {"total_ios": 0, "lat_ns": lat}})
     assert parse(text(changed)).jobs[0].sync.n == 4
@@ -201,7 +202,7 @@ def test_null_in_place_of_a_latency_is_missing(version, name):
     assert getattr(found.jobs[0].directions["write"], name) == Latency()
     assert (found.jobs[0].directions["write"].total_ios, found.jobs[0].directions["write"].runtime_ms) == (2, 2000)
     if name != "slat":
-        kind = output.summarize(found)["write"][name]
+        kind = summarize(found)["write"][name]
         assert (kind["n"], kind["mean_ns"], kind["min_ns"], kind["max_ns"], kind["percentiles_ns"]) == (None, None, None, None, {})
 
 
@@ -281,7 +282,7 @@ def test_the_summary_of_threads_that_ran_together():
     second["write"]["clat_ns"].update({"max": 900, "mean": 450.0, "bins": {"100": 1, "900": 1}})
     both = report()
     both["jobs"].append(second)
-    found = output.summarize(parse(text(both)))
+    found = summarize(parse(text(both)))
     assert found["read"] is None and found["trim"] is None
     assert (found["write"]["iops"], found["write"]["total_ios"], found["write"]["runtime_ms"]) == (2.0, 4, 2000)
     assert found["write"]["clat"]["mean_ns"] == 300.0 and found["write"]["clat"]["max_ns"] == 900
@@ -295,7 +296,7 @@ def test_the_rates_of_phases_are_not_added():
     second["groupid"] = 1
     both = report()
     both["jobs"].append(second)
-    found = output.summarize(parse(text(both)))["write"]
+    found = summarize(parse(text(both)))["write"]
     assert (found["iops"], found["clat"], found["total_ios"]) == (None, None, 4)
 
 
@@ -308,7 +309,7 @@ def test_every_sample_can_be_read(shared_samples):
         found = parse(path.read_text(errors="replace"), block_size=4096)
         if found.objects:
             assert path.parent.name == f"v{found.version}" or path.name.startswith("73"), path
-            json.dumps(output.summarize(found), allow_nan=False)
+            json.dumps(summarize(found), allow_nan=False)
         versions[path.parent.name] = versions.get(path.parent.name, 0) + bool(found.objects)
     assert all(count >= 15 for count in versions.values())
     assert set(versions) == {"v2.1.4", "v3.16", "v3.33", "v3.42"}
@@ -347,7 +348,7 @@ def test_numbers_of_threads(sample):
     grouped, single = sample("v3.33/03-group-numjobs4.json"), sample("v3.33/04-nogroup-numjobs4.json")
     assert (len(grouped.jobs), len(single.jobs)) == (1, 4)
     assert grouped.jobs[0].directions["read"].runtime_ms == 3001
-    assert output.summarize(single)["read"]["total_ios"] == sum(job.directions["read"].total_ios for job in single.jobs)
+    assert summarize(single)["read"]["total_ios"] == sum(job.directions["read"].total_ios for job in single.jobs)
 
 
 def test_sync_latency_by_version(sample):
@@ -366,7 +367,7 @@ def test_grouped_bins_are_the_sum_of_their_parts_in_client_mode(sample):
         assert all(job.options["ioengine"] == "libaio" for job in found.jobs)
 
 
-def test_what_is_not_ok_in_the_samples(sample):
+def test_failures_in_the_samples(sample):
     assert sample("v3.33/72-mounted.json").jobs[0].directions == {}
     assert "appears mounted" in sample("v3.33/72-mounted.json").messages[0]
     assert sample("v3.33/32-sigkill.json").objects == 0

@@ -22,7 +22,7 @@ def pair(path, size, *, present=0, number="8:1", free=FREE, real=None, **job):
     return cell, TargetFacts(target=cell.target, path=real or path, size=present, exists=bool(present), free=free, file_system=number)
 
 
-def test_files_that_fit_alone_are_refused_together():
+def test_files_that_fit_individually_are_refused_together():
     require_room([pair("/a", 60 * MIB)])
     with pytest.raises(Refused, match=r"^fio will not write to /a, /b: .* needs 121\.1 MiB .* and 100 MiB \(104857600 bytes\) are free"):
         require_room([pair("/a", 60 * MIB), pair("/b", 60 * MIB)])
@@ -39,13 +39,13 @@ def test_a_file_counts_once_with_its_largest_need_however_it_is_named():
         require_room([pair("/a", 30 * MIB), pair("/a", 60 * MIB), pair("/b", 50 * MIB)])
 
 
-def test_what_is_there_already_needs_no_room():
+def test_existing_files_need_no_space():
     assert growth(*pair("/a", 60 * MIB, present=50 * MIB)) == 10 * MIB
     assert growth(*pair("/a", 60 * MIB, present=70 * MIB)) == 0
     require_room([pair("/a", 60 * MIB, present=60 * MIB, free=0)])
 
 
-def test_metadata_and_a_reserve_are_left():
+def test_metadata_and_a_reserve_are_kept_free():
     with pytest.raises(Refused):
         require_room([pair("/a", FREE)])
     require_room([pair("/a", 98 * MIB)])

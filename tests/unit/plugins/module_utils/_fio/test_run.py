@@ -9,6 +9,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -18,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision, Run
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.process import FioProcess
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 
@@ -74,14 +76,14 @@ def named(name, job):
         ("23-eperm", named("e", READ), "failed", "exit status 1"),
         ("24-bad-option", named("e", READ), "failed", "unrecognized option '--nosuchopt=1'"),
         ("25-bad-engine", named("e", READ), "failed", "engine nope not loadable"),
-        ("30-sigint", READ, "interrupted", "told by a signal"),
-        ("31-sigterm", READ, "interrupted", "told by a signal"),
+        ("30-sigint", READ, "interrupted", "stopped by a signal"),
+        ("31-sigterm", READ, "interrupted", "stopped by a signal"),
         ("32-sigkill", READ, "interrupted", "signal 9"),
         ("33-sigkill-status", READ, "interrupted", "signal 9"),
         ("41-verify-fail", named("v", {"rw": "randread"}), "failed", "error 84"),
     ],
 )
-def test_what_became_of_captured_runs(of_sample, version, name, job, state, words):
+def test_decisions_on_captured_runs(of_sample, version, name, job, state, words):
     found = of_sample(name, job, version)
     assert found.state == state, found
     assert words in found.reason
@@ -120,7 +122,7 @@ def test_an_early_end_that_no_met_target_explains_is_an_interruption(of_sample, 
 
 
 @pytest.mark.parametrize("version", ["v3.16", "v3.33", "v3.42"])
-def test_a_missed_latency_target_is_ok_and_said(of_sample, version):
+def test_a_missed_latency_target_is_ok_and_noted(of_sample, version):
     found = of_sample("10b-latency-target-miss", named("lt", {**TARGET, "latency_target": "1us", "runtime": 4}), version)
     assert (found.state, found.reason) == ("ok", "")
     assert "without a queue depth that meets its latency_target" in found.notes[0]
@@ -164,7 +166,7 @@ def bins(**counts):
         ({"clat_ns": bins(n300000=1000)}, {"latency_run": 1}, "interrupted"),
     ],
 )
-def test_the_figures_say_whether_the_target_was_met(latency, options, state):
+def test_the_figures_decide_whether_the_target_was_met(latency, options, state):
     found = ended_early(latency, **options)
     assert found.state == state, found
     assert bool(found.notes) is (state == "ok")
@@ -221,7 +223,7 @@ def test_a_good_run():
         (a_run(REPORT, rc=1), "failed", "exit status 1"),
         (a_run(REPORT, rc=-11), "failed", "signal 11"),
         (a_run(REPORT, rc=-9), "interrupted", "signal 9"),
-        (a_run(REPORT, rc=128), "interrupted", "told by a signal"),
+        (a_run(REPORT, rc=128), "interrupted", "stopped by a signal"),
         (a_run(REPORT, rc=128, stopped_after=9.0), "interrupted", "had not ended after 9 seconds"),
         (a_run(""), "failed", "wrote no report"),
         (a_run(REPORT[:80]), "failed", "breaks off"),
@@ -245,7 +247,7 @@ def test_nine_tenths_of_the_time_is_enough():
     assert decide(WRITE, a_run(REPORT.replace('"runtime": 3000', '"runtime": 2700'))).state == "ok"
 
 
-def test_an_engine_that_is_not_there():
+def test_a_missing_engine_is_reported():
     there = ScriptedRunner({("fio",): Reply(rc=1, stdout="IO engine psync has no options\n")})
     fio_run.check_engine(there, "psync")
     missing = ScriptedRunner({("fio",): Reply(rc=1, stdout="IO engine io_uring not found\n", stderr="fio: engine io_uring not loadable\n")})
@@ -268,7 +270,7 @@ def test_counters_of_devices(tmp_path):
     assert (found["sda"]["read_ios"], found["sda"]["write_sectors"], found["sda"]["flush_ios"]) == (1, 7, 16)
 
 
-def test_what_is_left_of_a_killed_run_is_ended_and_nothing_else():
+def test_only_leftover_processes_of_a_killed_run_are_ended():
     code = "import time; print('up', flush=True); time.sleep(60)"
     arguments = ([sys.executable, "-c", code, f"--output={name}"] for name in ("/run-1", "/run-11"))
     ours, other = (subprocess.Popen(one, start_new_session=True, stdout=subprocess.PIPE) for one in arguments)
@@ -296,8 +298,13 @@ def real(tmp_path):
     def run(job, limit=60.0, read_only=False):
         job_file = tmp_path / "job.fio"
         job_file.write_text(f"[global]\nfilename={tmp_path / 'data'}\nsize=1m\n[t1]\n{job}")
-        found = fio_run.run_fio(Runner(), job_file, tmp_path, limit=limit, long=False, read_only=read_only)
-        return found, fio_run.read_output(found)
+        report = tmp_path / "fio.json"
+        argv = fio_run.arguments(report, long=False, read_only=read_only, output_format="json+")
+        process = FioProcess([Runner().find("fio"), *argv[1:], str(job_file)], report, limit)
+        process.start()
+        while not process.has_ended():
+            time.sleep(0.02)
+        return process.run(), fio_run.read_output(process.run())
 
     return run
 

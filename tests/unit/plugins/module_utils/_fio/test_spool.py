@@ -18,8 +18,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import spool as fio_spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.log import RunnerLog
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import Status, boot_id, started_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import RunnerLog, Status, boot_id, started_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool, SpoolError, read_own, write_draft
 
@@ -44,7 +43,7 @@ def test_a_finished_cell(spool):
     assert not list(spool.home.glob(".cell*"))
 
 
-def test_a_changed_file_is_no_result(spool):
+def test_a_changed_file_invalidates_a_result(spool):
     place = spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
     (place / "job.fio").write_bytes(b"[b]\n")
     assert spool.read_meta(KEY) is None
@@ -68,7 +67,7 @@ def test_nothing_half_written_stays(spool, monkeypatch):
     assert list(spool.home.iterdir()) == []
 
 
-def test_too_little_space_is_said_before_anything_runs(spool, monkeypatch):
+def test_too_little_space_is_reported_before_anything_runs(spool, monkeypatch):
     monkeypatch.setattr(fio_spool, "MINIMUM_FREE", 1024**6)
     with pytest.raises(SpoolError, match="are needed: free space"):
         spool.require_space()
@@ -84,7 +83,7 @@ def mode_of(path):
     return path.stat().st_mode & 0o7777
 
 
-def test_what_was_there_keeps_its_mode_and_what_is_made_can_be_fetched(tmp_path):
+def test_existing_folders_keep_their_mode_and_new_ones_can_be_fetched(tmp_path):
     for mode in (0o700, 0o1777):
         mine = tmp_path / f"{mode:o}"
         mine.mkdir()
@@ -129,7 +128,9 @@ def test_the_archive_is_not_written_through_a_link(spool, tmp_path):
 
 def test_a_spool_that_everybody_may_exchange_is_refused(tmp_path):
     tmp_path.chmod(0o777)
-    with pytest.raises(SpoolError, match=r"Everybody may exchange the spool's folder .*: take o\+w from"), Spool(tmp_path / "spool", "c1").opened():
+    with pytest.raises(SpoolError, match=r"Every user may replace the spool's folder .*: remove write permission for others \(chmod o-w\) from"), Spool(
+        tmp_path / "spool", "c1"
+    ).opened():
         pass
     assert not (tmp_path / "spool").exists()
 
@@ -137,14 +138,14 @@ def test_a_spool_that_everybody_may_exchange_is_refused(tmp_path):
 def test_a_campaign_named_like_a_folder_of_everybody_is_refused(tmp_path):
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp").chmod(0o1777)
-    with pytest.raises(SpoolError, match="Everybody may write to the spool's folder"), Spool(tmp_path, "tmp").opened():
+    with pytest.raises(SpoolError, match="Every user may write to the spool's folder"), Spool(tmp_path, "tmp").opened():
         pass
     assert mode_of(tmp_path / "tmp") == 0o1777
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
 @pytest.mark.parametrize("kind", ["folder", "link", "link on the way"])
-def test_what_somebody_else_made_where_everybody_may_is_refused(tmp_path, kind):
+def test_folders_of_other_users_in_world_writable_places_are_refused(tmp_path, kind):
     shared, elsewhere = tmp_path / "shared", tmp_path / "elsewhere"
     shared.mkdir()
     shared.chmod(0o1777)
@@ -155,7 +156,7 @@ def test_what_somebody_else_made_where_everybody_may_is_refused(tmp_path, kind):
     else:
         trap.symlink_to(elsewhere)
     os.chown(trap, 65534, 65534, follow_symlinks=False)
-    with pytest.raises(SpoolError, match="was made by the user with the number 65534"), Spool(trap / "x" if "way" in kind else trap, "c1").opened():
+    with pytest.raises(SpoolError, match="was created by the user with UID 65534"), Spool(trap / "x" if "way" in kind else trap, "c1").opened():
         pass
     assert list(elsewhere.iterdir()) == []
     os.chown(trap, 0, 0, follow_symlinks=False)
@@ -178,7 +179,7 @@ def test_one_run_at_a_time(spool):
         pass
 
 
-def test_leftovers_of_a_run_that_was_killed_are_taken_away(tmp_path):
+def test_leftovers_of_a_killed_run_are_removed(tmp_path):
     spool = Spool(tmp_path, "c1")
     (spool.home / ".cell.new/x").mkdir(parents=True)
     with spool.opened():
@@ -235,8 +236,8 @@ def test_only_the_archive_and_the_status_can_be_read_by_others(tmp_path):
             spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
             spool.note_progress({"cell": 1})
             write_draft(spool.home / "order.json", "{}")
-            Status(spool.home).say(state="measuring")
-            RunnerLog(spool.home).say("started")
+            Status(spool.home).update(state="measuring")
+            RunnerLog(spool.home).write("started")
             with spool.workplace() as folder:
                 assert mode_of(folder) == 0o700
             spool.pack()
@@ -283,7 +284,7 @@ def test_a_draft_is_not_written_through_a_link(spool, tmp_path, kind, name):
 
 def test_the_log_is_not_written_through_a_link(tmp_path):
     (tmp_path / "runner.log").symlink_to(tmp_path / "elsewhere")
-    RunnerLog(tmp_path).say("started")
+    RunnerLog(tmp_path).write("started")
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -299,7 +300,7 @@ def test_the_status_that_another_user_has_put_where_everybody_may_ends_no_proces
             for path in (spool.home / "runner.json", spool.home, spool.folder):
                 os.chown(path, 65534, 65534)
             for work in (control.stop, control.pack):
-                with pytest.raises(SpoolError, match="was made by the user with the number 65534"):
+                with pytest.raises(SpoolError, match="was created by the user with UID 65534"):
                     work(spool, check_mode=False)
             assert victim.poll() is None
         finally:

@@ -53,11 +53,11 @@ def test_an_option_names_the_version_that_has_it(job, version, words):
 
 
 @pytest.mark.parametrize("job", [{"io_size": "50m"}, {"zonemode": "strided"}, {"rw": "randread", "norandommap": 1, "percentage_random": 50}])
-def test_what_an_old_fio_takes_is_not_refused(job):
+def test_options_of_an_old_fio_are_accepted(job):
     versions.check_version(Version(2, 2, 12), [read({"rw": "read", **job})])
 
 
-def test_nothing_is_refused_that_the_fio_of_this_machine_knows():
+def test_options_of_the_installed_fio_are_accepted():
     runner = Runner()
     if not runner.has("fio"):
         pytest.skip("this machine has no fio")
@@ -66,7 +66,7 @@ def test_nothing_is_refused_that_the_fio_of_this_machine_knows():
     assert wrong == []
 
 
-def test_an_old_fio_is_asked_what_it_knows():
+def test_an_old_fio_is_queried_for_its_options():
     runner = ScriptedRunner(
         {
             ("fio",): lambda words: Reply(f"{words[1].split('=')[1]}: some option\n"),
@@ -81,7 +81,7 @@ def test_an_old_fio_is_asked_what_it_knows():
     assert "no histograms" in bins and "count from the start" in epoch
 
 
-def test_a_new_fio_is_not_asked():
+def test_a_new_fio_is_not_queried():
     runner = ScriptedRunner({})
     found = versions.read_abilities(runner, Version(3, 1))
     assert found == versions.Abilities() and found.output_format == "json+" and not runner.calls

@@ -149,17 +149,17 @@ def test_the_least_one_can_write():
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"size": "100G"}, "takes the whole cache device"),
-        ({"chunk_size": "64K"}, "write bucket_size"),
+        ({"size": "100G"}, "size is not supported for bcache, which uses the whole cache device"),
+        ({"chunk_size": "64K"}, "chunk_size is not supported for bcache; set bucket_size"),
         ({"origin": "vg/data"}, "not a path below /dev"),
         ({"origin": "/dev/disk/by-id/ata-SSD0"}, "origin and a cache device at once"),
-        ({"mode": "passthrough"}, "write writethrough, writeback, writearound, none"),
+        ({"mode": "passthrough"}, "mode passthrough is not supported for bcache; set mode: writethrough or writeback or writearound or none"),
         ({"bucket_size": "100K"}, "power of two"),
         ({"bucket_size": "16M"}, "power of two"),
         ({"block_size": "8K"}, "power of two"),
         ({"settings": {"readahead": 0}}, "has no setting readahead"),
         ({"cache_devices": []}, "cache_devices is empty"),
-        ({"name": "a b"}, "letters, digits"),
+        ({"name": "a b"}, "use only letters, digits"),
     ],
 )
 def test_what_cannot_be_meant(fields, words):

@@ -249,6 +249,24 @@ def test_settings_are_set_left_alone_and_taken_away(tmp_path):
     assert host.mapped["images"].live[-3:] == ["2", "writeback_jobs", "8"]
 
 
+def test_what_is_not_named_counts_for_watermarks_that_contradict(tmp_path):
+    host = FakeDm(tmp_path)
+    refused(host, "low_watermark would be 45 and high_watermark 40: set both", BadInput, **WRITECACHE, settings={"high_watermark": 40})
+    assert "images" not in host.mapped
+    host = made(tmp_path / "x", **WRITECACHE, settings={"high_watermark": 60, "low_watermark": 30})
+    assert run(host, **WRITECACHE, settings={"high_watermark": 40}).changed
+    refused(host, "low_watermark would be 41 and high_watermark 40: set both", BadInput, **WRITECACHE, settings={"low_watermark": 41})
+
+
+def test_the_block_size_is_a_setting_and_is_read_as_one(tmp_path):
+    host = made(tmp_path, **WRITECACHE, settings={"block_size": 512})
+    assert host.mapped["images"].live[4] == "512"
+    assert not run(host, **WRITECACHE, settings={"block_size": "512"}).changed
+    assert not run(host, **WRITECACHE, settings={"block_size": "default"}).changed
+    assert not run(host, **WRITECACHE, chunk_size="512").changed
+    assert facts(host, **WRITECACHE)["caches"][0]["settings"] == {"block_size": 512}
+
+
 def test_a_large_block_gets_a_threshold_that_lets_it_move(tmp_path):
     host = made(tmp_path, chunk_size="1M")
     assert host.mapped["images"].live[-3:] == ["2", "migration_threshold", "16384"]

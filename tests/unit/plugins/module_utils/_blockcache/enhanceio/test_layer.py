@@ -269,7 +269,7 @@ def test_settings_are_set_in_an_order_that_the_driver_takes_and_again_at_boot(ei
 def test_a_setting_that_would_contradict_the_other_of_its_pair_is_refused_before_anything_is_changed(eio):
     run(eio, **WRITEBACK)
     before = eio.changes
-    with pytest.raises(BadInput, match="dirty_low_threshold would be 40 and dirty_high_threshold 30: write both"):
+    with pytest.raises(BadInput, match="dirty_low_threshold would be 40 and dirty_high_threshold 30: set both"):
         run(eio, settings={"dirty_low_threshold": 40}, **WRITEBACK)
     assert eio.changes == before
 

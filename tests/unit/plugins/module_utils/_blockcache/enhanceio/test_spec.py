@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import settings as enhanceio_settings
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import PAIRS, SETTINGS, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.settings import SETTINGS, VOCABULARY
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 
 ITEM = {"name": "images", "origin": "/dev/disk/by-id/ata-HDD_1", "cache_devices": ["/dev/disk/by-id/ata-SSD_1"]}
@@ -55,18 +56,18 @@ def test_everything():
         ({"origin": "/dev/disk/by-id/" + "a" * 113}, "of at most 127"),
         ({"cache_devices": ["/dev/nvme0n1"]}, "may be another device after the next reboot"),
         ({"cache_devices": []}, "cache_devices is empty"),
-        ({"size": "10G"}, "takes the whole cache device"),
-        ({"size": "50%"}, "takes the whole cache device"),
+        ({"size": "10G"}, "size is not supported for EnhanceIO, which uses the whole cache device"),
+        ({"size": "50%"}, "size is not supported for EnhanceIO, which uses the whole cache device"),
         ({"chunk_size": "64k"}, "blocks of 2048, 4096, 8192 bytes only"),
-        ({"settings": {"do_clean": 1}}, "has no setting do_clean: the settings are mem_limit_pct"),
-        ({"settings": {"dirty_high_threshold": 50}}, "exists in mode writeback only"),
-        ({"settings": {"mem_limit_pct": 101}}, "write a number from 0 to 100, or default"),
-        ({"settings": {"mem_limit_pct": True}}, "write a number from 0 to 100"),
-        ({"settings": {"mem_limit_pct": "-1"}}, "write a number from 0 to 100"),
-        ({"mode": "writeback", "settings": {"time_based_clean_interval": 721}}, "from 0 to 720"),
+        ({"settings": {"do_clean": 1}}, "EnhanceIO has no setting do_clean: use mem_limit_pct"),
+        ({"settings": {"dirty_high_threshold": 50}}, "dirty_high_threshold is supported in mode writeback only"),
+        ({"settings": {"mem_limit_pct": 101}}, r"must be a whole number between 0 and 100 \(percent\), or default"),
+        ({"settings": {"mem_limit_pct": True}}, "must be a whole number between 0 and 100"),
+        ({"settings": {"mem_limit_pct": "-1"}}, "must be a whole number between 0 and 100"),
+        ({"mode": "writeback", "settings": {"time_based_clean_interval": 721}}, "between 0 and 720"),
         (
             {"mode": "writeback", "settings": {"dirty_low_threshold": 60, "dirty_high_threshold": 50}},
-            r"dirty_low_threshold \(60\) is above dirty_high_threshold \(50\)",
+            "dirty_low_threshold must not exceed dirty_high_threshold, and dirty_low_threshold would be 60 and dirty_high_threshold 50",
         ),
     ],
 )
@@ -104,6 +105,7 @@ def test_what_still_holds_in_a_mode():
     assert enhanceio_settings.existing("writearound", known) == {"mem_limit_pct": 75}
 
 
+PAIRS = VOCABULARY.pairs
 PERCENT = st.integers(0, 100)
 THRESHOLDS = [key for pair in PAIRS for key in pair]
 
@@ -139,5 +141,5 @@ def test_a_cache_that_was_just_made_has_the_usual_values():
 
 
 def test_limits_are_those_of_the_driver():
-    assert all(limits.lowest <= (limits.default or 0) <= limits.highest for limits in SETTINGS.values())
+    assert all(limits.low <= (limits.default or 0) <= limits.high for limits in SETTINGS.values())
     assert all(SETTINGS[low].default <= SETTINGS[high].default for low, high in PAIRS)

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import spec as flashcache_wanted
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import SETTINGS, read_items, read_settings
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.settings import SETTINGS, VOCABULARY, read_numbers
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import FLAG
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 
 ITEM = {"name": "fc0", "origin": "/dev/disk/by-id/wwn-0x5", "cache_devices": ["/dev/disk/by-id/ata-S.1"]}
@@ -30,7 +31,7 @@ def test_a_logical_volume_may_be_named_as_lvm_does():
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"mode": "passthrough"}, "flashcache has no mode passthrough"),
+        ({"mode": "passthrough"}, "mode passthrough is not supported for flashcache; set mode: writethrough or writeback or writearound"),
         ({"write_only": True}, "write_only caches writes alone, and in mode writethrough no write stays in the cache"),
         ({"chunk_size": "3k"}, "chunk_size is 3 KiB: write a power of two from 1 KiB to 1 MiB"),
         ({"chunk_size": "512"}, "chunk_size is 512 B"),
@@ -44,16 +45,16 @@ def test_a_logical_volume_may_be_named_as_lvm_does():
         ({"origin": "/dev/disk/by-id/$(reboot)"}, "would give to a shell"),
         ({"cache_devices": ["/dev/disk/by-id/a b"]}, "would give to a shell"),
         ({"cache_devices": []}, "cache_devices is empty"),
-        ({"settings": {"fast_remove": 1}}, "fast_remove is not set: it removes a cache while the origin does not have everything"),
-        ({"settings": {"do_sync": 1}}, "use state: flushed"),
+        ({"settings": {"fast_remove": 1}}, "fast_remove cannot be set: it removes a cache while the origin does not have everything"),
+        ({"settings": {"do_sync": 1}}, "set state: flushed"),
         ({"settings": {"zero_stats": 1}}, "clears the counters"),
-        ({"settings": {"colour": 1}}, "flashcache has no setting colour: it has cache_all"),
-        ({"settings": {"dirty_thresh_pct": 20}}, "dirty_thresh_pct is a setting of mode writeback, and the mode is writethrough"),
-        ({"settings": {"reclaim_policy": 2}}, "reclaim_policy is 2: write a whole number from 0 to 1"),
-        ({"settings": {"lru_hot_pct": "many"}}, "lru_hot_pct is many"),
-        ({"settings": {"max_pids": True}}, "max_pids is True"),
-        ({"settings": {"max_pids": -1}}, "max_pids is -1"),
-        ({"settings": {"max_pids": 1.5}}, "max_pids is 1.5"),
+        ({"settings": {"colour": 1}}, "flashcache has no setting colour: use cache_all"),
+        ({"settings": {"dirty_thresh_pct": 20}}, "dirty_thresh_pct is supported in mode writeback only"),
+        ({"settings": {"reclaim_policy": 2}}, "reclaim_policy is '2' and must be true or false"),
+        ({"settings": {"lru_hot_pct": "many"}}, "lru_hot_pct is 'many'"),
+        ({"settings": {"max_pids": True}}, "max_pids is 'True'"),
+        ({"settings": {"max_pids": -1}}, "max_pids is '-1'"),
+        ({"settings": {"max_pids": 1.5}}, "max_pids is '1.5'"),
     ],
 )
 def test_what_cannot_be(fields, said):
@@ -66,13 +67,14 @@ def test_what_cannot_be(fields, said):
 @pytest.mark.parametrize("key", sorted(SETTINGS))
 def test_every_setting_has_its_bounds_and_its_default(key):
     setting = SETTINGS[key]
-    for value in (setting.least, setting.most, str(setting.most)):
-        assert read_settings({key: value}, "writeback", "fc0")[key] == int(value)
-    for value in (setting.least - 1, setting.most + 1):
-        with pytest.raises(BadInput, match=f"write a whole number from {setting.least} to {setting.most}, or default"):
-            read_settings({key: value}, "writeback", "fc0")
-    assert read_settings({key: "default"}, "writeback", "fc0")[key] == setting.default
-    assert setting.least <= setting.default <= setting.most
+    for value in (setting.low, setting.high, str(setting.high)):
+        assert read_numbers({key: value}, "writeback", "fc0")[key] == int(value)
+    accepted = "true or false" if setting.kind == FLAG else f"a whole number between {setting.low} and {setting.high}"
+    for value in (setting.low - 1, setting.high + 1):
+        with pytest.raises(BadInput, match=f"{key} is '{value}' and must be {accepted}.*, or default"):
+            read_numbers({key: value}, "writeback", "fc0")
+    assert read_numbers({key: "default"}, "writeback", "fc0")[key] == setting.default
+    assert setting.low <= setting.default <= setting.high
 
 
 def test_a_cache_of_writes_alone_is_made_without_cleaning_idle_blocks():
@@ -81,17 +83,17 @@ def test_a_cache_of_writes_alone_is_made_without_cleaning_idle_blocks():
 
 @pytest.mark.parametrize(("value", "number"), [(True, 1), (False, 0), ("yes", 1), ("no", 0), ("1", 1), (0, 0)])
 def test_switches_may_be_written_as_words(value, number):
-    assert read_settings({"reclaim_policy": value}, "writethrough", "fc0")["reclaim_policy"] == number
+    assert read_numbers({"reclaim_policy": value}, "writethrough", "fc0")["reclaim_policy"] == number
 
 
 def test_the_settings_are_the_sysctls_of_the_captures(shared_samples):
-    refused = set(flashcache_wanted._REFUSED)
+    refused = set(VOCABULARY.refused)
     for mode in ("back", "thru", "around"):
         shown = {}
         for line in (shared_samples / f"cache/flashcache-sysctl.{mode}.txt").read_text().splitlines():
             name, value = line.rsplit(" = ", 1)
             shown[name.rsplit(".", 1)[1]] = int(value)
-        known = {key: setting.default for key, setting in SETTINGS.items() if mode == "back" or not setting.writeback}
+        known = {key: setting.default for key, setting in SETTINGS.items() if mode == "back" or not setting.mode}
         assert {key: value for key, value in shown.items() if key not in refused} == known
 
 

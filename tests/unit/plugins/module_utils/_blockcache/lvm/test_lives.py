@@ -223,7 +223,7 @@ class TestWhatDoesNotFitIsRefusedBeforeAnythingIsTakenAway:
             ({"kind": "writecache"}, Refused, "allow_unmirrored_writeback"),
             ({"cache_devices": ["/dev/disk/by-id/ata-HDD0"]}, StorageError, "makes nothing faster"),
             ({"cache_devices": ["/dev/disk/by-id/ata-GONE"]}, DeviceMissing, "does not exist"),
-            ({"size": "300M", "chunk_size": "32k", "kind": "writecache"}, StorageError, "has no chunks"),
+            ({"size": "300M", "chunk_size": "32k", "kind": "writecache"}, StorageError, "chunk_size is not supported for kind writecache"),
             ({"kind": "writecache", "settings": {"high_watermark": 20}, "allow_unmirrored_writeback": True}, StorageError, "low_watermark"),
         ],
     )
@@ -379,6 +379,22 @@ class TestSettingsOfAWritecache:
         with pytest.raises(NotEffective, match="does not know the writecache setting pause_writeback"):
             run(lvm, **WRITECACHE, settings={"pause_writeback": 100, "max_age": 5000})
         assert lvm.cache["settings"] == "max_age=5000"
+
+    def test_metadata_only_is_set_after_everything_else_and_taken_away(self, run):
+        lvm = FakeLvm()
+        run(lvm, **WRITECACHE, settings={"metadata_only": True, "max_age": 5000})
+        assert lvm.changes[-1] == "lvchange --yes --cachesettings metadata_only=1 vg/data"
+        assert lvm.cache["settings"] == "max_age=5000,metadata_only=1"
+        done = len(lvm.changes)
+        run(lvm, **WRITECACHE, settings={"metadata_only": "yes"})
+        assert len(lvm.changes) == done
+        run(lvm, **WRITECACHE, settings={"metadata_only": 0})
+        assert lvm.cache["settings"] == "max_age=5000"
+
+    def test_a_flag_that_is_stored_as_off_is_in_no_table(self, run):
+        lvm = FakeLvm(fast="writecache", settings="metadata_only=0")
+        run(lvm, **WRITECACHE)
+        assert lvm.changes == []
 
     def test_settings_that_were_stored_and_not_loaded_are_loaded(self, run):
         lvm = FakeLvm(fast="writecache", settings="max_age=5000")

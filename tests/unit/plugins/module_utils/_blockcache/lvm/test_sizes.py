@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import effective_migration_threshold
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import sizes as lvm_layout
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.sizes import Room, choose_chunk, effective_migration_threshold, lay_out
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.sizes import Room, choose_chunk, lay_out
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, KIB, MIB
 

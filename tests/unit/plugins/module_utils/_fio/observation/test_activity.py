@@ -21,11 +21,11 @@ def output(*jobs, **values):
     return Output(Version(3, 33), jobs, (), 1, False, **values)
 
 
-def test_when_fio_says_when_it_began():
+def test_start_of_io_reported_by_fio():
     assert activity.window(output(job(start_ms=1_000_000, options={"ramp_time": "10"})), 9999) == (1010.0, 1015.0)
 
 
-def test_when_it_was_seen_to_begin():
+def test_observed_start_of_io():
     assert activity.window(output(job(options={"ramp_time": "10"}), timestamp_ms=1_020_000), 1020.4, 1000.25) == (1010.25, 1015.25)
     assert activity.window(output(job(start_ms=1_000_000)), 9999, 1000.25) == (1000.25, 1005.25)
     assert activity.window(output(job(), job(3000, group=1), timestamp_ms=1_020_000), 1020.4, 1000.25) == (1012.0, 1020.0)
@@ -42,7 +42,7 @@ def test_phases_one_after_the_other():
     assert activity.window(output(job(0)), 1020.4) == (None, None)
 
 
-def test_what_was_moved():
+def test_bytes_moved():
     stats = [{"sdb": {"write_sectors": count, "read_sectors": 0}} for count in (8, 24)]
     assert activity.moved("sdb", *stats, None) == (16 * 512, 0)
     assert activity.moved(None, *stats, output(job(), job())) == (8192, 0), "others may use the device below a file"
@@ -54,7 +54,7 @@ def test_what_was_moved():
     ("usr", "sys", "host", "bound", "words"),
     [(10.0, 20.0, 30.0, False, None), (40.0, 58.0, 30.0, True, "98 % of a CPU for each of its 4 threads"), (1.0, 1.0, 99.0, True, "99 % busy")],
 )
-def test_whose_limit_it_was(usr, sys, host, bound, words):
+def test_cpu_limit_is_noted(usr, sys, host, bound, words):
     found = activity.cpu(output(job(user_cpu=usr, system_cpu=sys)), host)
     assert (found["cpu_bound"], found["fio_usr"]) == (bound, usr)
     note = activity.cpu_note(found, read_job({"rw": "read", "numjobs": 4}, "w"))

@@ -20,7 +20,7 @@ def counters(text, name="sdb"):
     return sampler.parse_diskstats(text, {name})[name]
 
 
-def test_what_iostat_would_print():
+def test_rates_equal_those_of_iostat():
     found = sampler.rates(counters(BEFORE), counters(AFTER), 4.0)
     assert (found.reads, found.writes, found.read_kib, found.written_kib) == (50, 125, 500, 1000)
     assert (found.read_merges, found.write_merges, found.read_await, found.write_await) == (5, 25, 2.0, 3.0)
@@ -38,7 +38,7 @@ def test_an_old_kernel_counts_no_flushes():
     assert sampler.rates(counters(short), counters(short), 1.0).flushes == 0
 
 
-def test_milliseconds_wrap_around_and_fallen_counters_say_nothing():
+def test_milliseconds_wrap_around_and_fallen_counters_are_ignored():
     late = {**counters(BEFORE), "io_ticks": 2**32 - 100}
     wrapped = {**late, "io_ticks": 400}
     assert sampler.rates(late, wrapped, 1.0).util == 50.0

@@ -43,7 +43,7 @@ def waited(waiter, gate, segment):
     return passed, waiter.now - began
 
 
-def test_a_runner_that_is_left_alone_again_and_again_waits_less(tmp_path, waiter):
+def test_patience_falls_with_every_unreleased_barrier(tmp_path, waiter):
     gate = barriers.Barriers(tmp_path, waiter.clock, waiter, 4500.0)
     times = [waited(waiter, gate, segment)[1] for segment in range(9)]
     assert times == [pytest.approx(seconds, abs=0.2) for seconds in (4500, 2250, 1125, 562.5, 281.25, 140.625, 70.3, 60, 60)]
@@ -59,7 +59,7 @@ def test_a_controller_that_comes_back_finds_its_whole_patience_again(tmp_path, w
     assert passed.synchronised and seconds == 0
     passed, seconds = waited(waiter, gate, 4)
     assert seconds == pytest.approx(900, abs=0.2)
-    assert passed.notes == ("Nobody released the barrier 4 within 900 seconds, so this host went on alone.",)
+    assert passed.notes == ("The barrier 4 was not released within 900 seconds, so this host continued alone.",)
 
 
 def test_a_patience_below_a_minute_stays_what_it_is(tmp_path, waiter):

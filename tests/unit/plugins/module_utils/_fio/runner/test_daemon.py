@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -17,6 +19,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 
@@ -41,7 +44,7 @@ def test_systemd_is_asked_for_a_scope_with_this_process_in_it(systemd):
     assert words[6:] == ("ssa(sv)a(sa(sv))", f"cachefleet-fio-{os.getpid()}.scope", "fail", "1", "PIDs", "au", "1", str(os.getpid()), "0")
 
 
-def test_a_systemd_that_does_not_want_to_changes_nothing(systemd):
+def test_a_refusal_by_systemd_changes_nothing(systemd):
     daemon.leave_session_scope(ScriptedRunner({("busctl",): Reply(rc=1, stderr="Call failed: Access denied\n")}))
 
 
@@ -54,13 +57,13 @@ def test_a_busctl_that_hangs_changes_nothing(systemd):
     daemon.leave_session_scope(Hanging({}))
 
 
-def test_nothing_is_asked_without_busctl(systemd):
+def test_systemd_is_not_called_without_busctl(systemd):
     runner = ScriptedRunner({}, missing={"busctl"})
     daemon.leave_session_scope(runner)
     assert runner.calls == []
 
 
-def test_nothing_is_asked_without_systemd(monkeypatch):
+def test_busctl_is_not_called_without_systemd(monkeypatch):
     monkeypatch.setattr(daemon.os.path, "isdir", lambda path: False)
     runner = ScriptedRunner({("busctl",): Reply()})
     daemon.leave_session_scope(runner)
@@ -85,7 +88,7 @@ def test_a_real_systemd_puts_the_process_into_its_own_scope():
     assert "cachefleet-fio-" in process.stdout and ".scope" in process.stdout
 
 
-def test_work_goes_on_in_a_process_that_is_nobodys_child(tmp_path):
+def test_work_continues_in_a_reparented_process(tmp_path):
     said = tmp_path / "said"
 
     def work(under_way):
@@ -104,21 +107,38 @@ def test_work_goes_on_in_a_process_that_is_nobodys_child(tmp_path):
         os.waitpid(int(pid), 0)
 
 
-def test_what_is_refused_before_it_is_under_way_is_raised_here():
+def test_an_error_before_the_start_is_raised_in_the_caller():
     def work(under_way):
-        raise BadInput("This cannot be meant.")
+        raise BadInput("This is invalid.")
 
-    with pytest.raises(StorageError, match=r"This cannot be meant\.") as error:
+    with pytest.raises(StorageError, match=r"This is invalid\.") as error:
         daemon.start(work)
     assert error.value.kind == BadInput.kind
 
 
-def test_a_process_that_ends_without_a_word_is_said():
+def test_a_process_that_ends_without_a_message_is_reported():
     with pytest.raises(CommandFailed, match="ended before it was under way"):
         daemon.start(lambda under_way: os._exit(3))
 
 
-def test_nothing_of_the_task_stays_open(tmp_path):
+def test_a_descriptor_that_is_kept_ends_with_the_process():
+    ours, theirs = socket.socketpair()
+
+    def work(under_way):
+        waiter = Waiter(theirs.fileno())
+        under_way()
+        waiter.wait(20)
+        os._exit(0 if waiter.stopping else 1)
+
+    with ours:
+        with theirs:
+            daemon.start(work, keep=(theirs.fileno(),))
+        assert select.select([ours], [], [], 0.2)[0] == [], "the process waits"
+        ours.shutdown(socket.SHUT_WR)
+        assert select.select([ours], [], [], 20)[0] == [ours], "the process has ended"
+
+
+def test_descriptors_of_the_task_are_closed(tmp_path):
     reader, writer = os.pipe()
     os.set_inheritable(writer, True)
     held = tmp_path / "held"

@@ -61,12 +61,12 @@ def test_a_drive_that_swings_has_not_fallen():
     assert shown(([2600] * 25 + [800] * 8) * 100).rate is None
 
 
-def test_what_was_read_too_seldom_or_not_at_all_shows_none():
+def test_too_few_readings_show_no_rate():
     assert "read 19 times" in shown([1700] * 9 + [640] * 10).reason
     assert shown([640] * 3600, written=20 * TB, device="sdd").rate is None
 
 
-def test_what_comes_before_the_measurement_or_after_it_is_not_counted():
+def test_intervals_outside_the_measurement_are_ignored():
     after = [(4000 + second, "sdb", 1.0) for second in range(400)]
     assert shown([640] * 3600, written=20 * TB, more=after).rate == pytest.approx(640e6, rel=0.01)
     assert shown([1700] * 1000 + [640] * 2600, began=1100.0).rate is None, "the fall was in the ramp"

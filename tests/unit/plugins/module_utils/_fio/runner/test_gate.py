@@ -29,7 +29,7 @@ def still_waits(process, seconds=0.3):
     return True
 
 
-def test_who_comes_early_waits_until_it_is_opened(tmp_path):
+def test_an_early_fio_waits_until_the_gate_is_opened(tmp_path):
     closed = gate.Gate(tmp_path)
     with begin(tmp_path) as process:
         assert still_waits(process)
@@ -39,7 +39,7 @@ def test_who_comes_early_waits_until_it_is_opened(tmp_path):
     assert closed.opened <= closed.passed(time.time()) <= time.time()
 
 
-def test_who_comes_late_passes_at_once_and_says_when(tmp_path):
+def test_a_late_fio_passes_at_once_and_its_time_is_recorded(tmp_path):
     opened = gate.Gate(tmp_path)
     opened.open(time.time)
     time.sleep(0.2)
@@ -48,7 +48,7 @@ def test_who_comes_late_passes_at_once_and_says_when(tmp_path):
     assert opened.passed(time.time()) >= opened.opened + 0.1
 
 
-def test_a_gate_that_was_never_opened_lets_nobody_through(tmp_path):
+def test_a_gate_that_was_never_opened_stays_shut(tmp_path):
     closed = gate.Gate(tmp_path)
     with begin(tmp_path) as process:
         assert still_waits(process)
@@ -60,7 +60,7 @@ def test_a_gate_that_was_never_opened_lets_nobody_through(tmp_path):
 
 
 @pytest.mark.parametrize(("said", "late"), [("", 0), ("sh: 1: flock: not found", 0), ("through", -1), ("through", 1000)])
-def test_what_cannot_have_been_is_none(tmp_path, said, late):
+def test_impossible_times_are_none(tmp_path, said, late):
     opened = gate.Gate(tmp_path)
     opened.open(time.time)
     note = tmp_path / "cell.prerun.txt"

@@ -11,8 +11,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import order as fio_order
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.timetable import seconds_left
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order, seconds_left
 
 JOB = {"rw": "randwrite", "bs": "4k", "time_based": True, "runtime": 10}
 
@@ -81,29 +80,29 @@ def test_cells_of_rounds():
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
-        (["x"], "Step 0 is a dictionary with"),
-        ([{"cells": [cell()], "when": 5}], "and when is none of them"),
-        ([{"kind": "loop"}], "kind is one of"),
-        ([{}], "Step 0 has no cells"),
-        ([{"kind": "search"}], "Step 0 has no cell"),
-        ([{"kind": "search", "cell": cell()}], "w: search is a dictionary"),
-        ([{"cells": [{"name": "x"}]}], "a cell is a dictionary with name, target and job"),
-        ([{"cells": [cell(size=5)]}], "'size' is not known in the cell w"),
-        ([{"cells": [cell(target={"device": "/dev/sdb", "serial": "S"})]}], "'serial' is not known"),
+        (["x"], "Step 0 must be a dictionary with"),
+        ([{"cells": [cell()], "when": 5}], "and when is not supported"),
+        ([{"kind": "loop"}], "kind must be one of"),
+        ([{}], "Step 0 must have cells"),
+        ([{"kind": "search"}], "Step 0 must have cell"),
+        ([{"kind": "search", "cell": cell()}], "w: search must be a dictionary"),
+        ([{"cells": [{"name": "x"}]}], "a cell must be a dictionary with name, target and job"),
+        ([{"cells": [cell(size=5)]}], "'size' is not supported in the cell w"),
+        ([{"cells": [cell(target={"device": "/dev/sdb", "serial": "S"})]}], "'serial' is not supported"),
         ([{"cells": [cell(target={"device": "/dev/sdb", "size": "big"})]}], "'big' is not a size"),
-        ([{"cells": [cell(repeat="often")]}], "repeat of the cell w is a whole number"),
-        ([{"cells": [cell()]}, {"cells": [cell()]}], "The cell w, repeat 1, is asked for twice"),
-        ([{"cells": [cell()], "offset": -1}], "offset is a number of seconds"),
-        ([{"cells": [cell()], "done": []}, {"cells": [cell()], "done": ["x"]}], "asked for twice|done is a dictionary"),
+        ([{"cells": [cell(repeat="often")]}], "repeat of the cell w must be a whole number"),
+        ([{"cells": [cell()]}, {"cells": [cell()]}], "The cell w, repeat 1, is listed twice"),
+        ([{"cells": [cell()], "offset": -1}], "offset must be a number of seconds"),
+        ([{"cells": [cell()], "done": []}, {"cells": [cell()], "done": ["x"]}], "listed twice|done must be a dictionary"),
         ([{"cells": [cell("x" * 120)], "kind": "cells"}, {"kind": "rounds", "cell": cell("y" * 125)}], "cannot be the name of a cell"),
         ([{"cells": [cell("../x")]}], "cannot be the name of a cell"),
     ],
 )
-def test_orders_that_cannot_be_meant(steps, words):
+def test_invalid_orders_are_rejected(steps, words):
     with pytest.raises(BadInput, match=words):
         read(*steps)
 
 
-def test_a_pace_that_cannot_be_meant():
-    with pytest.raises(BadInput, match="sample_interval is at least"):
+def test_an_invalid_pace_is_rejected():
+    with pytest.raises(BadInput, match="sample_interval must be at least"):
         read({"cells": [cell()]}, sample_interval=0.1)

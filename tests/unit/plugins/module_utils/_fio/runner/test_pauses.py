@@ -37,7 +37,7 @@ def test_several_targets_make_room_side_by_side():
     assert pauses.length_of(given, {"sdb": {4096: 100}, "sdc": {4096: 200}}, {"sdb": {4096: 1}})[0] == 10
 
 
-def test_every_block_size_has_its_own_rate_and_one_without_says_what_it_was_computed_from():
+def test_every_block_size_has_its_own_rate_and_a_fallback_is_noted():
     measured = pauses.read_pause({"garbage_collection": "measured"}, 0)
     rates = {"sdb": {4096: 640e6, 65536: 1200e6}}
     assert pauses.length_of(measured, {"sdb": {4096: 64e9, 65536: 120e9}}, rates) == (200, "")
@@ -47,7 +47,7 @@ def test_every_block_size_has_its_own_rate_and_one_without_says_what_it_was_comp
     assert "for blocks of mixed sizes: " in note
 
 
-def test_nothing_waits_for_ever():
+def test_pauses_are_limited():
     seconds, note = length({"garbage_collection": 1, "most": 100}, GIB)
     assert seconds == 100 and "would have needed 1073741824 seconds" in note
     seconds, note = length({"garbage_collection": "measured", "most": 100}, GIB)
@@ -59,6 +59,6 @@ def test_nothing_waits_for_ever():
     "row",
     [{}, 5, {"seconds": 1, "until": "clean"}, {"until": "dirty"}, {"seconds": -1}, {"seconds": "soon"}, {"garbage_collection": 0}, {"minutes": 3}, {"most": 3}],
 )
-def test_pauses_that_cannot_be_meant(row):
+def test_invalid_pauses_are_rejected(row):
     with pytest.raises(BadInput, match="Step 4"):
         pauses.read_pause(row, 4)

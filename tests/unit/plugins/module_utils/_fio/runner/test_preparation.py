@@ -89,14 +89,14 @@ def test_the_guard_judges_how_far_both_ends_of_a_search_write(host, tmp_path, mo
     assert judged == [64 * 1024**2], "with 64 jobs, not with the one of the cell"
 
 
-def test_an_old_fio_is_asked_before_anything_else_is_looked_at(host, tmp_path):
+def test_an_old_fio_is_queried_before_targets_are_examined(host, tmp_path):
     host.runner.replies["fio", "--version"] = Reply("fio-2.0.15\n")
     with pytest.raises(TooOld):
         prepare(order(JOB), host, MadeFiles(Spool(tmp_path, "c")))
     assert not checked(host)
 
 
-def test_what_an_old_fio_lacks_is_left_out(host, tmp_path):
+def test_options_missing_in_an_old_fio_are_left_out(host, tmp_path):
     host.runner.replies["fio", "--version"] = Reply("fio-2.1.10\n")
     host.runner.replies[("fio",)] = lambda words: Reply(stderr=f"No such command: {words[1]}\n" if "log_unix_epoch" in words[1] else words[1])
     host.runner.replies["fio", "--parse-only", "-"] = Reply()

@@ -46,7 +46,7 @@ def test_the_figures_of_a_window():
     assert (found.average, round(found.excursion, 6), round(found.slope, 6)) == (100, 0.12, 0.12), "3 a round over 4 intervals is 12 of 100"
 
 
-def test_what_came_before_the_window_does_not_count():
+def test_rounds_before_the_window_are_ignored():
     values = [1000, 500, 100, 101, 99, 100, 100]
     assert not rounds.is_over(values[:4], Rounds()) and not rounds.is_over(values[:6], Rounds()) and rounds.is_over(values, Rounds())
     found = rounds.conclude(values, Rounds())
@@ -63,22 +63,22 @@ def test_it_is_given_up_at_last():
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"window": 1}, "window of at least 2"),
-        ({"window": 6, "most": 5}, "no more than most"),
+        ({"window": 1}, "window of rounds must be at least 2"),
+        ({"window": 6, "most": 5}, "must not exceed most"),
         ({"most": "many"}, "whole numbers"),
         ({"slope": 0}, "above 0"),
-        ({"track": "trim"}, "track one of read, write"),
+        ({"track": "trim"}, "track of rounds must be one of read, write"),
         ({"what": "depth"}, "iops, bandwidth, latency"),
-        ({"often": 3}, "'often' is not known"),
-        ([], "rounds is a dictionary"),
+        ({"often": 3}, "'often' is not supported"),
+        ([], "rounds must be a dictionary"),
     ],
 )
-def test_rounds_that_cannot_be_meant(row, words):
+def test_invalid_rounds_are_rejected(row, words):
     with pytest.raises(BadInput, match=words):
         rounds.read_rounds(row, "c")
 
 
-def test_what_is_tracked():
+def test_tracked_values():
     meta = {"summary": {"write": {"iops": 5.0, "bw_bytes": 4096, "lat": {"mean_ns": None}, "clat": {"mean_ns": 9.0}}, "read": None}}
     assert [rounds.value_of(meta, Rounds(what=what)) for what in rounds.FIGURES] == [5.0, 4096, 9.0]
     assert rounds.value_of(meta, Rounds(track="read")) is None and rounds.value_of({"summary": None}, Rounds()) is None

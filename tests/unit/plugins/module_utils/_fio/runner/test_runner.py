@@ -40,7 +40,7 @@ def states(rows):
     return [(row["name"], row["repeat"], row["state"], row["kept"]) for row in rows]
 
 
-def test_an_order_is_carried_out_by_a_process_of_its_own(rig):
+def test_an_order_is_carried_out_by_a_separate_process(rig):
     result = rig.start(step(), step(repeat=2), step("r", job={**JOB, "rw": "randread"}))
     assert (result["changed"], result["attached"], result["fio_version"]) == (True, False, "fio-3.33")
     assert result["actions"][2] == "measure v/r/1 on /dev/sdb (reading)"
@@ -53,7 +53,7 @@ def test_an_order_is_carried_out_by_a_process_of_its_own(rig):
     assert packed["cells"][0]["summary"]["write"]["iops"] == 1000.0
 
 
-def test_the_process_has_nothing_to_do_with_the_task(rig):
+def test_the_process_is_detached_from_the_task(rig):
     rig.behave(seconds=30)
     rig.start(step())
     rig.await_run(1)
@@ -66,7 +66,7 @@ def test_the_process_has_nothing_to_do_with_the_task(rig):
     assert not [name for name in opened if name.startswith("/dev/pts") or name == os.readlink("/proc/self/fd/0") != "/dev/null"]
 
 
-def test_what_a_cell_says_of_itself(rig):
+def test_meta_of_a_cell(rig):
     rig.finish(step())
     meta = rig.meta()
     assert (meta["state"], meta["step"], meta["segment"], meta["synchronised"], meta["asked_start"], meta["replaces"]) == ("ok", 0, 0, False, None, None)
@@ -102,7 +102,7 @@ def test_the_same_order_attaches_and_another_one_is_refused(rig):
     assert len(rig.runs) == 1
 
 
-def test_who_else_measures_with_the_spool_is_not_disturbed(rig):
+def test_another_process_that_measures_with_the_spool_is_not_disturbed(rig):
     with rig.spool.opened(), pytest.raises(StorageError, match="Another run is measuring on this host") as caught:
         rig.start(step())
     assert caught.value.kind == "spool" and not rig.runs
@@ -115,7 +115,7 @@ def test_check_mode_examines_and_starts_nothing(rig):
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_what_is_refused_is_refused_before_the_process_begins(rig, check_mode):
+def test_refusals_precede_the_start_of_the_process(rig, check_mode):
     rig.disks[1] = dataclasses.replace(rig.disks[1], mountpoints=("/srv",))
     with pytest.raises(Refused, match="/dev/sdc is mounted on /srv"):
         rig.start(step(), step("x", "/dev/sdc"), check_mode=check_mode)
@@ -124,7 +124,7 @@ def test_what_is_refused_is_refused_before_the_process_begins(rig, check_mode):
     assert not rig.runs and not rig.spool.folder.exists()
 
 
-def test_a_device_that_was_taken_meanwhile_is_told_by_the_task(rig, monkeypatch):
+def test_a_device_taken_after_its_examination_fails_the_task(rig, monkeypatch):
     def taken(*_arguments, **_options):
         raise Refused("/dev/sdb was free when it was examined and cannot be opened exclusively now: Device or resource busy.")
 
@@ -134,7 +134,7 @@ def test_a_device_that_was_taken_meanwhile_is_told_by_the_task(rig, monkeypatch)
     assert caught.value.kind == "refused" and not rig.runs
 
 
-def test_a_runner_that_is_told_to_stop_keeps_what_it_has(rig):
+def test_a_stopped_runner_keeps_finished_cells(rig):
     rig.behave(seconds=30)
     rig.start(step(), step(repeat=2))
     run = rig.await_run(1)
@@ -143,7 +143,7 @@ def test_a_runner_that_is_told_to_stop_keeps_what_it_has(rig):
     assert result["changed"]
     assert states(result["cells"]) == [("w", 1, "interrupted", False), ("w", 2, "missing", False)]
     assert (result["runner"]["state"], result["runner"]["alive"]) == ("stopped", False)
-    assert rig.meta()["reason"] == "The runner was told to stop." and "fio.json.gz" in rig.meta()["files"], "what fio had is kept"
+    assert rig.meta()["reason"] == "The runner was asked to stop." and "fio.json.gz" in rig.meta()["files"], "what fio had is kept"
     assert control.stop(rig.spool, check_mode=False)["changed"] is False
     rig.behave()
     assert states(rig.finish(step(), step(repeat=2))) == [("w", 1, "ok", False), ("w", 2, "ok", False)]
@@ -202,7 +202,7 @@ def test_a_killed_fio_is_interrupted_and_measured_again(rig):
     assert states(rig.finish(step(), step(repeat=2))) == [("w", 1, "ok", False), ("w", 2, "ok", True)]
 
 
-def test_a_status_of_another_boot_is_nobodys(rig):
+def test_a_status_of_another_boot_is_not_alive(rig):
     rig.behave(seconds=30)
     rig.start(step())
     status = rig.await_status(lambda status: status["state"] == "measuring")
@@ -228,14 +228,14 @@ def test_a_cell_that_fails_leaves_the_others(rig):
 # -- what is measured again
 
 
-def test_what_was_measured_is_not_measured_again(rig):
+def test_a_finished_cell_is_not_measured_again(rig):
     assert states(rig.finish(step())) == [("w", 1, "ok", False)]
     assert states(rig.finish(step())) == [("w", 1, "ok", True)]
     assert len(rig.runs) == 1
 
 
 @pytest.mark.parametrize("what", ["job", "stack", "version", "size"])
-def test_what_has_changed_is_measured_again_and_says_what_it_replaces(rig, what):
+def test_a_changed_cell_is_measured_again_and_names_the_result_it_replaces(rig, what):
     rig.finish(step())
     old = rig.meta()["measurement_sha256"]
     job = JOB
@@ -253,7 +253,7 @@ def test_what_has_changed_is_measured_again_and_says_what_it_replaces(rig, what)
     assert len(rig.runs) == 2
 
 
-def test_what_the_controller_has_is_left_out(rig):
+def test_results_on_the_controller_are_not_measured_again(rig):
     rig.finish(step())
     done = rig.meta()["measurement_sha256"]
     place = rig.spool.place(CellKey("v", "w", 1))
@@ -268,7 +268,7 @@ def test_what_the_controller_has_is_left_out(rig):
     assert len(rig.runs) == 2
 
 
-def test_a_damaged_result_is_no_result(rig):
+def test_a_damaged_result_is_measured_again(rig):
     rig.finish(step())
     (rig.spool.place(CellKey("v", "w", 1)) / "job.fio").write_text("something else")
     assert states(rig.finish(step())) == [("w", 1, "ok", False)]
@@ -300,7 +300,7 @@ def release(rig, segment, start, **more):
     (rig.spool.home / f"release-{segment}.json").write_text(json.dumps({"start": start, "clock": {"offset": 0.001, "error": 0.002}, **more}))
 
 
-def test_hosts_begin_when_they_are_told_to(rig):
+def test_hosts_begin_at_the_released_time(rig):
     rig.start(step(barrier=True, offset=0.0), step(repeat=2, offset=0.6), step(repeat=3, barrier=True))
     rig.await_status(lambda status: status["state"] == "waiting" and status["segment"] == 0)
     assert not rig.runs
@@ -313,7 +313,7 @@ def test_hosts_begin_when_they_are_told_to(rig):
     assert first["started"] < start <= first["io_start"] and first["asked_start"] == start and first["synchronised"]
     assert first["clock"] == {"offset": 0.001, "error": 0.002}
     assert second["started"] < start + 0.6 <= second["io_start"] and second["asked_start"] == start + 0.6
-    assert third["segment"] == 1 and any("later than it was asked to" in note for note in third["notes"])
+    assert third["segment"] == 1 and any("later than requested" in note for note in third["notes"])
 
 
 def test_a_fio_that_cannot_wait_is_not_started_ahead(rig):
@@ -326,7 +326,7 @@ def test_a_fio_that_cannot_wait_is_not_started_ahead(rig):
     assert "exec_prerun" not in rig.runs[0]["job"] and rig.runs[0]["time"] >= start
 
 
-def test_told_to_stop_while_fio_waits_at_its_gate(rig):
+def test_stop_while_fio_waits_at_its_gate(rig):
     rig.start(step(barrier=True))
     rig.await_status(lambda status: status["state"] == "waiting")
     release(rig, 0, time.time() + 1.4)
@@ -357,10 +357,10 @@ def test_a_job_whose_name_a_shell_would_split_starts_without_a_gate(rig):
     assert "exec_prerun" not in rig.runs[0]["job"]
 
 
-def test_a_barrier_that_nobody_releases(rig):
+def test_an_unreleased_barrier_is_passed_alone(rig):
     assert states(rig.finish(step(barrier=True), barrier_timeout=0.3)) == [("w", 1, "ok", False)]
     meta = rig.meta()
-    assert meta["synchronised"] is False and any("Nobody released the barrier 0 within 0.3 seconds" in note for note in meta["notes"])
+    assert meta["synchronised"] is False and any("The barrier 0 was not released within 0.3 seconds" in note for note in meta["notes"])
 
 
 def test_a_release_that_is_far_ahead_is_a_wrong_clock(rig):
@@ -368,10 +368,10 @@ def test_a_release_that_is_far_ahead_is_a_wrong_clock(rig):
     rig.await_status(lambda status: status["state"] == "waiting")
     release(rig, 0, time.time() + 86400)
     rig.await_end()
-    assert any("look at its clock" in note for note in rig.meta()["notes"])
+    assert any("check its clock" in note for note in rig.meta()["notes"])
 
 
-def test_releases_of_an_earlier_runner_release_nobody(rig):
+def test_releases_of_an_earlier_runner_are_removed(rig):
     rig.spool.make()
     release(rig, 0, time.time() - 100)
     rig.start(step(barrier=True), barrier_timeout=30)
@@ -381,7 +381,7 @@ def test_releases_of_an_earlier_runner_release_nobody(rig):
     assert rig.status["state"] == "stopped" and not rig.runs
 
 
-def test_nobody_waits_where_nothing_is_left_to_do(rig):
+def test_a_barrier_without_due_cells_is_not_waited_at(rig):
     rig.finish(step())
     assert states(rig.finish(step(barrier=True), barrier_timeout=900)) == [("w", 1, "ok", True)]
 
@@ -394,7 +394,7 @@ def test_a_pause_is_as_long_as_what_was_written_needs(rig):
     assert not rig.meta()["notes"]
 
 
-def test_a_cell_that_was_to_measure_garbage_collection_and_shows_none_says_why(rig):
+def test_a_cell_without_a_rate_of_garbage_collection_has_the_reason(rig):
     (rig.root / "proc").mkdir()
     rows = rig.finish(step(measures_garbage_collection=True), step(repeat=2, pause={"garbage_collection": "measured", "most": 0.2}))
     assert [row["state"] for row in rows] == ["ok", "ok"]
@@ -405,7 +405,7 @@ def test_a_cell_that_was_to_measure_garbage_collection_and_shows_none_says_why(r
     assert "garbage_collection" not in rig.meta(repeat=2)
 
 
-def test_what_was_written_is_counted_for_each_target_and_a_discard_empties_it():
+def test_written_bytes_are_counted_for_each_target_and_reset_by_a_discard():
     measuring = Measuring(*[None] * 8)
 
     def wrote(amount, rw="write", path="/dev/sdb", limit=None, **options):
@@ -425,7 +425,7 @@ def test_what_was_written_is_counted_for_each_target_and_a_discard_empties_it():
     assert measuring.written == {"/dev/sdb": 0, "/dev/sdc": 5}
 
 
-def test_who_pauses_before_a_barrier_is_not_past_it(rig):
+def test_a_runner_that_pauses_before_a_barrier_is_not_past_it(rig):
     (rig.root / "proc").mkdir()
     rig.start(step(barrier=True), step(repeat=2, barrier=True, pause={"seconds": 2}), barrier_timeout=0.1)
     status = rig.await_status(lambda status: status["state"] == "pausing")
@@ -436,7 +436,7 @@ def test_who_pauses_before_a_barrier_is_not_past_it(rig):
 
 @pytest.mark.parametrize("permission", ["no", "false", 2])
 def test_a_permission_is_true_or_false(rig, permission):
-    with pytest.raises(BadInput, match="allow_data_loss of a target is true or false"):
+    with pytest.raises(BadInput, match="allow_data_loss of a target must be true or false"):
         rig.start({**step(), "cells": [{**step()["cells"][0], "target": {"device": "/dev/sdb", "allow_data_loss": permission}}]})
 
 
@@ -468,13 +468,13 @@ def test_a_cell_waits_until_its_cache_is_clean(rig):
     assert "cache_series.log.gz" in rig.meta()["files"]
 
 
-def test_it_does_not_wait_for_ever(rig):
+def test_a_pause_for_a_clean_cache_is_limited(rig):
     with_cache(rig, 7)
     rig.finish(step(pause={"until": "clean", "most": 0.2}))
     assert rig.meta()["notes"] == ["The caches below the target were not clean after 0.2 seconds: 458752 bytes were dirty."]
 
 
-def test_a_buffered_job_finds_nothing_in_memory(rig):
+def test_a_buffered_job_starts_with_an_empty_page_cache(rig):
     drop = rig.root / "proc/sys/vm/drop_caches"
     drop.parent.mkdir(parents=True)
     drop.write_text("")
@@ -484,7 +484,7 @@ def test_a_buffered_job_finds_nothing_in_memory(rig):
     assert drop.read_text() == "3\n"
 
 
-def test_a_host_that_cannot_write_out_what_is_dirty_is_not_waited_for(tmp_path, monkeypatch):
+def test_a_sync_that_hangs_is_limited(tmp_path, monkeypatch):
     """With a suspended device a sync never comes back."""
     stuck = tmp_path / "sync"
     stuck.write_text("#!/bin/sh\nexec sleep 60\n")
@@ -514,7 +514,7 @@ def test_a_search_finds_the_most_under_a_limit(rig):
 
 
 @pytest.mark.parametrize(("limit", "answer", "value", "runs"), [(10**9, "at_least", 8, 4), (50_000, "not_reachable", None, 1)])
-def test_a_search_without_an_edge_says_so(rig, limit, answer, value, runs):
+def test_a_search_without_a_limit_in_range_is_reported(rig, limit, answer, value, runs):
     rig.finish(search_step(limit))
     found = rig.meta("s")["search"]
     assert (found["answer"], found["value"], len(rig.runs)) == (answer, value, runs)
@@ -564,7 +564,7 @@ def test_rounds_that_never_become_steady(rig):
 # -- files
 
 
-def test_a_file_that_the_campaign_made_is_its_own(rig):
+def test_a_file_made_by_the_campaign_may_be_written_again(rig):
     (rig.root / "srv").mkdir()
     rows = [{"cells": [{"name": "f", "repeat": number, "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}]} for number in (1, 2)]
     rig.behave(seconds=30)
@@ -581,7 +581,7 @@ def test_a_file_that_the_campaign_made_is_its_own(rig):
         rig.start({"cells": [{"name": "g", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}]})
 
 
-def test_a_file_that_is_exchanged_while_fio_waits_is_not_written_and_not_ours(rig):
+def test_a_file_replaced_while_fio_waits_is_not_written(rig):
     (rig.root / "srv").mkdir()
     row = {"cells": [{"name": "f", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}], "barrier": True}
     rig.start(row)
@@ -607,7 +607,7 @@ def test_the_job_file_that_is_kept_names_the_file(rig):
     assert (rig.root / "srv/data").stat().st_size == 1024**2, "it has its size before fio sees it"
 
 
-def test_what_another_campaign_left_is_measured_as_long_as_nobody_changed_it(rig):
+def test_a_file_of_another_campaign_is_written_until_it_is_changed(rig):
     (rig.root / "srv").mkdir()
     row = {"cells": [{"name": "f", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}]}
     rig.finish(row)
@@ -619,7 +619,7 @@ def test_what_another_campaign_left_is_measured_as_long_as_nobody_changed_it(rig
         control.start(order, other, rig.host, check_mode=True)
 
 
-def test_what_another_campaign_only_reads_stays_whose_it_is(rig):
+def test_a_file_that_is_only_read_keeps_its_owner(rig):
     (rig.root / "srv").mkdir()
     target = {"file": "/srv/data", "size": "1M"}
     rig.finish({"cells": [{"name": "f", "target": target, "job": JOB}]})
@@ -635,7 +635,7 @@ def test_what_another_campaign_only_reads_stays_whose_it_is(rig):
             control.start(order, spool, rig.host, check_mode=True)
 
 
-def test_an_empty_order_is_no_work(rig):
+def test_an_empty_order_changes_nothing(rig):
     assert rig.start()["changed"] is False
     assert not rig.spool.folder.exists() and rig.packed()["cells"] == []
     assert control.stop(rig.spool, check_mode=False)["changed"] is False

@@ -35,7 +35,7 @@ def test_a_ladder_and_then_bisection():
     assert (found["answer"], found["value"], found["good"]["latency_ns"], found["bad"]["value"]) == ("found", 10, 1000.0, 11)
 
 
-def test_bisection_ends_when_little_is_left():
+def test_bisection_ends_within_the_bracket():
     probes = run(search.read_search({**WANTED, "last": 10**6, "first": 1000, "limit": 12_345_678, "bracket": 0.10}, "c"), lambda depth: 1000.0 * depth)
     good, bad = (search.conclude(Search("p99", 12_345_678, "iodepth", 1000, 10**6), probes)[side]["value"] for side in ("good", "bad"))
     assert good <= 12_345 < bad and (bad - good) / good <= 0.10
@@ -83,22 +83,22 @@ def test_past_saturation_the_best_is_not_the_deepest():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"metric": "p98"}, "metric of a search is one of mean, p50"),
+        ({"metric": "p98"}, "metric of a search must be one of mean, p50"),
         ({"over": "bs"}, "over of a search"),
         ({"direction": "trim"}, "direction of a search"),
-        ({"limit": 0}, "limit of a search is a whole number above 0"),
+        ({"limit": 0}, "limit of a search must be a whole number above 0"),
         ({"last": "many"}, "last of a search"),
-        ({"first": 300}, "first <= last"),
-        ({"factor": 1}, "factor of at least 1.1"),
-        ({"factor": "x"}, "factor of a search is a number"),
-        ({"bracket": 0}, "bracket between 0 and 1"),
-        ({"depth": 4}, "'depth' is not known in search"),
+        ({"first": 300}, "first of a search must not exceed last"),
+        ({"factor": 1}, "factor must be at least 1.1"),
+        ({"factor": "x"}, "factor of a search must be a number"),
+        ({"bracket": 0}, "bracket must be between 0 and 1"),
+        ({"depth": 4}, "'depth' is not supported in search"),
     ],
 )
-def test_searches_that_cannot_be_meant(change, words):
+def test_invalid_searches_are_rejected(change, words):
     with pytest.raises(BadInput, match=words):
         search.read_search({**WANTED, **change}, "c")
-    with pytest.raises(BadInput, match="c: search is a dictionary"):
+    with pytest.raises(BadInput, match="c: search must be a dictionary"):
         search.read_search(None, "c")
 
 

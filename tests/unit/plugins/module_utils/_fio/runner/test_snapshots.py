@@ -66,7 +66,7 @@ def rig(tmp_path):
     return Rig(tmp_path)
 
 
-def test_a_look_holds_until_it_is_old_or_something_changed(rig):
+def test_a_snapshot_is_valid_until_it_is_old_or_a_setting_changed(rig):
     found = rig.looks()
     first = found.last
     assert first.stack("dm-0") == {"name": "dm-0", "mode": "writeback", "read_at": 1000.0}
@@ -80,13 +80,13 @@ def test_a_look_holds_until_it_is_old_or_something_changed(rig):
     assert rig.reads == 3 and again.sha256("dm-0") != first.sha256("dm-0")
 
 
-def test_a_stack_that_cannot_be_read_is_said(rig):
+def test_a_stack_that_cannot_be_read_is_reported(rig):
     def broken():
         raise StorageError("The tool said nothing.")
 
     rig.stack = broken
     assert rig.looks().last.stack("dm-0") == {"error": "The tool said nothing.", "read_at": 1000.0}
-    assert rig.looks().last.stack(None)["error"] == "The target is on no block device that is known."
+    assert rig.looks().last.stack(None)["error"] == "The block device of the target is not known."
 
 
 def test_temperature_and_wear_of_the_drives_below(rig):
@@ -98,13 +98,13 @@ def test_temperature_and_wear_of_the_drives_below(rig):
     assert found.drives_of(found.last, ["sdb"])["sdb"]["temperature_c"] == 42.5, "the kernel's own sensor says what is now"
 
 
-def test_without_smartctl_nothing_is_said_of_drives(rig):
+def test_without_smartctl_drives_are_left_out(rig):
     rig.runner.missing = {"smartctl"}
     found = rig.looks()
     assert found.drives_of(found.last, ["sdb"]) == {}
 
 
-def test_what_caches_hold(rig):
+def test_cache_samples(rig):
     samples = CacheSamples(rig.devices, rig.runner, rig.root)
     (cache,) = samples.read(["dm-0", "sdb"])
     assert (cache.name, cache.dirty, cache.used) == ("dm-0", 7 * 65536, 40 * 65536)

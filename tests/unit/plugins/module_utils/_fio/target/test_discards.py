@@ -72,7 +72,7 @@ def test_a_partition_has_the_queue_of_its_disk(root):
         look(root, TRIM, target={"device": "/dev/sdb1"})
 
 
-def test_a_kernel_that_does_not_say_is_no_refusal(root):
+def test_a_kernel_without_the_attribute_is_accepted(root):
     assert look(root, TRIM)
 
 

@@ -50,7 +50,7 @@ def changed(where, value):
         ("layers", 0, "caches", 0, "counters"),
     ],
 )
-def test_what_moves_by_itself_is_no_other_stack(where):
+def test_volatile_values_do_not_change_the_stack_hash(where):
     assert changed(where, "another") == fingerprint.stack_sha256(STACK)
 
 
@@ -65,7 +65,7 @@ def test_what_moves_by_itself_is_no_other_stack(where):
         ("layers", 1, "caches", 0, "kernel"),
     ],
 )
-def test_what_somebody_sets_is(where):
+def test_settings_change_the_stack_hash(where):
     assert changed(where, "another") != fingerprint.stack_sha256(STACK)
 
 
@@ -76,7 +76,7 @@ def measurement(**values):
     )
 
 
-def test_what_makes_a_measurement():
+def test_measurement_hash_inputs():
     same = measurement()
     assert measurement(target={"path": "/dev/sdc"}) == same, "the kernel gives names anew"
     others = [
@@ -90,7 +90,7 @@ def test_what_makes_a_measurement():
     assert same not in others and len(set(others)) == len(others)
 
 
-def test_a_cheap_look_sees_what_was_changed(tmp_path):
+def test_the_cheap_fingerprint_detects_changes(tmp_path):
     folder = tmp_path / "sys/class/block/dm-0"
     (folder / "queue").mkdir(parents=True)
     (folder / "dm").mkdir()

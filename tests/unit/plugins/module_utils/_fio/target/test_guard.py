@@ -65,7 +65,7 @@ def test_an_empty_unused_device_may_be_written_without_permission():
     [
         (around(mountpoints=("/data",)), "is mounted on /data"),
         (around(swap=True), "swap space"),
-        (around(strangers=("/dev/md0",)), "is part of /dev/md0"),
+        (around(holders_outside=("/dev/md0",)), "is part of /dev/md0"),
         (around(exports=("nvmet subsystem nqn.x",)), "is exported by nvmet subsystem nqn.x"),
         (around(busy="Device or resource busy"), "cannot be opened exclusively"),
         (dataclasses.replace(EMPTY, writers=("qemu-system-x86 (42)",)), "open for writing in qemu-system-x86 (42)"),
@@ -124,7 +124,7 @@ def test_a_wrong_identity_is_refused_even_for_reading_and_with_permission():
 
 
 def test_an_identity_that_two_devices_share_is_ambiguous():
-    facts = dataclasses.replace(with_target(EMPTY, identity="S1"), twins=("/dev/sdc",))
+    facts = dataclasses.replace(with_target(EMPTY, identity="S1"), same_identity=("/dev/sdc",))
     assert "ambiguous: /dev/sdc" in texts(judge(facts, writing=False))
 
 
@@ -164,7 +164,7 @@ def test_a_new_file_needs_a_size_and_space():
 
 
 def test_a_file_in_use_is_never_written():
-    for use in ({"swap": True}, {"strangers": ("/dev/loop3",)}):
+    for use in ({"swap": True}, {"holders_outside": ("/dev/loop3",)}):
         facts = dataclasses.replace(with_target(FILE, allow_data_loss=True), neighbours=(Neighbour("itself", "/data/f", **use),))
         assert kinds(judge(facts, writing=True)) == {"in_use"}
 
@@ -211,7 +211,7 @@ def test_a_missing_device_is_named(tmp_path):
     assert not (tmp_path / "dev/sdz").exists()
 
 
-def test_a_plain_file_in_dev_is_no_block_device(tmp_path):
+def test_a_plain_file_in_dev_is_rejected(tmp_path):
     host = Host(tmp_path, [disk("sda", "8:0")])
     (tmp_path / "dev/nvme9n9").write_bytes(b"left behind by fio")
     with pytest.raises(DeviceMissing, match="not a block device"):
@@ -367,7 +367,7 @@ def test_a_loop_device_over_a_partition_forbids_its_disk_and_not_its_sister(tmp_
     assert host.judge("/dev/sda2") == []
 
 
-def test_what_is_built_on_loop_devices_is_found_however_far_above(tmp_path):
+def test_devices_built_on_loop_devices_are_found_at_any_level(tmp_path):
     mapping = disk("dm-0", "253:0", kind="dm", slaves=("loop1",), mountpoints=("/far",))
     host = looped_host(tmp_path, "/dev/sda1", mapping)
     lay_loop(tmp_path, "loop1", "/dev/loop0")
@@ -435,7 +435,7 @@ def test_an_export_of_what_is_built_on_it_is_found(tmp_path):
     assert "/dev/dm-1 (built on it) is exported by LIO backstore iblock_0/d" in texts(host.judge("/dev/sdb"))
 
 
-def test_what_is_not_enabled_or_not_this_device_is_not_exported(tmp_path):
+def test_disabled_and_other_exports_are_ignored(tmp_path):
     host = looped_host(tmp_path, "/images/one.img")
     configured(tmp_path, **{f"{NVMET}/device_path": "/dev/sda\n", f"{NVMET}/enable": "0\n", "target/core/fileio_0/f/udev_path": "\n"})
     configured(tmp_path, **{"nvmet/subsystems/nqn.b/namespaces/2/device_path": "/dev/gone\n", "nvmet/subsystems/nqn.b/namespaces/2/enable": "1\n"})
@@ -616,7 +616,7 @@ def test_data_without_a_signature_are_data(tmp_path, offset):
     assert host.judge("/dev/sda", writing=False) == []
 
 
-def test_what_cannot_be_read_is_not_free(tmp_path):
+def test_unreadable_contents_are_not_free(tmp_path):
     host = Host(tmp_path, [disk("sda", "8:0", serial="S1")])
     os.truncate(tmp_path / "dev/sda", 4096)
     objections = host.judge("/dev/sda")
@@ -631,7 +631,7 @@ def test_a_suspended_device_is_neither_read_nor_written(tmp_path):
     suspended.parent.mkdir(parents=True)
     suspended.write_text("1\n")
     (tmp_path / "sys/class/block/dm-0/slaves/dm-1").mkdir(parents=True)
-    assert texts(host.judge("/dev/dm-0")) == "/dev/dm-1 is suspended: whoever reads it waits until it is resumed (dmsetup resume)"
+    assert texts(host.judge("/dev/dm-0")) == "/dev/dm-1 is suspended: every read waits until it is resumed (dmsetup resume)"
     assert not any(call[0] == "wipefs" for call in host.runner.calls)
 
 
@@ -658,7 +658,7 @@ def test_a_mapping_that_is_open_in_the_kernel(tmp_path):
         ({"device": disk("sdb", "8:16", signature=Signature(type="mpath_member"))}, "in_use", "is a path of a multipath device"),
     ],
 )
-def test_what_nothing_permits(values, kind, word):
+def test_devices_in_use_are_refused_in_spite_of_permissions(values, kind, word):
     facts = dataclasses.replace(EMPTY, **values)
     for one in (facts, with_target(facts, allow_data_loss=True, identity="S1")):
         if kind == "unfit" and "unread" in values and one.target.allow_data_loss:
@@ -729,7 +729,7 @@ def test_a_device_is_proven_again_before_each_cell(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "pauses", "accepted"), [("(udev-worker)", 5, True), ("(udev-worker)", 99, False), ("backup", 5, False)])
-def test_udev_may_read_for_a_while_after_somebody_wrote(tmp_path, name, pauses, accepted):
+def test_udev_may_read_for_a_while_after_a_write(tmp_path, name, pauses, accepted):
     host = Host(tmp_path, [disk("sda", "8:0")])
     process = tmp_path / "proc/77"
     (process / "fd").mkdir(parents=True)

@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.exa
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import require
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.handover import handed_over, lay_out, open_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.opened import strangers
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.opened import other_files_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
 
 MIB = 1024**2
@@ -41,7 +41,7 @@ def look(root, made, path="/data/f", size=MIB, writing=True, **values):
     return examine(Devices([], root), FioTarget(path, kind="file", size=size, **values), Runner(), root, writing=writing, created=made.paths())
 
 
-def test_a_new_file_is_made_for_root_alone_and_laid_out(tmp_path, made):
+def test_a_new_file_is_private_to_root_and_laid_out(tmp_path, made):
     with handed_over(look(tmp_path, made), WRITE, made, tmp_path) as given:
         assert given.facts.path == f"/proc/self/fd/{given.descriptors[0]}"
         assert given.unit == unit_of(tmp_path / "data/f")
@@ -53,7 +53,7 @@ def test_a_new_file_is_made_for_root_alone_and_laid_out(tmp_path, made):
 
 
 @pytest.mark.parametrize("how", ["link", "file", "hard link", "gone", "folder", "fifo", "link above"])
-def test_what_was_put_in_the_place_of_a_file_is_not_handed_over(tmp_path, made, how):
+def test_a_replaced_file_is_not_handed_over(tmp_path, made, how):
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
     (tmp_path / "data").mkdir()
@@ -76,7 +76,7 @@ def test_what_was_put_in_the_place_of_a_file_is_not_handed_over(tmp_path, made, 
         (tmp_path / "data").rename(tmp_path / "moved")
         (tmp_path / "moved/old").rename(tmp_path / "moved/f")
         (tmp_path / "data").symlink_to(tmp_path / "moved")
-    with pytest.raises(Refused, match=r"is not the file any more that was examined|cannot be opened"), handed_over(facts, WRITE, made, tmp_path):
+    with pytest.raises(Refused, match=r"is no longer the file that was examined|cannot be opened"), handed_over(facts, WRITE, made, tmp_path):
         pytest.fail("fio would have run")
     assert victim.read_bytes() == b"precious"
 
@@ -89,7 +89,7 @@ def test_a_new_file_is_not_made_through_a_link(tmp_path, made):
     assert not (tmp_path / "victim").exists()
 
 
-def test_a_file_with_the_mark_of_another_is_not_taken_for_ours(tmp_path, made):
+def test_a_file_with_the_mark_of_another_is_foreign(tmp_path, made):
     """Between the list of files that are ours and the look at this one it was exchanged."""
     with handed_over(look(tmp_path, made), WRITE, made, tmp_path):
         pass
@@ -100,7 +100,7 @@ def test_a_file_with_the_mark_of_another_is_not_taken_for_ours(tmp_path, made):
     (tmp_path / "data/f").write_bytes(b"p" * MIB)
     facts = examine(Devices([], tmp_path), FioTarget("/data/f", kind="file", size=MIB), Runner(), tmp_path, created=ours)
     require(facts, writing=True)
-    with pytest.raises(Refused, match="is not the file any more"), handed_over(facts, WRITE, made, tmp_path):
+    with pytest.raises(Refused, match="is no longer the file"), handed_over(facts, WRITE, made, tmp_path):
         pytest.fail("fio would have run")
     assert (tmp_path / "data/f").read_bytes() == b"p" * MIB
 
@@ -115,7 +115,7 @@ def swap_for_ever(place, victim, stop):
         os.rename(spare, place)
 
 
-def test_whoever_swaps_the_file_as_fast_as_he_can_never_gets_another_written(tmp_path, made):
+def test_a_file_that_is_swapped_concurrently_is_never_written(tmp_path, made):
     """The attack: a folder that everybody may write to, the file exchanged for a link again and again. The real fio writes 40 times."""
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious" * 512)
@@ -213,7 +213,7 @@ def test_a_file_that_is_too_short_is_only_continued(tmp_path, made):
     assert (after[:MIB], len(after)) == (before, 2 * MIB)
 
 
-def test_laying_out_ends_when_there_is_no_room_and_when_told_to(tmp_path, monkeypatch):
+def test_laying_out_ends_without_space_and_on_request(tmp_path, monkeypatch):
     with open(tmp_path / "f", "w+b") as file:
         with pytest.raises(CommandFailed, match="was not laid out: the runner is being stopped"):
             lay_out(file.fileno(), "/f", 10 * MIB, WRITE, lambda: True)
@@ -265,7 +265,7 @@ def test_the_real_fio_takes_a_descriptor(tmp_path, made, engine, thread, mode):
     assert len(set((tmp_path / "data/elsewhere").read_bytes()[:4096])) > 1 or mode == "randread"
 
 
-def test_what_a_process_has_open_beside_its_target_is_found(tmp_path):
+def test_files_open_beside_the_target_are_found(tmp_path):
     for name in ("target", "stranger", "read", "folder"):
         (tmp_path / name).mkdir() if name == "folder" else (tmp_path / name).write_bytes(b"x")
     text = (
@@ -278,16 +278,16 @@ def test_what_a_process_has_open_beside_its_target_is_found(tmp_path):
         child.stdout.readline()
         target = unit_of(tmp_path / "target")
         # Whoever runs the tests may have given it further open files.
-        found = [path for path in strangers(child.pid, target, tmp_path / "folder") if path.startswith(str(tmp_path))]
+        found = [path for path in other_files_of(child.pid, target, tmp_path / "folder") if path.startswith(str(tmp_path))]
         assert found == [str(tmp_path / "stranger")]
-        assert not any(str(tmp_path) in path for path in strangers(child.pid, unit_of(tmp_path / "stranger"), tmp_path))
-        assert strangers(2**22 + 1, target, tmp_path, Path("/proc")) == []
+        assert not any(str(tmp_path) in path for path in other_files_of(child.pid, unit_of(tmp_path / "stranger"), tmp_path))
+        assert other_files_of(2**22 + 1, target, tmp_path, Path("/proc")) == []
     finally:
         child.communicate(b"\n")
 
 
 @pytest.mark.parametrize("moment", ["fdinfo", "again"])
-def test_a_descriptor_that_is_closed_meanwhile_is_no_stranger(tmp_path, monkeypatch, moment):
+def test_a_descriptor_that_is_closed_concurrently_is_ignored(tmp_path, monkeypatch, moment):
     """A library is opened and closed while fio loads it; its number is another file right afterwards."""
     (tmp_path / "library").write_bytes(b"x")
     (tmp_path / "log").write_bytes(b"x")
@@ -297,10 +297,10 @@ def test_a_descriptor_that_is_closed_meanwhile_is_no_stranger(tmp_path, monkeypa
     (place / "fd/5").symlink_to(tmp_path / "library")
     (place / "fdinfo/5").write_text("flags:\t0100002\n")
     target = unit_of(tmp_path / "log")
-    assert strangers(77, target, tmp_path / "work", tmp_path / "proc") == [str(tmp_path / "library")]
+    assert other_files_of(77, target, tmp_path / "work", tmp_path / "proc") == [str(tmp_path / "library")]
     if moment == "fdinfo":
         (place / "fdinfo/5").unlink()
     else:
         links = [str(tmp_path / "library"), str(tmp_path / "log")]
         monkeypatch.setattr("os.readlink", lambda path: links.pop(0))
-    assert strangers(77, target, tmp_path / "work", tmp_path / "proc") == []
+    assert other_files_of(77, target, tmp_path / "work", tmp_path / "proc") == []

@@ -35,7 +35,7 @@ def campaign(root, name="c1"):
     return LeftDevices(Spool(root / "spool", name))
 
 
-def test_what_fio_left_may_be_written_by_every_campaign(root):
+def test_a_device_left_by_fio_may_be_written_by_every_campaign(root):
     assert not campaign(root).is_unchanged(FACTS, root), "nothing is known of it"
     campaign(root).begin(FACTS)
     campaign(root).leave(FACTS, root)
@@ -44,7 +44,7 @@ def test_what_fio_left_may_be_written_by_every_campaign(root):
 
 
 @pytest.mark.parametrize("offset", [0, 1024**2 - 1, SIZE - 1])
-def test_what_somebody_changed_may_not(root, offset):
+def test_a_device_changed_since_is_refused(root, offset):
     campaign(root).leave(FACTS, root)
     with open(root / "dev/sdb", "r+b") as node:
         node.seek(offset)

@@ -15,8 +15,9 @@ for library in ("numpy", "scipy", "duckdb", "ruptures"):
     pytest.importorskip(library, reason=f"needs {library}: pip install -r requirements.txt")
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import many_hosts
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.overview import overview_of_tables
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
@@ -41,15 +42,15 @@ def by_key(sums):
 
 
 def test_sums_are_those_of_the_files(measured):
-    from_files = by_key(aggregate.together(store.load_campaign(measured)))
-    fleet = many_hosts.read_fleet(measured, "synthetic")
-    from_tables = by_key(fleet.sums.every)
+    from_files = by_key(aggregate.aggregates_of(CampaignFiles(store.load_campaign(measured))))
+    fleet = overview_of_tables(measured, "synthetic")
+    from_tables = by_key(fleet.aggregates)
     assert from_tables.keys() == from_files.keys()
     assert len(from_tables) > 14
     for key, one in from_tables.items():
         assert one.iops == pytest.approx(from_files[key].iops)
         assert one.bandwidth == pytest.approx(from_files[key].bandwidth)
-        assert (one.hosts, one.planned, one.pro_rata) == (7, 7, 0)
+        assert (len(one.hosts), one.planned, one.pro_rata) == (7, 7, ())
     rows = {(row.variant, row.cell, row.direction): row for row in fleet.rows if row.host == "all 7 hosts"}
     for row in aggregate.rows_of(list(from_files.values())):
         own = rows[row.variant, row.cell, row.direction]
@@ -57,12 +58,12 @@ def test_sums_are_those_of_the_files(measured):
 
 
 def test_there_is_a_line_of_all_and_one_of_the_middle_for_each_cell(measured):
-    fleet = many_hosts.read_fleet(measured, "synthetic")
+    fleet = overview_of_tables(measured, "synthetic")
     assert {row.host for row in fleet.rows} == {"all 7 hosts", "median of 7"}
     text = table.render(fleet.campaign, fleet.rows, fleet.ratios, {}, fleet.notes)
     assert "host0003" not in text
     assert "7 hosts: lines are of all of them" in text
-    assert text.count("median of 7") == text.count("all 7 hosts") == len(fleet.sums.every)
+    assert text.count("median of 7") == text.count("all 7 hosts") == len(fleet.aggregates)
     assert "196 cells: 196 ok" in text
     assert {(ratio.host, ratio.baseline, ratio.variant) for ratio in fleet.ratios} == {("7 hosts", "writethrough", "writeback")}
     assert all(ratio.ratio == pytest.approx(1.4, rel=0.05) and ratio.note.startswith("better, ") for ratio in fleet.ratios)
@@ -75,11 +76,11 @@ def test_hosts_that_did_not_measure_together_are_not_added(measured, tmp_path):
     changed(copy, where, io_start=meta["io_start"] + 3600, io_end=meta["io_end"] + 3600)
     changed(copy, "host0005/writethrough/randread-4k-qd1/1", state="failed", reason="fio ended with status 1")
     ingest(copy)
-    fleet = many_hosts.read_fleet(copy, "synthetic")
-    sums = by_key(fleet.sums.every)
+    fleet = overview_of_tables(copy, "synthetic")
+    sums = by_key(fleet.aggregates)
     assert sums["writeback", "randread-4k-qd1", 1, "read"].iops is None
     one = sums["writethrough", "randread-4k-qd1", 1, "read"]
-    assert (one.hosts, one.planned) == (6, 7)
+    assert (len(one.hosts), one.planned) == (6, 7)
     notes = " ".join(fleet.notes)
     assert "Not added up, for the hosts did not measure at the same time: randread-4k-qd1/1." in notes
     assert "Not every host or target is in the sum of: randread-4k-qd1 (6 of 7)." in notes
@@ -93,9 +94,9 @@ def test_hosts_that_share_an_array_have_a_line(measured, tmp_path):
             plan = {"schema": 1, "cells": {}, "group": "left" if number < 3 else "right"}
             (copy / f"host{number:04d}" / variant / "plan.json").write_text(json.dumps(plan))
     ingest(copy)
-    sums = many_hosts.read_fleet(copy, "synthetic").sums.every
+    sums = overview_of_tables(copy, "synthetic").aggregates
     of = {one.group: one for one in sums if one.cell == "randread-4k-qd1" and one.variant == "writeback"}
-    assert {group: one.hosts for group, one in of.items()} == {"": 7, "left": 3, "right": 4}
+    assert {group: len(one.hosts) for group, one in of.items()} == {"": 7, "left": 3, "right": 4}
     assert of["left"].iops + of["right"].iops == pytest.approx(of[""].iops)
 
 
@@ -124,15 +125,15 @@ def test_targets_of_all_hosts_are_added_as_from_the_files(several_targets):
     ingest(several_targets)
     campaign = store.load_campaign(several_targets)
     assert not [record.reason for record in campaign.cells if record.state != "ok"]
-    from_files = by_key(one for one in aggregate.together(campaign) if one.planned > 1)
-    fleet = many_hosts.read_fleet(several_targets, "synthetic")
-    from_tables = by_key(fleet.shown)
+    from_files = by_key(one for one in aggregate.aggregates_of(CampaignFiles(campaign)) if one.planned > 1)
+    fleet = overview_of_tables(several_targets, "synthetic")
+    from_tables = by_key(fleet.aggregates)
     assert from_tables.keys() == from_files.keys()
     assert ("writeback", "randread-4k-qd1", 1, "read") in from_tables
     for key, one in from_tables.items():
         file = from_files[key]
         assert (one.iops, one.bandwidth) == (pytest.approx(file.iops), pytest.approx(file.bandwidth))
-        assert (one.hosts, one.planned, one.targets, one.added, one.label) == (len(file.hosts), file.planned, file.targets, file.added, file.label)
+        assert (one.hosts, one.planned, one.targets, one.added, one.label) == (file.hosts, file.planned, file.targets, file.added, file.label)
     rows = {(row.host, row.variant, row.cell, row.direction): row for row in fleet.rows}
     for row in aggregate.rows_of(list(from_files.values())):
         own = rows[row.host, row.variant, row.cell, row.direction]
@@ -143,8 +144,8 @@ def test_targets_of_all_hosts_are_added_as_from_the_files(several_targets):
 def test_a_target_that_failed_is_missing_in_the_sum_and_that_is_said(several_targets):
     changed(several_targets, "host0002/writeback/randread-4k-qd1.sdb/1", state="failed", reason="fio ended with status 1")
     ingest(several_targets)
-    fleet = many_hosts.read_fleet(several_targets, "synthetic")
-    one = by_key(fleet.shown)["writeback", "randread-4k-qd1", 1, "read"]
-    assert (one.hosts, one.planned, one.targets, one.added, one.is_partial) == (7, 7, 14, 13, True)
+    fleet = overview_of_tables(several_targets, "synthetic")
+    one = by_key(fleet.aggregates)["writeback", "randread-4k-qd1", 1, "read"]
+    assert (len(one.hosts), one.planned, one.targets, one.added, one.is_partial) == (7, 7, 14, 13, True)
     assert "Not every host or target is in the sum of: randread-4k-qd1 (13 of 14) and randread-4k-qd1.sdb (6 of 7)." in " ".join(fleet.notes)
     assert {row.state for row in fleet.rows if row.host == "all 14 targets" and row.variant == "writeback"} == {"failed"}

@@ -16,7 +16,7 @@ pytest.importorskip("numpy", reason="statistics need numpy: pip install -r requi
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.modules.compare import KEYS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import regression
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Measurement
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import SCRIPT, measurement
 
 NOISE = (1.0, 1.004, 0.997, 1.002, 0.999)

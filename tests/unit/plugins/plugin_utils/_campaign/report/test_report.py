@@ -27,8 +27,9 @@ from ansible_collections.cachefleet.storage.tests.unit.support.report_rows impor
 from ansible_collections.cachefleet.storage.tests.unit.support.series import decaying, stalled
 
 
-def analysed(rows, series=(), bands=(), folder="nowhere", sums=None, **options):
-    return analysis.analyse(rows, list(series), len(series), list(bands), pathlib.Path(folder), analysis.Options(**options), sums=sums)
+def analysed(rows, series=(), bands=(), folder="nowhere", sums=(), **options):
+    rows = dataclasses.replace(rows, aggregates=list(sums))
+    return analysis.analyse(rows, list(series), len(series), list(bands), pathlib.Path(folder), analysis.Options(**options))
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, compare, table
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import Series, Span, common, read_series
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.groups import note_group
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, seconds, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import Span, common, mean_within
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import summary
 
 T0 = 1_800_000_000.0
@@ -81,7 +84,7 @@ def folder(tmp_path):
 
 
 def sums(folder):
-    return aggregate.together(store.load_campaign(folder / "c"))
+    return aggregate.aggregates_of(CampaignFiles(store.load_campaign(folder / "c")))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -107,49 +110,55 @@ def test_nobody_is_idle_in_the_window(spans):
         assert all(start <= window.start < window.end <= start + seconds for start, seconds in spans)
 
 
+def rate(rows, start, end, span):
+    """The rate in a window, of rows of a log (end of the second, value) of a job that counted from ``span[0]`` to ``span[1]``."""
+    log = {"write": [(1000 * (T0 + time), value) for time, value in rows]}
+    series = seconds.seconds_of({"iops": [log], "bw": []}, T0 + span[0], T0 + span[1], ["write"])
+    return mean_within(series["write"]["iops"], T0 + span[0], T0 + start, T0 + end) if series else None
+
+
 def test_a_second_without_a_row_is_a_second_without_io():
-    series = Series([(1, 100), (2, 100), (4, 100)])
-    assert series.rate(0, 4, (0, 4)) == 75
+    assert rate([(1, 100), (2, 100), (4, 100)], 0, 4, (0, 4)) == 75
 
 
 def test_what_the_log_cannot_know_at_the_ends_is_no_stall():
     # Ran from 0 to 4.9: the last 0.9 s are not logged.
-    series = Series([(1, 100), (2, 100), (3, 100), (4, 100)])
-    assert series.rate(0, 4.9, (0, 4.9)) == 100
+    assert rate([(1, 100), (2, 100), (3, 100), (4, 100)], 0, 4.9, (0, 4.9)) == 100
 
 
 def test_a_last_second_that_was_whole_may_be_missing_too():
-    series = Series([(1.02, 100), (2.02, 100)])
-    assert series.rate(0, 3.1, (0, 3.1)) == 100
+    assert rate([(1.02, 100), (2.02, 100)], 0, 3.1, (0, 3.1)) == 100
 
 
 def test_a_stall_at_the_beginning_is_one():
-    assert Series([(4, 100), (5, 100)]).rate(0, 5, (0, 5)) == pytest.approx(200 / 5)
+    assert rate([(4, 100), (5, 100)], 0, 5, (0, 5)) == pytest.approx(200 / 5)
 
 
 def test_a_stall_at_the_end_is_one():
-    series = Series([(1, 100), (2, 100)])
-    assert series.rate(0, 10, (0, 10)) == pytest.approx(200 / 9)
+    assert rate([(1, 100), (2, 100)], 0, 10, (0, 10)) == pytest.approx(200 / 9)
 
 
 def test_parts_of_seconds_count_as_parts():
-    series = Series([(1, 100), (2, 300)])
-    assert series.rate(0.5, 1.5, (0, 2)) == 200
+    assert rate([(1, 100), (2, 300)], 0.5, 1.5, (0, 2)) == 200
+
+
+def test_nothing_is_known_of_a_window_beside_the_series():
+    assert rate([(1, 100), (2, 300)], 5, 6, (0, 2)) is None
 
 
 def test_rows_of_threads_are_added_and_rubbish_is_left_out():
-    found = read_series(["1800000001000, 10, 1, 0\nx\n1,2\n1800000001000, inf, 1, 0\n", "1800000001000, 5, 1, 0, 0\n"], T0)
-    assert found[1].values == [15]
+    threads = [seconds.read_log(text) for text in ("1800000001000, 10, 1, 0\nx\n1,2\n1800000001000, inf, 1, 0\n", "1800000001000, 5, 1, 0, 0\n")]
+    assert seconds.seconds_of({"iops": threads}, T0, T0 + 1, ["write"])["write"]["iops"] == [15]
 
 
-def test_times_from_the_start_of_the_job_become_times_of_the_day():
-    assert read_series(["1000, 7, 0, 0\n2000, 7, 0, 0\n"], T0)[0].ends == [T0 + 1, T0 + 2]
+def test_times_from_the_start_of_the_job_count_from_there():
+    found = seconds.seconds_of({"iops": [seconds.read_log("1000, 7, 0, 0\n2000, 7, 0, 0\n")]}, T0, T0 + 2, ["read"])
+    assert found["read"]["second"] == [0, 1]
 
 
 @given(st.lists(st.integers(0, 1000), min_size=3, max_size=30), st.floats(0, 3), st.floats(0, 3))
 def test_a_rate_never_leaves_the_range_of_its_seconds(rates, late, early):
-    series = Series([(second + 1, rate) for second, rate in enumerate(rates) if rate])
-    found = series.rate(late, len(rates) - early, (0, len(rates)))
+    found = rate([(second + 1, rate) for second, rate in enumerate(rates) if rate], late, len(rates) - early, (0, len(rates)))
     if found is not None:
         assert -1e-6 <= found <= max(rates) + 1e-6
 
@@ -232,7 +241,7 @@ def test_groups_have_sums_of_their_own(folder):
     for host in "abcd":
         put(folder, host, rates=[100] * 60)
         store.write_plan(folder / "c", host, "v", [("w", 1)], now=NOW)
-        aggregate.note_group(folder / "c", host, "v", "left" if host in "ab" else "right")
+        note_group(folder / "c", host, "v", "left" if host in "ab" else "right")
     assert {one.label: one.iops for one in sums(folder)} == {
         "all 4 hosts": pytest.approx(400),
         "group left": pytest.approx(200),
@@ -244,8 +253,8 @@ def test_a_group_of_all_hosts_is_one_line_with_its_name(folder):
     for host in "ab":
         put(folder, host, rates=[100] * 60)
         store.write_plan(folder / "c", host, "v", [("w", 1)], now=NOW)
-        assert aggregate.note_group(folder / "c", host, "v", "array1")
-        assert not aggregate.note_group(folder / "c", host, "v", "array1")
+        assert note_group(folder / "c", host, "v", "array1")
+        assert not note_group(folder / "c", host, "v", "array1")
     assert [one.label for one in sums(folder)] == ["group array1"]
 
 
@@ -309,8 +318,9 @@ def test_the_report_has_a_line_for_all_hosts_and_says_how_far_apart_they_were(fo
     put(folder, "a", rates=[100] * 60, error=0.002)
     put(folder, "b", rates=[200] * 60, start=T0 + 0.020, error=0.003)
     campaign = store.load_campaign(folder / "c")
-    moments = aggregate.together(campaign)
-    text = table.render(campaign, [*compare.rows_of(campaign), *aggregate.rows_of(moments)], [], None, aggregate.notes_of(moments))
+    files = CampaignFiles(campaign)
+    moments = aggregate.aggregates_of(files)
+    text = table.render(campaign, [*rows_of(files.measurements), *aggregate.rows_of(moments)], [], None, aggregate.notes_of(moments))
     [line] = [line for line in text.splitlines() if line.startswith("all 2 hosts")]
     assert line.split()[3:6] == ["v", "w", "300"]
     assert "The starts were at most 20 ms apart (known to 5 ms), the ends 0.0 s." in " ".join(text.split())
@@ -362,7 +372,7 @@ def test_groups_with_several_targets_have_sums_of_their_own(folder):
     for host in "abcd":
         put_targets(folder, host, "ab")
         store.write_plan(folder / "c", host, "v", [("w.sda", 1), ("w.sdb", 1)], now=NOW)
-        aggregate.note_group(folder / "c", host, "v", "left" if host in "ab" else "right")
+        note_group(folder / "c", host, "v", "left" if host in "ab" else "right")
     found = {one.label: one.iops for one in sums(folder) if one.cell == "w"}
     assert found["group left, 4 targets"] == found["group right, 4 targets"] == pytest.approx(400)
     assert found["all 8 targets"] == pytest.approx(800)
@@ -409,7 +419,8 @@ def test_what_a_host_says_of_its_steps_is_not_believed_blindly(folder, meta):
 def test_the_report_has_a_line_for_the_targets_of_a_host(folder):
     put_targets(folder, "node1", "ab", error=0.002)
     campaign = store.load_campaign(folder / "c")
-    moments = aggregate.together(campaign)
-    text = table.render(campaign, [*compare.rows_of(campaign), *aggregate.rows_of(moments)], [], None, aggregate.notes_of(moments))
+    files = CampaignFiles(campaign)
+    moments = aggregate.aggregates_of(files)
+    text = table.render(campaign, [*rows_of(files.measurements), *aggregate.rows_of(moments)], [], None, aggregate.notes_of(moments))
     [line] = [line for line in text.splitlines() if line.startswith("node1, 2 targets")]
     assert line.split()[3:6] == ["v", "w", "200"]

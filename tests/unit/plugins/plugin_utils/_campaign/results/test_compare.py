@@ -14,6 +14,8 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import compare
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import summary
 
 META = {"behaviour_class": "sync-in-submitter", "fio_version": "3.33", "kernel": "6.1.0"}
@@ -31,13 +33,13 @@ def campaign(*records):
 
 
 def only_row(*records):
-    (row,) = compare.rows_of(campaign(*records))
+    (row,) = rows_of(CampaignFiles(campaign(*records)).measurements)
     return row
 
 
 def only_ratio(*records):
     measured = campaign(*records)
-    (ratio,) = compare.ratios_of(measured, compare.rows_of(measured))
+    (ratio,) = compare.ratios_of(measured, rows_of(CampaignFiles(measured).measurements))
     return ratio
 
 
@@ -111,7 +113,7 @@ def test_the_latency_of_the_application_goes_before_that_of_the_device():
 
 def test_a_mixed_load_has_a_row_for_each_direction():
     numbers = {**summary(700.0, direction="read"), "write": summary(300.0)["write"]}
-    assert [(row.direction, row.iops) for row in compare.rows_of(campaign(record(numbers=numbers)))] == [("read", 700.0), ("write", 300.0)]
+    assert [(row.direction, row.iops) for row in rows_of(CampaignFiles(campaign(record(numbers=numbers))).measurements)] == [("read", 700.0), ("write", 300.0)]
 
 
 def test_a_verdict_that_changed_shows_both():
@@ -155,15 +157,15 @@ def test_another_device_name_alone_can_be_compared():
 def test_a_variant_without_numbers_is_not_compared():
     assert only_ratio(record(state="failed"), record(variant="after")).note == "no number of before"
     measured = campaign(record(), record(variant="after", state="missing"))
-    assert compare.ratios_of(measured, compare.rows_of(measured)) == []
+    assert compare.ratios_of(measured, rows_of(CampaignFiles(measured).measurements)) == []
 
 
 def test_another_baseline_can_be_named():
     measured = campaign(record(100.0), record(50.0, variant="after"))
-    (ratio,) = compare.ratios_of(measured, compare.rows_of(measured), "after")
+    (ratio,) = compare.ratios_of(measured, rows_of(CampaignFiles(measured).measurements), "after")
     assert (ratio.variant, ratio.ratio) == ("before", 2.0)
 
 
 def test_one_variant_is_compared_with_nothing():
     measured = campaign(record())
-    assert compare.ratios_of(measured, compare.rows_of(measured)) == []
+    assert compare.ratios_of(measured, rows_of(CampaignFiles(measured).measurements)) == []

@@ -14,6 +14,8 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import compare, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, JOB, cell, pack, summary
 
 NOW = datetime.datetime(2026, 11, 21, 14, 3, tzinfo=datetime.timezone.utc)
@@ -22,7 +24,7 @@ DURABLE_JOB = JOB.replace("direct=1", "direct=1\nfdatasync=1")
 
 def rendered(campaign, **options):
     loaded = store.load_campaign(campaign)
-    rows = compare.rows_of(loaded)
+    rows = rows_of(CampaignFiles(loaded).measurements)
     return table.render(loaded, rows, compare.ratios_of(loaded, rows), **options)
 
 

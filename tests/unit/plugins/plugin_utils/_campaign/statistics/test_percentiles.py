@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram as bins_of_fio
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import compare
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import percentiles as table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics import percentiles as ps
 
 BINS = st.dictionaries(st.integers(0, 10**10), st.integers(0, 10**6), max_size=40)
@@ -76,7 +76,8 @@ def test_a_percentile_with_too_few_samples_is_hidden():
 
 
 def test_as_many_samples_as_the_table_in_the_terminal_asks_for():
-    assert {name: ps.samples_needed(float(name[1:])) for name in compare.ENOUGH} == compare.ENOUGH
+    assert {one.name: one.needed for one in table.SHOWN} == {"p50": 100, "p99": 1522, "p99.9": 15351}
+    assert all(one.needed == ps.samples_needed(one.percent) for one in table.PERCENTILES)
 
 
 def test_nothing_measured_is_no_number():

@@ -17,8 +17,9 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables import series_rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import seconds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
@@ -68,7 +69,7 @@ def cell_of(tmp_path, text, logs=None, **meta):
     (place / "fio.json.gz").write_bytes(gzip.compress(text.encode()))
     for name, content in (logs or {}).items():
         (place / name).write_bytes(gzip.compress(content.encode()))
-    change(place, summary=fio_output.summarize(fio_output.parse(text)), **meta)
+    change(place, summary=fio_summary.summarize(fio_output.parse(text)), **meta)
     ingest(folder, workers=1)
     return folder
 
@@ -253,18 +254,18 @@ def test_one_hostile_cell_is_failed_and_all_others_are_in_the_tables(campaign, a
 
 
 def test_a_row_far_away_from_all_others_does_not_make_weeks():
-    log = series_rows.read_log("1000,1,0\n5000000000,1,0\n")
-    assert list(series_rows.interval_rows({}, {"iops": [log], "bw": [], "lat": []}, None, None, ["read"])) == []
-    log = series_rows.read_log("1000,1,0\n3600000,1,0\n")
-    (series,) = series_rows.interval_rows({}, {"iops": [log], "bw": [], "lat": []}, None, None, ["read"])
+    log = seconds.read_log("1000,1,0\n5000000000,1,0\n")
+    assert seconds.seconds_of({"iops": [log], "bw": [], "lat": []}, None, None, ["read"]) == {}
+    log = seconds.read_log("1000,1,0\n3600000,1,0\n")
+    series = seconds.seconds_of({"iops": [log], "bw": [], "lat": []}, None, None, ["read"])["read"]
     assert len(series["second"]) == 3600
 
 
 def test_a_log_in_parts_is_the_same_log(monkeypatch):
     content = "".join(f"{second}000, {second % 7}, {second % 2}, 4096\n" for second in range(500))
-    whole = series_rows.read_log(content)
-    monkeypatch.setattr(series_rows, "_PART", 100)
-    assert series_rows.read_log(content) == whole and len(whole["read"]) == 250
+    whole = seconds.read_log(content)
+    monkeypatch.setattr(seconds, "_PART", 100)
+    assert seconds.read_log(content) == whole and len(whole["read"]) == 250
 
 
 def test_every_percentile_of_the_samples_comes_out_of_the_histograms(shared_samples, tmp_path, ask):
@@ -275,7 +276,7 @@ def test_every_percentile_of_the_samples_comes_out_of_the_histograms(shared_samp
         place = shutil.copytree(cell / "1", cell / str(repeat))
         (place / "fio.json.gz").write_bytes(gzip.compress(text.encode()))
         output = fio_output.parse(text)
-        change(place, repeat=repeat, summary=fio_output.summarize(output))
+        change(place, repeat=repeat, summary=fio_summary.summarize(output))
         found = {direction: values.lat if values.lat.bins else values.clat for direction, values in output.jobs[0].directions.items()} if output.jobs else {}
         if output.jobs and output.jobs[0].sync is not None:
             found["sync"] = output.jobs[0].sync

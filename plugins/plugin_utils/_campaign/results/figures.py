@@ -5,14 +5,13 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What one measurement says in numbers: rows for the tables ``cells`` and ``histograms``.
+"""What the files of one measurement say in numbers: its rows and its histograms. Every figure of a measurement is made here and nowhere else.
 
-Everything here was said by a host: every value is checked, and what is no number becomes NULL.
+Everything here was said by a host: every value is checked, and what is no number becomes ``None``.
 """
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import typing as t
@@ -21,58 +20,35 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import DIRECTIONS, number
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.percentiles import samples_needed
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import (
+    LARGEST_INTEGER,
+    flag,
+    mapping,
+    number,
+    optional_integer,
+    optional_text,
+    text,
+)
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import PERCENTILES
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.histogram import Bins
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import CellRecord
 
-Row = t.Dict[str, t.Any]
+_Values = t.Dict[str, t.Any]
 
-#: Columns of percentiles, with the percent.
-PERCENTILES = {"p50_ns": 50.0, "p90_ns": 90.0, "p95_ns": 95.0, "p99_ns": 99.0, "p999_ns": 99.9, "p9999_ns": 99.99}
-
-_NEEDED = {column: samples_needed(percent) for column, percent in PERCENTILES.items()}
-_RANKS = {column: f"{percent:g}" for column, percent in PERCENTILES.items()}
-
-#: Above it a BIGINT has no room.
-_LARGEST = 2**63 - 1
-_LARGEST_INTEGER = 2**31 - 1
+#: Above it an INTEGER has no room.
+_LARGEST_OPTION = 2**31 - 1
 
 #: What fio does if a job does not say (HOWTO, "Job file parameters").
 _DEFAULTS = {"rw": "read", "bs": "4k", "ioengine": "psync", "iodepth": "1", "numjobs": "1", "fdatasync": "0", "fsync": "0", "direct": "0"}
 _OTHER_NAMES = {"readwrite": "rw", "blocksize": "bs"}
 _MIXES = re.compile(r"(?:rand)?rw|readwrite")
 
+#: By direction the kind of latency and its bins.
 Histograms = t.Dict[str, t.Tuple[str, "Bins"]]
-
-
-@functools.lru_cache(maxsize=4096)
-def text(value: t.Any) -> str | None:
-    """Text of a host, in one line and without control characters; ``None`` for nothing."""
-    return None if value is None else plain(value, 1000)
-
-
-def optional_text(value: t.Any) -> str | None:
-    """Likewise, and ``None`` for what is no text."""
-    return text(value) if isinstance(value, str) else None
-
-
-def optional_integer(value: t.Any, largest: int = _LARGEST) -> int | None:
-    """A whole number that is not negative and has room in its column."""
-    found = number(value)
-    return int(found) if found is not None and found < largest else None
-
-
-def flag(value: t.Any) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-def mapping(value: t.Any) -> t.Mapping[str, t.Any]:
-    """An object of JSON; an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -87,7 +63,7 @@ def histograms_of(record: CellRecord, output: fio_output.Output | None) -> Histo
     if output is None or record.state not in MEASURED:
         return {}
     found: Histograms = {}
-    for direction in DIRECTIONS:
+    for direction in fio_output.DIRECTIONS:
         active = [job for job in output.jobs if direction in job.directions]
         if not active or len({job.group for job in active}) > 1:
             continue
@@ -99,33 +75,32 @@ def histograms_of(record: CellRecord, output: fio_output.Output | None) -> Histo
     syncs = [job.sync.bins for job in output.jobs if job.sync is not None]
     if syncs and all(syncs):
         found["sync"] = "sync", syncs[0] if len(syncs) == 1 else histogram.merge(syncs)
-    return found
+    return {direction: (kind, bins) for direction, (kind, bins) in found.items() if _has_room(bins)}
 
 
-def histogram_rows(key: Row, histograms: Histograms) -> t.Iterator[Row]:
-    """One series for each direction, shortest latency first."""
-    for direction, (kind, bins) in histograms.items():
-        values = sorted(bins)
-        if not (values[0] >= 0 and values[-1] < _LARGEST and 0 < max(bins.values()) < _LARGEST and min(bins.values()) > 0):
-            continue
-        yield {**key, "direction": direction, "latency_kind": kind, "bin_ns": values, "count": [bins[value] for value in values]}
+def _has_room(bins: Bins) -> bool:
+    """Whether all of its values are counts and durations that a table has room for."""
+    counts = bins.values()
+    return min(bins) >= 0 and max(bins) < LARGEST_INTEGER and min(counts) > 0 and max(counts) < LARGEST_INTEGER
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Cells
 
 
-def cell_rows(record: CellRecord, key: Row, common: Row, histograms: Histograms) -> list[Row]:
+def measurements_of(record: CellRecord, histograms: t.Callable[[], Histograms], beside: t.Mapping[str, t.Any]) -> list[Measurement]:
     """The rows of one measurement: one for each direction that has numbers, else one without.
 
-    :param common: what the caller knows of the measurement besides: its stack, its models, its group.
+    :param histograms: reads them; only called for a measurement whose summary says no percentiles.
+    :param beside: what is known of the measurement besides, by column: its stack, its models, its group.
     """
-    told = {**key, **_told(record), **_asked(record.job), **common}
-    rows = [{**told, **numbers, "direction": direction} for direction, numbers in _numbers(record, histograms).items()]
-    return rows or [told]
+    key = (record.host, record.key.variant, record.key.cell, record.key.repeat)
+    told = {**_told(record), **_asked(record.job), **beside}
+    rows = [Measurement(*key, direction, **told, **numbers) for direction, numbers in _numbers(record, histograms).items()]
+    return rows or [Measurement(*key, **told)]
 
 
-def _told(record: CellRecord) -> Row:
+def _told(record: CellRecord) -> _Values:
     meta = record.meta
     target, clock, cpu = mapping(meta.get("target")), mapping(meta.get("clock")), mapping(meta.get("cpu"))
     collection = mapping(meta.get("garbage_collection"))
@@ -140,7 +115,8 @@ def _told(record: CellRecord) -> Row:
         "target_size": optional_integer(used),
         "verdict_before": record.verdicts[0],
         "verdict_after": record.verdicts[1],
-        "clock_offset": float(offset) if isinstance(offset, (int, float)) and abs(offset) < 1e11 else None,
+        "clock_offset": float(offset) if isinstance(offset, (int, float)) and not isinstance(offset, bool) and abs(offset) < 1e11 else None,
+        "clock_error": number(clock.get("error")),
         "collection_rate": number(collection.get("rate")),
         "collection_shown_by": optional_text(collection.get("shown_by")) or None,
         "cpu_usr": number(cpu.get("fio_usr")),
@@ -156,7 +132,7 @@ def _told(record: CellRecord) -> Row:
     }
 
 
-def _asked(job: t.Mapping[str, str]) -> Row:
+def _asked(job: t.Mapping[str, str]) -> _Values:
     """What the job asked for, with fio's defaults; nothing where there was no job."""
     if not job:
         return {}
@@ -182,7 +158,7 @@ def _mix(options: t.Mapping[str, str]) -> int | None:
 
 
 def _integer(said: str) -> int | None:
-    return int(said) if said.isascii() and said.isdigit() and int(said) <= _LARGEST_INTEGER else None
+    return int(said) if said.isascii() and said.isdigit() and int(said) <= _LARGEST_OPTION else None
 
 
 def _bytes(said: str) -> int | None:
@@ -192,54 +168,55 @@ def _bytes(said: str) -> int | None:
         return None
 
 
-def _numbers(record: CellRecord, histograms: Histograms) -> dict[str, Row]:
+def _numbers(record: CellRecord, histograms: t.Callable[[], Histograms]) -> dict[str, _Values]:
     """What was measured, by direction."""
     summary = mapping(record.meta.get("summary"))
     if record.state not in MEASURED:
         return {}
-    found: dict[str, Row] = {}
-    for direction in DIRECTIONS:
+    found: dict[str, _Values] = {}
+    for direction in fio_output.DIRECTIONS:
         said = mapping(summary.get(direction))
-        if not number(said.get("total_ios")):
-            continue
-        kind = _kind(said, histograms.get(direction))
-        found[direction] = {
-            "iops": number(said.get("iops")),
-            "bw_bytes": number(said.get("bw_bytes")),
-            "total_ios": optional_integer(said.get("total_ios")),
-            "runtime_ms": optional_integer(said.get("runtime_ms")),
-            **_latency(kind, mapping(said.get(kind)), histograms.get(direction)),
-        }
+        if number(said.get("total_ios")):
+            found[direction] = {
+                "iops": number(said.get("iops")),
+                "bw_bytes": number(said.get("bw_bytes")),
+                "total_ios": optional_integer(said.get("total_ios")),
+                "runtime_ms": optional_integer(said.get("runtime_ms")),
+                **_latency_of(direction, said, histograms),
+            }
     sync = mapping(summary.get("sync"))
     syncs = number(sync.get("n"))
     if found and syncs:
         runtime = max((row["runtime_ms"] for row in found.values() if row["runtime_ms"]), default=None)
         rate = syncs / runtime * 1000 if runtime else None
-        found["sync"] = {"iops": rate, "total_ios": optional_integer(syncs), "runtime_ms": runtime, **_latency("sync", sync, histograms.get("sync"))}
+        found["sync"] = {"iops": rate, "total_ios": optional_integer(syncs), "runtime_ms": runtime, **_latency("sync", sync, "sync", histograms)}
     return found
 
 
-def _kind(said: t.Mapping[str, t.Any], histogram_of: tuple[str, Bins] | None) -> str:
+def _latency_of(direction: str, said: t.Mapping[str, t.Any], histograms: t.Callable[[], Histograms]) -> _Values:
     """What the application waited for, if fio has its percentiles, else from submission to completion."""
-    if histogram_of is not None:
-        return histogram_of[0]
-    return next((kind for kind in ("lat", "clat") if mapping(mapping(said.get(kind)).get("percentiles_ns"))), "lat")
+    kind = next((kind for kind in ("lat", "clat") if mapping(mapping(said.get(kind)).get("percentiles_ns"))), "")
+    if not kind:
+        kind = histograms().get(direction, ("lat", {}))[0]
+    return _latency(kind, mapping(said.get(kind)), direction, histograms)
 
 
-def _latency(kind: str, said: t.Mapping[str, t.Any], histogram_of: tuple[str, Bins] | None) -> Row:
+def _latency(kind: str, said: t.Mapping[str, t.Any], direction: str, histograms: t.Callable[[], Histograms]) -> _Values:
     count = optional_integer(said.get("n"))
-    given = mapping(said.get("percentiles_ns"))
-    found = {column: optional_integer(given.get(rank)) for column, rank in _RANKS.items()}
-    if histogram_of is not None and any(value is None for value in found.values()):
-        # The job had percentiles of its own: the bins know all of them.
-        found = {column: histogram.percentile(histogram_of[1], percent) for column, percent in PERCENTILES.items()}
     if count is None:
         return {}
+    given = mapping(said.get("percentiles_ns"))
+    found = {one.column: optional_integer(given.get(one.rank)) for one in PERCENTILES}
+    if any(value is None for value in found.values()):
+        # The job had percentiles of its own: the bins know all of them.
+        its_kind, bins = histograms().get(direction, ("", {}))
+        if its_kind == kind:
+            found = {one.column: histogram.percentile(bins, one.percent) for one in PERCENTILES}
     return {
         "latency_kind": kind,
         "lat_n": count,
         "lat_mean_ns": number(said.get("mean_ns")),
         "lat_min_ns": number(said.get("min_ns")),
         "lat_max_ns": number(said.get("max_ns")),
-        **{column: value if count >= _NEEDED[column] else None for column, value in found.items()},
+        **{one.column: found[one.column] if count >= one.needed else None for one in PERCENTILES},
     }

@@ -1,0 +1,180 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What the terminal shows of a campaign: each host of a few, from the files; of many hosts what all of them did, from the tables.
+
+A line for each of many hosts would be read by nobody, and reading every file of a thousand takes minutes. Their files are not read again:
+their hashes were checked when the tables were made, and a table is made again when a result changes.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, read_rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import Aggregate, aggregates_of, window_note
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.answers import answers_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio, ratios_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, known, median, rows_of, spread_of, worst
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+#: With more hosts than this there are lines of all hosts only.
+MANY = 20
+
+_Key = t.Tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All that the terminal shows.
+
+    :param shown: rows of the table; ``rows`` has those of searches and rounds too, which have no figures.
+    :param together: the sums, as the result of a task has them.
+    :param answers: what searches and rounds have found.
+    :param read: what it was made of and ``points``, for the report, where that came from tables.
+    """
+
+    campaign: Campaign
+    rows: list[Row]
+    shown: list[Row]
+    ratios: list[Ratio]
+    aggregates: list[Aggregate]
+    together: list[dict[str, t.Any]]
+    notes: list[str]
+    answers: list[str]
+    read: Rows | None = None
+    points: list[Point] | None = None
+
+
+def overview_of_files(campaign: Campaign, baseline: str = "") -> Overview:
+    """Every host, from the files of a campaign."""
+    files = CampaignFiles(campaign)
+    rows = rows_of(files.measurements)
+    ratios = ratios_of(campaign, rows, baseline)
+    aggregates = aggregates_of(files)
+    rows += aggregate.rows_of(aggregates)
+    answers, answered = answers_of(campaign)
+    # A cell that is only an answer has no figures to stand in a row.
+    shown = [row for row in rows if row.direction or (row.host, row.variant, row.cell) not in answered]
+    together = [one.to_dict() for one in aggregates]
+    return Overview(campaign, rows, shown, ratios, aggregates, together, aggregate.notes_of(aggregates), answers)
+
+
+def overview_of_tables(folder: Path, name: str, baseline: str = "", problems: t.Sequence[str] = ()) -> Overview:
+    """All hosts together, from the tables of a campaign.
+
+    :param problems: what was left out when the tables were made.
+    :raises ResultsError: if there are no tables.
+    """
+    database = open_tables(folder)
+    try:
+        read = read_rows(database, folder.name)
+    finally:
+        database.close()
+    every = read.points()
+    points = [one for one in every if one.direction != "sync"]
+    variants = read.variants
+    once = {(one.host, one.variant, one.cell, one.repeat): one for one in read.measurements}
+    records = tuple(CellRecord(one.host, CellKey(one.variant, one.cell, one.repeat), one.state, one.reason or "") for one in once.values())
+    aggregates = [one for one in read.aggregates if not one.host]
+    rows = [*aggregate.rows_of(aggregates), *_median_rows(points)]
+    rows.sort(key=lambda row: (variants.index(row.variant), row.cell, row.direction))
+    ratios = _ratios(points, baseline or (variants[0] if variants else ""))
+    campaign = Campaign(name, folder, tuple(variants), records, tuple(problems))
+    together = [one.to_brief_dict() for one in aggregates]
+    return Overview(campaign, rows, rows, ratios, aggregates, together, _notes(aggregates, read), [], read, every)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Hosts
+
+
+def _by_cell(points: t.Iterable[Point]) -> dict[_Key, list[Point]]:
+    found: dict[_Key, list[Point]] = {}
+    for one in points:
+        if one.iops is not None and not is_probe(one.cell):
+            found.setdefault((one.variant, one.cell, one.direction), []).append(one)
+    return found
+
+
+def _median_rows(points: t.Sequence[Point]) -> t.Iterator[Row]:
+    """One for each cell: the host in the middle, and how far the others are from it."""
+    for (variant, cell, direction), here in _by_cell(points).items():
+        iops = known(one.iops for one in here)
+        verdicts = {verdict or "unknown" for one in here for run in one.runs for verdict in (run.verdict_before, run.verdict_after)}
+        yield Row(
+            host=f"median of {len(here)}",
+            variant=variant,
+            cell=cell,
+            direction=direction,
+            iops=median(iops),
+            bandwidth=median(one.bandwidth for one in here),
+            latency={one.name: None for one in SHOWN},
+            synced=False,
+            spread=spread_of(iops),
+            runs=min(len(one.runs) for one in here),
+            planned=max(len(one.runs) for one in here),
+            state=worst(one.state for one in here),
+            verdict=next((one for one in ("at_risk", "unknown", "durable") if one in verdicts), None),
+        )
+
+
+def _ratios(points: t.Sequence[Point], base: str) -> list[Ratio]:
+    """Each variant against the baseline over the fleet, hosts paired with themselves."""
+    cells = _by_cell(points)
+    sides = {key: {one.host: [run.iops for run in one.runs if run.iops] for one in here} for key, here in cells.items()}
+    found = []
+    for variant, cell, direction in cells:
+        first = sides.get((base, cell, direction), {})
+        own = sides[variant, cell, direction]
+        both = {host: (first[host], values) for host, values in own.items() if first.get(host) and values}
+        if variant == base or not both:
+            continue
+        overall = compare_fleet(both).overall
+        ratio = overall.ratio if overall.ratio is not None else overall.ratio_of_medians
+        found.append(Ratio(f"{len(both)} hosts", cell, direction, base, variant, ratio, _note(overall)))
+    return found
+
+
+def _note(overall: t.Any) -> str:
+    said = overall.verdict.replace("_", " ")
+    between = f", {overall.interval.confidence:.1%} between {times(overall.interval.low)} and {times(overall.interval.high)}" if overall.interval else ""
+    return said + between
+
+
+def _notes(aggregates: t.Sequence[Aggregate], read: Rows) -> list[str]:
+    hosts = counted(len(read.hosts), "host")
+    about = f"{hosts}: lines are of all of them. Each host is in the report and in its CSV; SPREAD is over hosts, or repeats of a sum."
+    return [about, *brief_notes_of(aggregates)]
+
+
+def brief_notes_of(aggregates: t.Sequence[Aggregate]) -> list[str]:
+    """What has to be known of the sums of a fleet: how many are concerned, for names of hosts would fill the page."""
+    running = [one for one in aggregates if one.iops is not None]
+    notes = [window_note(running)] if running else []
+    estimated = max((len(one.pro_rata) for one in running), default=0)
+    if estimated:
+        notes.append(f"Without a series by the second, the average of the whole run was taken for up to {counted(estimated, 'result')} of a sum.")
+    partial = sorted({f"{one.cell} ({one.added} of {one.targets or one.planned})" for one in running if one.is_partial})
+    if partial:
+        notes.append(f"Not every host or target is in the sum of: {listed(partial, 4)}.")
+    apart = sorted({f"{one.cell}/{one.repeat}" for one in aggregates if one.iops is None})
+    if apart:
+        notes.append(f"Not added up, for the hosts did not measure at the same time: {listed(apart, 4)}.")
+    return notes

@@ -1,0 +1,139 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""A campaign loaded from its tables: series and histograms of a thousand hosts are reduced in DuckDB, before they come here."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from collections import Counter
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement, read_measurements
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median_of_all
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.sets import Place, Pooled, RunSet, SetFigures, directions_of
+
+if t.TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+#: Variant, cell, repeat and direction.
+_Cell = t.Tuple[str, str, int, str]
+
+_MEMBER = {"number": "BIGINT", "place": "BIGINT", "host": "VARCHAR", "variant": "VARCHAR", "cell": "VARCHAR", "repeat": "INTEGER"}
+_WINDOW = {"began": "DOUBLE", "opens": "DOUBLE", "closes": "DOUBLE"}
+
+
+class CampaignTables:
+    """A campaign from the views of :func:`tables.views.open_tables`: see :class:`sets.Results`.
+
+    :param database: open for as long as :meth:`figures` is called.
+    """
+
+    def __init__(self, database: DuckDBPyConnection) -> None:
+        self._database = database
+        self.measurements: list[Measurement] = read_measurements(database)
+        rows = database.execute("SELECT host, variant, cell, common FROM targets_at_once").fetchall()
+        self.common_names: dict[Place, str] = {(host, variant, cell): common for host, variant, cell, common in rows}
+        self._measured = Counter((one.variant, one.cell, one.repeat, one.direction) for one in self.measurements)
+        self._pooled: dict[_Cell, Pooled] = {
+            (variant, cell, repeat, direction): found
+            for (variant, cell, repeat, direction), found in _pooled(database, "histograms", ("variant", "cell", "repeat", "direction")).items()
+        }
+
+    @property
+    def merged(self) -> dict[tuple[str, str, str], dict[str, float | None]]:
+        """Percentiles in ns of the added bins of all hosts, whenever they measured: the median of the repeats by (variant, cell, direction)."""
+        repeats: dict[tuple[str, str, str], list[Pooled]] = {}
+        for (variant, cell, _repeat, direction), pooled in self._pooled.items():
+            repeats.setdefault((variant, cell, direction), []).append(pooled)
+        return {key: {one.name: median_of_all([pooled.shown(one) for pooled in found]) for one in SHOWN} for key, found in repeats.items()}
+
+    def figures(self, sets: t.Sequence[RunSet]) -> list[SetFigures]:
+        """What is to be known of each set."""
+        rates = self._rates(sets)
+        pooled = [self._pooled_of(one) for one in sets]
+        more = self._pooled_anew([number for number, one in enumerate(pooled) if one is None], sets)
+        return [SetFigures(rates.get(number, {}), more.get(number, {}) if one is None else one) for number, one in enumerate(pooled)]
+
+    def _pooled_of(self, of: RunSet) -> dict[str, Pooled] | None:
+        """What was added already, if all measurements of a cell are in the set."""
+        found = {}
+        for direction in (*directions_of(of.runs), "sync"):
+            key = (of.variant, of.cell, of.repeat, direction)
+            runs = sum(direction in run.rows for run in of.runs)
+            if of.targets or runs != self._measured[key]:
+                return None
+            if key in self._pooled:
+                found[direction] = self._pooled[key]
+        return found
+
+    def _pooled_anew(self, numbers: t.Sequence[int], sets: t.Sequence[RunSet]) -> dict[int, dict[str, Pooled]]:
+        members = [member for number in numbers for member in _members(number, sets[number])]
+        if not members:
+            return {}
+        source = f"(SELECT m.number, h.* FROM histograms h JOIN ({_unnested(_MEMBER)}) m USING (host, variant, cell, repeat))"
+        found: dict[int, dict[str, Pooled]] = {}
+        for (number, direction), pooled in _pooled(self._database, source, ("number", "direction"), [json.dumps(members)]).items():
+            found.setdefault(number, {})[direction] = pooled
+        return found
+
+    def _rates(self, sets: t.Sequence[RunSet]) -> dict[int, dict[tuple[int, str], tuple[float | None, float | None]]]:
+        """As :func:`window.mean_within`, of each run in the window of its set."""
+        members = [
+            {**member, "began": run.span.start, "opens": one.window.start, "closes": one.window.end}
+            for number, one in enumerate(sets)
+            if one.window.overlaps
+            for member, run in zip(_members(number, one), one.runs)
+        ]
+        if not members:
+            return {}
+        query = f"""
+            SELECT number, place, direction,
+                sum(iops * part) / sum(part) FILTER (iops IS NOT NULL), sum(bw_bytes * part) / sum(part) FILTER (bw_bytes IS NOT NULL)
+            FROM (SELECT m.number, m.place, direction, iops, bw_bytes, least(began + second + 1, closes) - greatest(began + second, opens) AS part
+                FROM intervals JOIN ({_unnested({**_MEMBER, **_WINDOW})}) m USING (host, variant, cell, repeat)
+                WHERE direction <> 'sync' AND began + second + 1 > opens AND began + second < closes)
+            GROUP BY ALL"""
+        found: dict[int, dict[tuple[int, str], tuple[float | None, float | None]]] = {}
+        for number, place, direction, iops, bandwidth in self._database.execute(query, [json.dumps(members)]).fetchall():
+            found.setdefault(number, {})[place, direction] = (iops, bandwidth)
+        return found
+
+
+def _members(number: int, of: RunSet) -> t.Iterator[dict[str, t.Any]]:
+    for place, run in enumerate(of.runs):
+        yield dict(zip(_MEMBER, (number, place, *run.key)))
+
+
+def _unnested(columns: t.Mapping[str, str]) -> str:
+    """A query for rows that are given as JSON. The values are names, and no part of the SQL."""
+    return f"SELECT unnest(from_json(?, '{json.dumps([columns])}'), recursive := true)"
+
+
+def _pooled(database: DuckDBPyConnection, histograms: str, key: t.Sequence[str], parameters: t.Sequence[t.Any] = ()) -> dict[tuple[t.Any, ...], Pooled]:
+    """fio's rule on added bins: the first bin whose cumulative count reaches the share.
+
+    :param histograms: the table, or a query in brackets with its columns, and those of ``key``.
+    """
+    columns = ", ".join(key)
+    ranks = ", ".join(f"min(CASE WHEN reached >= total * {one.percent / 100!r} - 1e-9 THEN bin_ns END)" for one in SHOWN)
+    found = database.execute(
+        f"WITH source AS MATERIALIZED (SELECT {columns}, host, cell AS its_cell, latency_kind, bin_ns, count FROM {histograms}), "
+        f"parts AS (SELECT {columns}, count(DISTINCT (host, its_cell)) AS runs, count(DISTINCT latency_kind) AS kinds FROM source GROUP BY ALL), "
+        f"added AS (SELECT {columns}, bin_ns, sum(count) AS count FROM source GROUP BY ALL), "
+        f"summed AS (SELECT *, sum(count) OVER (PARTITION BY {columns} ORDER BY bin_ns) AS reached, sum(count) OVER (PARTITION BY {columns}) AS total "
+        "FROM added) "
+        f"SELECT {columns}, any_value(runs), any_value(kinds), max(total), {ranks} FROM summed JOIN parts USING ({columns}) GROUP BY {columns}",
+        list(parameters),
+    ).fetchall()
+    pooled = {}
+    for row in found:
+        runs, kinds, total, *values = row[len(key) :]
+        known = {one.name: None if value is None else float(value) for one, value in zip(SHOWN, values)}
+        pooled[tuple(row[: len(key)])] = Pooled(runs, kinds, int(total), known)
+    return pooled

@@ -1,0 +1,192 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""A measurement second by second, from fio's logs.
+
+fio's logs (HOWTO, "Log File Formats"): ``time in ms, value, direction, block size, …``, one row for each second and direction in which
+something ended. A second without a row is one in which nothing was done, so it gets a row with 0. The last second, if it was not
+whole, has none, and gets none.
+"""
+
+from __future__ import annotations
+
+import math
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import logs
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+#: fio averages over one second: the collection asks for log_avg_msec=1000.
+_STEP_MS = 1000.0
+
+#: Times above this are ms since 1970; below, since the job began to count.
+_EPOCH_MS = 1e12
+
+#: More seconds than this in one measurement are a broken clock: 60 days.
+_LONGEST = 60 * 86400
+
+#: Seconds without a row that a series has at most beside those that have one.
+_LONGEST_STALL = 86400
+
+#: Columns of one line; fio has less than half of them.
+_MOST_COLUMNS = 40
+
+#: Characters of a log that are worked on at once.
+_PART = 1 << 20
+
+_DIRECTIONS = ("read", "write", "trim")
+
+#: Time in ms and value of each row of one log of one thread, by direction.
+Log = t.Dict[str, t.List[t.Tuple[float, float]]]
+
+#: A value by second.
+Seconds = t.Dict[int, float]
+
+
+#: The lists of a series: ``second``, ``iops``, ``bw_bytes``, ``lat_ns``.
+Series = t.Dict[str, t.List[t.Any]]
+
+
+def series_of(
+    folder: Path, names: t.Iterable[str], start: float | None, end: float | None, directions: t.Container[str], *, latency: bool = True
+) -> dict[str, Series]:
+    """The series of a measurement by direction, from its folder.
+
+    :param names: its files.
+    :param latency: read the logs of the latency too.
+    :raises ResultsError: if the logs cannot be read, or are too long together.
+    """
+    names = sorted(names)
+    chosen = {what: _log_names(names, what) for what in ("iops", "bw", *(["lat"] if latency else []))}
+    if latency and not chosen["lat"]:
+        chosen["lat"] = _log_names(names, "clat")
+    texts = logs(folder / name for some in chosen.values() for name in some)
+    return seconds_of({what: [read_log(next(texts)) for _name in some] for what, some in chosen.items()}, start, end, directions)
+
+
+def _log_names(names: t.Iterable[str], what: str) -> list[str]:
+    return [name for name in names if name.startswith((f"series_{what}.", f"series_{what}_")) and name.endswith(".log.gz")]
+
+
+def read_log(content: str) -> Log:
+    """The rows of one log by direction; what is no row is left out."""
+    rows: Log = {}
+    for part in _parts(content):
+        for time, value, number in _whole_log(part) or _lines(part):
+            if 0 <= time < 1e15 and 0 <= value < 1e18 and 0 <= number < len(_DIRECTIONS):
+                rows.setdefault(_DIRECTIONS[int(number)], []).append((time, value))
+    return rows
+
+
+def _parts(content: str) -> t.Iterator[str]:
+    """Whole lines, some at a time: split into words a text takes thirty times its size."""
+    start = 0
+    while start < len(content):
+        end = content.find("\n", start + _PART) + 1 or len(content)
+        yield content[start:end]
+        start = end
+
+
+def _whole_log(content: str) -> list[tuple[float, float, float]] | None:
+    """All rows at once, if each of them is as it should be: many times faster than one by one."""
+    width = content.partition("\n")[0].count(",") + 1
+    words = content.replace(",", " ").split() if 3 <= width <= _MOST_COLUMNS else []
+    if not words or len(words) != width * content.count("\n"):
+        return None
+    try:
+        return list(zip(*(map(float, words[place::width]) for place in range(3))))
+    except ValueError:
+        return None
+
+
+def _lines(content: str) -> t.Iterator[tuple[float, float, float]]:
+    for line in content.splitlines():
+        columns = line.split(",", 3)
+        try:
+            yield float(columns[0]), float(columns[1]), int(columns[2])
+        except (ValueError, IndexError):
+            continue
+
+
+def seconds_of(found: t.Mapping[str, t.Sequence[Log]], start: float | None, end: float | None, directions: t.Container[str]) -> dict[str, Series]:
+    """The series of a measurement by direction.
+
+    :param found: ``iops``, ``bw`` (KiB per second) and ``lat`` (ns), of each of them one log for each thread, in one order.
+    :param start: when the job began to count, and ``end`` when it ended, in s since 1970; ``None`` in results of old versions.
+    :param directions: those with numbers. With ``mixed`` alone every row of the logs is of it.
+    """
+    every = {}
+    for direction in (*_DIRECTIONS, "mixed"):
+        if direction in directions:
+            of_threads = {what: [_of(log, direction, directions) for log in some] for what, some in found.items()}
+            every[direction] = _series(of_threads, start, end)
+    return {direction: series for direction, series in every.items() if series}
+
+
+def _of(log: Log, direction: str, directions: t.Container[str]) -> list[tuple[float, float]]:
+    if direction != "mixed":
+        return log.get(direction, [])
+    if any(name in directions for name in _DIRECTIONS):
+        # unified_rw_reporting=both: each direction has a series of its own already.
+        return []
+    return [row for rows in log.values() for row in rows]
+
+
+def _series(logs: t.Mapping[str, t.Sequence[t.Sequence[tuple[float, float]]]], start: float | None, end: float | None) -> Series:
+    times = [time for some in logs.values() for rows in some for time, _value in rows]
+    if not times:
+        return {}
+    absolute = times[0] > _EPOCH_MS
+    zero = start * 1000 if start is not None and absolute else min(times) - _STEP_MS if absolute else 0.0
+    iops = _added(logs.get("iops", ()), zero)
+    bandwidth = _added(logs.get("bw", ()), zero)
+    latency = _weighted(logs.get("lat", ()), logs.get("iops", ()), zero)
+    count = max((second for values in (iops, bandwidth) for second in values), default=-1) + 1
+    # Each second takes memory, also one without a row, so a row far away from all others must not be worth weeks.
+    longest = min(_LONGEST, _LONGEST_STALL + 2 * len(times))
+    if not 0 < count < longest:
+        return {}
+    if start is not None and end is not None and end - start - count >= 2:
+        # Neither was anything done in the end: only the last second has no row although it was whole.
+        count = int(min(end - start - 1, longest))
+    seconds = range(count)
+    return {
+        "second": list(seconds),
+        "iops": [iops.get(second, 0.0) for second in seconds] if iops else [None] * count,
+        "bw_bytes": [bandwidth.get(second, 0.0) * KIB for second in seconds] if bandwidth else [None] * count,
+        "lat_ns": [latency.get(second) for second in seconds],
+    }
+
+
+def _added(logs: t.Iterable[t.Sequence[tuple[float, float]]], zero: float) -> Seconds:
+    """Rates of threads are added up, second by second."""
+    found: Seconds = {}
+    for rows in logs:
+        for time, value in rows:
+            # A row stands for the second before its time, give or take the scheduler.
+            second = math.floor((time - zero) / _STEP_MS + 0.5) - 1
+            if second >= 0:
+                found[second] = found.get(second, 0.0) + value
+    return found
+
+
+def _weighted(latencies: t.Sequence[t.Sequence[tuple[float, float]]], rates: t.Sequence[t.Sequence[tuple[float, float]]], zero: float) -> Seconds:
+    """Means of threads, each weighted with the I/Os it did in that second; equally where that is not known."""
+    weighted: Seconds = {}
+    weights: Seconds = {}
+    for thread, rows in enumerate(latencies):
+        done = _added([rates[thread]], zero) if len(rates) == len(latencies) and len(latencies) > 1 else {}
+        for time, value in rows:
+            second = math.floor((time - zero) / _STEP_MS + 0.5) - 1
+            weight = done.get(second, 0.0) if done else 1.0
+            if second >= 0 and weight > 0:
+                weighted[second] = weighted.get(second, 0.0) + value * weight
+                weights[second] = weights.get(second, 0.0) + weight
+    return {second: value / weights[second] for second, value in weighted.items()}

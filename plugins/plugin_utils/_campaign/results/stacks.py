@@ -1,0 +1,51 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What the ``stack.json`` of a measurement says of the measurement: which stack it ran on, and on which drives. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, optional_text
+
+SIDES = ("before", "after")
+
+#: What is different at every look, and would make every stack one of its own.
+NOT_OF_THE_STACK = frozenset({"read_at"})
+
+
+def stack_name(side: t.Any) -> str | None:
+    """What one side of a ``stack.json`` is called, the same for equal stacks; ``None`` if it says nothing."""
+    said = mapping(side)
+    if not said:
+        return None
+    content = json.dumps({name: value for name, value in said.items() if name not in NOT_OF_THE_STACK}, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def objects(value: t.Any) -> list[t.Mapping[str, t.Any]]:
+    """The objects of a list of JSON; none of anything else."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def is_drive(layer: t.Mapping[str, t.Any]) -> bool:
+    """Whether nothing is below it, so that it is what keeps the data."""
+    return not layer.get("below")
+
+
+def drives_of(side: t.Any) -> list[t.Mapping[str, t.Any]]:
+    """The layers at the bottom of one side of a ``stack.json``."""
+    return [layer for layer in objects(mapping(side).get("layers")) if is_drive(layer)]
+
+
+def common_text(drives: t.Iterable[t.Mapping[str, t.Any]], name: str) -> str | None:
+    """What the drives below a target are, each answer once."""
+    found = sorted({said for drive in drives if (said := optional_text(drive.get(name)))})
+    return ", ".join(found) or None

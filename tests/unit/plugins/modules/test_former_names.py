@@ -50,3 +50,6 @@ def test_former_option_name_is_accepted(module, items, item):
     # What it names is not there: that, and nothing else, is what it fails with.
     assert result["error"] in ("device_missing", "bad_input", "tool_missing", "refused")
     assert result["invocation"]["module_args"][items][0]["allow_ignored_flushes"] is True
+    if items == "caches":
+        # Newer ansible-core wraps each warning in an event of its own.
+        assert json.dumps(result["warnings"]).count("former: allow_swallowed_flushes is now called allow_ignored_flushes.") == 1

@@ -90,7 +90,7 @@ def test_values_that_are_no_text(value):
 
 @pytest.mark.parametrize("engine", ["rbd", "external:/tmp/x.so", "net", "exec", "io_uring_cmd", "filecreate", "nbd"])
 def test_engines_that_do_not_work_on_the_path(engine):
-    with pytest.raises(BadInput, match="guard can only answer"):
+    with pytest.raises(BadInput, match="guard can only check"):
         read({"rw": "read", "ioengine": engine})
 
 

@@ -15,12 +15,13 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey, component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.modules.campaign import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.finished import ExpectedMeasurement, finished, measured_as, unexplained
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.groups import note_group
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey, component, results_folder
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import results_folder
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import mark_done
 

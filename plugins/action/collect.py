@@ -17,10 +17,11 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.collect import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import LARGEST_ARCHIVE, Received, receive
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, DamagedArchive, ResultsError, component, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, DamagedArchive, ResultsError, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import file_sha256, new_file, require_space
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_fetch import fetch
 

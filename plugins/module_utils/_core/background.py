@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import typing as t
 
-Result = t.TypeVar("Answer")
+Result = t.TypeVar("Result")
 
 
 class Background(t.Generic[Result]):

@@ -29,7 +29,7 @@ def _fragments(documentation: dict[str, t.Any]) -> t.Iterator[dict[str, t.Any]]:
     names = documentation.get("extends_documentation_fragment") or []
     for name in [names] if isinstance(names, str) else names:
         if name.startswith("cachefleet.storage."):
-            plugin, _, part = name.removeprefix("cachefleet.storage.").partition(".")
+            plugin, _dot, part = name.removeprefix("cachefleet.storage.").partition(".")
             source = (TOP / f"plugins/doc_fragments/{plugin}.py").read_text()
             found = re.search(rf'^    {(part or "documentation").upper()} = r?"""(.*?)"""', source, flags=re.MULTILINE | re.DOTALL)
             assert found, name
@@ -64,7 +64,7 @@ def interface() -> set[str]:
 
 
 def _redirected(name: str, now: set[str]) -> bool:
-    kind, _, rest = name.partition(" ")
+    kind, _space, rest = name.partition(" ")
     module, dot, below = rest.partition(".")
     leads = (RUNTIME.get("plugin_routing", {}).get("modules", {}).get(module) or {}).get("redirect")
     return kind in ("module", "option", "return") and leads is not None and f"{kind} {leads.rpartition('.')[2]}{dot}{below}" in now

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import datetime
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey
 
 NOW = datetime.datetime(2026, 11, 21, 14, 3, 55, tzinfo=datetime.timezone.utc)
 KEY = CellKey("before", "randwrite-4k", 1)

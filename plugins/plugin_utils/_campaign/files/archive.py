@@ -24,15 +24,14 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey, component
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import (
     MEASURED,
     META_FILE,
     SCHEMA,
     STATES,
-    CellKey,
     DamagedArchive,
     ResultsError,
-    component,
     is_cell_file,
     plain,
 )

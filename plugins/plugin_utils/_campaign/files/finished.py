@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import META_FILE, CellKey, component
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey, component
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import META_FILE
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import is_sha256, read_json, stored_state
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import repeat_folders
 

@@ -18,10 +18,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import RESERVED as RESERVED
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey as CellKey
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component as component
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import repeat_number as repeat_number
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 
 if t.TYPE_CHECKING:
     import datetime

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey, component
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import (
     CAMPAIGN_FILE,
@@ -31,9 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
     META_FILE,
     PLAN_FILE,
     SCHEMA,
-    CellKey,
     ResultsError,
-    component,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import (
     explained,

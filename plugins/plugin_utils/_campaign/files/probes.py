@@ -16,7 +16,7 @@ import typing as t
 from dataclasses import asdict, dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey, component, repeat_number
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey, component, repeat_number
 
 _OVER = re.compile(r"[a-z_]{1,20}\Z")
 _VALUE = re.compile(r"[1-9][0-9]{0,11}\Z")

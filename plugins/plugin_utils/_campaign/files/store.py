@@ -19,22 +19,19 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import RESERVED, CellKey, component, repeat_number
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import (
     CAMPAIGN_FILE,
     JOB_FILE,
     MEASURED,
     META_FILE,
     PLAN_FILE,
-    RESERVED,
     SCHEMA,
     STACK_FILE,
     STATES,
-    CellKey,
     ResultsError,
-    component,
     default_campaign_name,
     plain,
-    repeat_number,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Expected, Pattern
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import (

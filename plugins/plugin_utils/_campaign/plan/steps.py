@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import check_target, read_job
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import component
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.estimate import Estimate, estimate
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite, SuiteCell, read_suite

@@ -17,7 +17,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, parse_size
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import component
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import mapping
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite
 

@@ -32,12 +32,12 @@ class Column(t.NamedTuple):
 
 
 def _key(kind: str, meaning: str) -> t.Any:
-    return dataclasses.field(metadata={"type": kind, "meaning": meaning, "detail": False})
+    return dataclasses.field(metadata={"type": kind, "meaning": meaning, "detail": False})  # pylint: disable=invalid-field-call
 
 
 def _column(kind: str, meaning: str = "", default: t.Any = None, *, detail: bool = False) -> t.Any:
     """:param detail: for other programs; nothing here reads it back from a table, where a fleet has it a hundred thousand times."""
-    return dataclasses.field(default=default, metadata={"type": kind, "meaning": meaning, "detail": detail})
+    return dataclasses.field(default=default, metadata={"type": kind, "meaning": meaning, "detail": detail})  # pylint: disable=invalid-field-call
 
 
 @dataclass(slots=True)

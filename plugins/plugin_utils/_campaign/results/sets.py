@@ -52,7 +52,6 @@ class Results(t.Protocol):
 
         :raises Unreadable: if one of the measurements is none.
         """
-        ...
 
 
 @dataclass(frozen=True)

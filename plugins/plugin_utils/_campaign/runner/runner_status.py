@@ -23,7 +23,8 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import component, plain
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 
 #: States of a runner while its process lives, and those in which it has ended by itself.
 LIVING = ("starting", "waiting", "pausing", "measuring")

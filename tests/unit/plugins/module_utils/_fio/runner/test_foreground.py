@@ -40,7 +40,7 @@ class Rig(RunnerRig):
 
     @property
     def host(self):
-        return dataclasses.replace(super().host, read_stack=lambda: self.stacks())
+        return dataclasses.replace(super().host, read_stack=lambda: self.stacks())  # pylint: disable=unnecessary-lambda # a test replaces it later
 
     def measure(self, *rows, check_mode=False, campaign="c1", **settings):
         order = order_of({"campaign": campaign, "variant": "as_found", "host": "node1", "cells": list(rows), **settings})
@@ -380,7 +380,7 @@ def test_a_runner_that_ends_before_its_cells_are_done_is_a_failure(rig, number, 
 
 
 def test_a_spool_that_cannot_be_written_is_a_failure(rig, monkeypatch):
-    monkeypatch.setattr(Spool, "store", lambda *_arguments: (_ for _ in ()).throw(control.SpoolError("The spool is full.")))
+    monkeypatch.setattr(Spool, "store", lambda *_arguments: (one for one in ()).throw(control.SpoolError("The spool is full.")))
     with pytest.raises(StorageError, match=r"The spool is full\.") as caught:
         rig.measure(cell())
     assert caught.value.kind == "spool"

@@ -14,9 +14,10 @@ import tarfile
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import archive as archive_module
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey, DamagedArchive, ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import DamagedArchive, ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, JOB, add, cell, pack
 from ansible_collections.cachefleet.storage.tests.unit.support.campaigns import KEY, NOW, everything, leftovers, take_in

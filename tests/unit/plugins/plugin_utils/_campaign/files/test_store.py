@@ -15,9 +15,10 @@ import subprocess
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey, ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, cell, pack
 from ansible_collections.cachefleet.storage.tests.unit.support.campaigns import KEY, NOW, everything, take_in

@@ -13,8 +13,8 @@ import pathlib
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import rounds, search
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.answers import answers_of
 

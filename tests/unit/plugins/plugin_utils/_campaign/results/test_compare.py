@@ -11,7 +11,7 @@ import pathlib
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import CellKey
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import compare
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles

@@ -167,7 +167,7 @@ STACKS_COLUMNS = (*_CELL, Column("side", "VARCHAR", "`before` or `after`"), *LAY
 
 
 def part_path(root: Path, table: str, campaign: str, host: str, writer: str) -> Path:
-    """The file of one table of one host. Campaign and host are names that :func:`layout.component` has passed."""
+    """The file of one table of one host. Campaign and host are names that :func:`component` has passed."""
     return root / table / f"campaign={campaign}" / f"host={host}" / f"part-{writer}.parquet"
 
 

@@ -10,6 +10,7 @@ import datetime
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import cell_key
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import layout
 
 NOON = datetime.datetime(2026, 11, 21, 14, 3, 55, tzinfo=datetime.timezone.utc)
@@ -17,7 +18,7 @@ NOON = datetime.datetime(2026, 11, 21, 14, 3, 55, tzinfo=datetime.timezone.utc)
 
 @pytest.mark.parametrize("name", ["node1", "node-1.example.com", "2026-11-21T1403Z", "a" * 128, "A_b"])
 def test_plain_names_may_be_part_of_a_path(name):
-    assert layout.component(name, "host") == name
+    assert cell_key.component(name, "host") == name
 
 
 @pytest.mark.parametrize(
@@ -49,23 +50,23 @@ def test_plain_names_may_be_part_of_a_path(name):
 )
 def test_other_names_may_not(name):
     with pytest.raises(BadInput, match="cannot be the name of a variant"):
-        layout.component(name, "variant")
+        cell_key.component(name, "variant")
 
 
 def test_a_host_with_a_name_that_is_no_folder_is_told_what_to_do():
     with pytest.raises(BadInput, match="ansible_host"):
-        layout.component("fe80::1", "host")
+        cell_key.component("fe80::1", "host")
 
 
 @pytest.mark.parametrize(("text", "number"), [("1", 1), (12, 12), ("9999", 9999)])
 def test_repeats(text, number):
-    assert layout.repeat_number(text) == number
+    assert cell_key.repeat_number(text) == number
 
 
 @pytest.mark.parametrize("text", ["0", "01", "-1", "1\n", "1e3", "10000", True, None, 1.0, "¹"])
 def test_not_repeats(text):
     with pytest.raises(BadInput, match="not the number of a repeat"):
-        layout.repeat_number(text)
+        cell_key.repeat_number(text)
 
 
 @pytest.mark.parametrize("name", ["job.fio", "fio.json.gz", "fio.stderr.gz", "device-stats.json", "stack.json", "meta.json", "lat.1.log.gz"])

@@ -157,11 +157,12 @@ class AttachPlan:
         block = asked if asked is not None else max(least, largest)
         if block < least:
             raise BadInput(
-                f"{self.name}: chunk_size is {block}, and {self.wanted.origin} has sectors of {least} bytes: write chunk_size: {least}.", item=self.name
+                f"{self.name}: settings.block_size is {block}, and {self.wanted.origin} has sectors of {least} bytes: set settings.block_size to {least}.",
+                item=self.name,
             )
         if asked is not None and self._in_use() and asked > least:
             raise self._refused(
-                f"is in use as {self.wanted.path} with sectors of {least} bytes, which chunk_size: {asked} would break: write chunk_size: {least}"
+                f"is in use as {self.wanted.path} with sectors of {least} bytes, which settings.block_size: {asked} would break: set it to {least}"
             )
         return block
 

@@ -632,7 +632,7 @@ def test_blocks_of_a_writecache_do_not_break_what_is_on_the_origin(tmp_path):
     run(host, **WRITECACHE)
     assert host.mapped["images"].live[4] == "4096"
     host = made(tmp_path / "y")
-    refused(host, "which chunk_size: 4096 would break", **WRITECACHE, chunk_size="4096")
+    refused(host, "which settings.block_size: 4096 would break", **WRITECACHE, chunk_size="4096")
 
 
 # -- whole lives, killed at every command

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 import pathlib
 
+import hypothesis
 import pytest
+
+# How long an example takes depends on what the machine does beside: tests do not assert times.
+hypothesis.settings.register_profile("without_deadline", deadline=None)
+hypothesis.settings.load_profile("without_deadline")
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 

@@ -266,9 +266,11 @@ problems:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.layer import run_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import MODES
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.layer import BcacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import MODES, read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
 CACHE_OPTIONS = {
     **COMMON_OPTIONS,
@@ -284,7 +286,7 @@ def main() -> None:
         argument_spec={"caches": {"type": "list", "elements": "dict", "required": True, "options": CACHE_OPTIONS}},
         supports_check_mode=True,
     )
-    run_module(module)
+    run_layer(module, lambda: BcacheLayer(Runner(), read_items(module.params["caches"])))
 
 
 if __name__ == "__main__":

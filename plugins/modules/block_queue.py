@@ -291,9 +291,8 @@ module_options:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import read_module_wishes
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import read_module_specs
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import read_specs
@@ -349,11 +348,11 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    try:
-        wanted = QueuesSpec(read_specs(module.params["devices"]), read_module_wishes(module.params["module_options"]), module.params["exclusive"])
-    except StorageError as error:
-        module.fail_json(**error.as_result())
-    run_layer(module, BlockQueueLayer(Runner(), wanted), wanted)
+    run_layer(module, lambda: BlockQueueLayer(Runner(), _read_spec(module.params)))
+
+
+def _read_spec(params):
+    return QueuesSpec(read_specs(params["devices"]), read_module_specs(params["module_options"]), params["exclusive"])
 
 
 if __name__ == "__main__":

@@ -221,8 +221,11 @@ item:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.layer import run_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.layer import DmCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
 CACHE_OPTIONS = {
     **COMMON_OPTIONS,
@@ -236,7 +239,7 @@ def main() -> None:
         argument_spec={"caches": {"type": "list", "elements": "dict", "required": True, "options": CACHE_OPTIONS}},
         supports_check_mode=True,
     )
-    run_module(module)
+    run_layer(module, lambda: DmCacheLayer(Runner(), read_items(module.params["caches"])))
 
 
 if __name__ == "__main__":

@@ -159,9 +159,12 @@ def main() -> None:
         argument_spec={"drives": {"type": "list", "elements": "dict", "required": True, "options": DRIVE_OPTIONS}},
         supports_check_mode=True,
     )
+    run_layer(module, lambda: DriveWriteCacheLayer(Runner(), _read_spec(module.params)))
+
+
+def _read_spec(params):
     # A former name of an option stays in the parameters beside the one it stands for.
-    drives = [DriveSpec(**{name: drive[name] for name in DRIVE_OPTIONS}) for drive in module.params["drives"]]
-    run_layer(module, DriveWriteCacheLayer(Runner(), drives), drives)
+    return [DriveSpec(**{name: drive[name] for name in DRIVE_OPTIONS}) for drive in params["drives"]]
 
 
 if __name__ == "__main__":

@@ -247,9 +247,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import MODES, POLICIES, read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS, warn_of_former_names
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome, run_layer
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
 
@@ -271,16 +270,14 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    if not module.params["caches"]:
-        module.exit_json(problems=[], caches=[], **Outcome((), None).as_result())
-    try:
-        wanted = read_items(module.params["caches"])
-    except StorageError as error:
-        module.fail_json(**error.as_result())
-    warn_of_former_names(module, wanted)
-    runner = Runner(vendor_dirs=module.params["tool_dirs"])
-    volatile_below = VolatileBelow(runner, module.params["protected_drives"])
-    run_layer(module, EnhanceIOLayer(runner, wanted, module=module.params["kernel_module"], volatile_below=volatile_below), wanted)
+    run_layer(module, lambda: _make_layer(module.params))
+
+
+def _make_layer(params):
+    specs = read_items(params["caches"])
+    runner = Runner(vendor_dirs=params["tool_dirs"])
+    volatile_below = VolatileBelow(runner, params["protected_drives"])
+    return EnhanceIOLayer(runner, specs, module=params["kernel_module"], volatile_below=volatile_below)
 
 
 if __name__ == "__main__":

@@ -254,8 +254,11 @@ item:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.layer import run_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.layer import FlashcacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
 
 CACHE_OPTIONS = {
@@ -279,7 +282,14 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    run_module(module, lambda runner: VolatileBelow(runner, module.params["protected_drives"]))
+    run_layer(module, lambda: _make_layer(module.params))
+
+
+def _make_layer(params):
+    specs = read_items(params["caches"])
+    runner = Runner(vendor_dirs=params["tool_dirs"])
+    volatile_below = VolatileBelow(runner, params["protected_drives"])
+    return FlashcacheLayer(runner, specs, volatile_below=volatile_below, kernel_module=params["kernel_module"])
 
 
 if __name__ == "__main__":

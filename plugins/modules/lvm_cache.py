@@ -291,9 +291,11 @@ item:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import run_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import KINDS, MODES
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.shell import LvmRunner
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import KINDS, MODES, read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 
 CACHE_OPTIONS = {
     **COMMON_OPTIONS,
@@ -307,7 +309,7 @@ def main() -> None:
         argument_spec={"caches": {"type": "list", "elements": "dict", "required": True, "options": CACHE_OPTIONS}},
         supports_check_mode=True,
     )
-    run_module(module)
+    run_layer(module, lambda: LvmCacheLayer(LvmRunner(), read_items(module.params["caches"])))
 
 
 if __name__ == "__main__":

@@ -133,7 +133,10 @@ item:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning import run_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning import OverProvisioningLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import read_drives
 
 DRIVE_OPTIONS = {
     "device": {"type": "path", "required": True},
@@ -149,7 +152,7 @@ def main() -> None:
         argument_spec={"drives": {"type": "list", "elements": "dict", "required": True, "options": DRIVE_OPTIONS}},
         supports_check_mode=True,
     )
-    run_module(module)
+    run_layer(module, lambda: OverProvisioningLayer(Runner(), read_drives(module.params["drives"])))
 
 
 if __name__ == "__main__":

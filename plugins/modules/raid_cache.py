@@ -265,9 +265,12 @@ item:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import CONTROLLER_ATTRIBUTES, DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import run_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import PROVIDERS
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
 
 
 def _choice_of(attributes):
@@ -299,7 +302,8 @@ def argument_spec():
 
 
 def main():
-    run_module(AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True))
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    run_layer(module, lambda: RaidCacheLayer.with_tools(Runner(), parse_controllers(module.params["controllers"])))
 
 
 if __name__ == "__main__":

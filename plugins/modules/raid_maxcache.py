@@ -291,7 +291,10 @@ item:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import run_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import RaidMaxCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import PROVIDERS
 
 CACHE_VOLUME = {
@@ -329,7 +332,8 @@ CONTROLLER = {
 
 def main():
     controllers = {"type": "list", "elements": "dict", "required": True, "options": CONTROLLER}
-    run_module(AnsibleModule(argument_spec={"controllers": controllers}, supports_check_mode=True))
+    module = AnsibleModule(argument_spec={"controllers": controllers}, supports_check_mode=True)
+    run_layer(module, lambda: RaidMaxCacheLayer.with_tools(Runner(), parse_controllers(module.params["controllers"]), module.log))
 
 
 if __name__ == "__main__":

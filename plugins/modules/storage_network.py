@@ -401,12 +401,13 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AOE_INITIATOR_OPTIONS, AoeInitiatorLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import read_wanted as read_initiator
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AoeInitiatorLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_spec import AOE_INITIATOR_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_spec import read_spec as read_initiator
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AOE_TARGET_OPTIONS
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import read_wanted as read_targets
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import read_spec as read_targets
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import ALL
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LINK_OPTIONS, read_wanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LINK_OPTIONS, read_specs
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import RollbackTimer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import (
     NetworkSpec,
@@ -441,13 +442,13 @@ def argument_spec() -> dict[str, t.Any]:
     }
 
 
-def _wish(runner: Runner, params: t.Mapping[str, t.Any], step: str | None) -> NetworkSpec:
+def _read_spec(runner: Runner, params: t.Mapping[str, t.Any], step: str | None) -> NetworkSpec:
     if not REVERT_AFTER[0] <= params["revert_after"] <= REVERT_AFTER[1]:
         raise BadInput(f"revert_after: {params['revert_after']} is no usable time: write {REVERT_AFTER[0]} to {REVERT_AFTER[1]} seconds.", item="revert_after")
     # Of one direction alone nothing but interfaces is changed.
     parts: list[Part] = [] if params["direction"] != ALL else _parts(runner, params)
     # A connection that is no connection cannot be cut.
-    return NetworkSpec(read_wanted(params["links"]), parts, params["direction"], () if step == "local" else None)
+    return NetworkSpec(read_specs(params["links"]), parts, params["direction"], () if step == "local" else None)
 
 
 def _parts(runner: Runner, params: t.Mapping[str, t.Any]) -> list[Part]:
@@ -458,10 +459,10 @@ def _parts(runner: Runner, params: t.Mapping[str, t.Any]) -> list[Part]:
         from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import AoeTargetLayer
 
         layer = AoeTargetLayer(runner, targets, protected=params["aoe_protected_drives"])
-        parts.append(Part(layer, targets, lambda state, mtus, untold: state.after_links(mtus, targets)))  # noqa: ARG005
+        parts.append(Part(layer, lambda state, mtus, untold: state.after_links(mtus, targets)))  # noqa: ARG005
     initiator = read_initiator(params["aoe_initiator"])
     if initiator is not None:
-        parts.append(Part(AoeInitiatorLayer(runner, initiator), initiator, later_initiator))
+        parts.append(Part(AoeInitiatorLayer(runner, initiator), later_initiator))
     return parts
 
 
@@ -473,20 +474,19 @@ def main() -> None:
         module.exit_json(changed=False, padding=asked["padding"])
     try:
         runner = Runner()
-        wish = _wish(runner, module.params, step)
-        layer = StorageNetworkLayer(runner, wish)
+        layer = StorageNetworkLayer(runner, _read_spec(runner, module.params, step))
         transaction = Transaction(layer, RollbackTimer(runner), module.params["revert_after"])
         if module.check_mode:
-            report = transaction.foresee()
-            result = {"directions": layer.directions(report.present, wish)}
+            report = transaction.predict()
+            result = {"directions": layer.directions(report.state)}
         else:
             report = transaction.confirm(token) if step == "confirm" else transaction.run(token if step == "begin" else None)
             result = {}
-        result.update(layer.facts(report.present), **report.as_result())
+        result.update(layer.facts(report.state), **report.to_dict())
     except StorageError as error:
         module.fail_json(**error.as_result())
-    for concern in report.concerns:
-        module.warn(concern)
+    for warning in report.warnings:
+        module.warn(warning)
     module.exit_json(**result)
 
 

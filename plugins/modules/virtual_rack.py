@@ -257,12 +257,14 @@ actions:
   elements: str
 """
 
+import contextlib
+
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import DISK_KINDS
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.rack import run_rack
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.rack import make_layer
 
 DISK_SPEC = {
     "name": {"type": "str", "required": True},
@@ -309,13 +311,8 @@ ARGUMENT_SPEC = {
 
 def main() -> None:
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, required_if=[("state", "started", ("image",))], supports_check_mode=True)
-    try:
-        result, warnings = run_rack(Runner(), module.params, check_mode=module.check_mode)
-    except StorageError as error:
-        module.fail_json(**error.as_result())
-    for warning in warnings:
-        module.warn(warning)
-    module.exit_json(**result)
+    with contextlib.ExitStack() as lock:
+        run_layer(module, lambda: make_layer(Runner(), module.params, lock, check_mode=module.check_mode))
 
 
 if __name__ == "__main__":

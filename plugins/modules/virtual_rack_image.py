@@ -112,8 +112,7 @@ import pathlib
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.image import ImageLayer, ImageSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.recipe import recipe_from_options
@@ -132,14 +131,12 @@ ARGUMENT_SPEC = {
 
 def main() -> None:
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    options = module.params
-    try:
-        recipe = recipe_from_options(options)
-        layer = ImageLayer(Runner(), pathlib.Path(options["cache_dir"]), recipe, mirror=options["mirror"], scratch=pathlib.Path(options["scratch_dir"]))
-        outcome = converge(layer, ImageSpec(recipe, options["state"] == "present"), check_mode=module.check_mode)
-    except StorageError as error:
-        module.fail_json(**error.as_result())
-    module.exit_json(**outcome.as_result(), image=layer.as_result(), seconds=outcome.present.seconds)
+    run_layer(module, lambda: _make_layer(module.params))
+
+
+def _make_layer(options):
+    spec = ImageSpec(recipe_from_options(options), options["state"] == "present")
+    return ImageLayer(Runner(), spec, pathlib.Path(options["cache_dir"]), mirror=options["mirror"], scratch=pathlib.Path(options["scratch_dir"]))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
 def unit_name(layer: str, item: str) -> str:
-    """The unit of one cache: ``cachefleet-<layer>-<item>.service``; ``item`` is a name that :func:`wanted.read_common` accepted.
+    """The unit of one cache: ``cachefleet-<layer>-<item>.service``; ``item`` is a name that :func:`spec.read_common` accepted.
 
     :raises BadInput: if it could not stand in the name of a unit.
     """

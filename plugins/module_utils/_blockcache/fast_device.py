@@ -101,12 +101,12 @@ def read_host_devices(
     members = {member for name in above for member in arrays[name].members}
     # A mirror that a cache has left, in a run that was killed.
     above.update({array.name: array.path for array in arrays.values() if array.ours})
-    wanted = {**{name: path for name, path in names.items() if name not in members}, **{name: node_of(name) for name in above}}
-    findings = {name: examine(runner, path, root, sleep) for name, path in wanted.items() if name not in in_use}
+    examined = {**{name: path for name, path in names.items() if name not in members}, **{name: node_of(name) for name in above}}
+    findings = {name: examine(runner, path, root, sleep) for name, path in examined.items() if name not in in_use}
     return HostDevices(devices, findings, arrays, mirror.machine_id(root))
 
 
-def choose(ground: HostDevices, wanted: CacheSpec, layer: str, *, taken: t.Container[str] = (), check_empty: bool = True) -> FastDevice:
+def choose(ground: HostDevices, spec: CacheSpec, layer: str, *, taken: t.Container[str] = (), check_empty: bool = True) -> FastDevice:
     """What the cache of an item will lie on, with the steps that make it.
 
     :param layer: the name of the layer, for its steps.
@@ -116,53 +116,53 @@ def choose(ground: HostDevices, wanted: CacheSpec, layer: str, *, taken: t.Conta
     :raises BadInput: if a path is not stable, or two are one device, or a cache before it takes the same.
     :raises Refused: if it is not empty, or a half of another mirror.
     """
-    degraded = _degraded_mirror(ground, wanted)
+    degraded = _degraded_mirror(ground, spec)
     if degraded is not None and check_empty and _never_used(ground, degraded):
-        return _made_again(ground, wanted, layer, degraded)
+        return _made_again(ground, spec, layer, degraded)
     if degraded is not None:
         return FastDevice(degraded.path, ground.devices.get(degraded.name), degraded.size, DEGRADED)
-    members = [resolve_stable(ground.devices, path, wanted.name) for path in wanted.cache_devices]
-    for member, path in zip(members, wanted.cache_devices):
+    members = [resolve_stable(ground.devices, path, spec.name) for path in spec.cache_devices]
+    for member, path in zip(members, spec.cache_devices):
         if member.name in taken:
-            raise BadInput(f"{wanted.name}: {path} is taken by a cache before it in the list: name another device.", item=wanted.name)
-    _require_no_half(ground, wanted, members)
-    if not wanted.mirror:
+            raise BadInput(f"{spec.name}: {path} is taken by a cache before it in the list: name another device.", item=spec.name)
+    _require_no_half(ground, spec, members)
+    if not spec.mirror:
         member = members[0]
         if check_empty:
-            require_empty(member, ground.findings.get(member.name, DeviceUse()), wanted.cache_devices[0], wanted.name)
-        return FastDevice(wanted.cache_devices[0], member, member.size, ground.redundancy([member.name]))
+            require_empty(member, ground.findings.get(member.name, DeviceUse()), spec.cache_devices[0], spec.name)
+        return FastDevice(spec.cache_devices[0], member, member.size, ground.redundancy([member.name]))
     if members[0].name == members[1].name:
-        raise BadInput(f"{wanted.name}: {' and '.join(wanted.cache_devices)} are one device, which mirrors nothing.", item=wanted.name)
+        raise BadInput(f"{spec.name}: {' and '.join(spec.cache_devices)} are one device, which mirrors nothing.", item=spec.name)
     array = mirror.array_of(ground.arrays, members)
     if array is not None:
         device = ground.devices.get(array.name)
         if check_empty and device is not None:
-            require_empty(device, ground.findings.get(array.name, DeviceUse()), array.path, wanted.name)
+            require_empty(device, ground.findings.get(array.name, DeviceUse()), array.path, spec.name)
         return FastDevice(array.path, device, array.size, ground.redundancy([array.name]))
-    return _new_mirror(ground, wanted, layer, members)
+    return _new_mirror(ground, spec, layer, members)
 
 
-def _degraded_mirror(ground: HostDevices, wanted: CacheSpec) -> mirror.Array | None:
+def _degraded_mirror(ground: HostDevices, spec: CacheSpec) -> mirror.Array | None:
     """The mirror of an item that has lost a member, which may be gone from the host altogether; its cache goes on."""
-    if not wanted.mirror:
+    if not spec.mirror:
         return None
     names = set()
-    for path in wanted.cache_devices:
+    for path in spec.cache_devices:
         with contextlib.suppress(DeviceMissing):
-            names.add(ground.devices.resolve(path, wanted.name).name)
+            names.add(ground.devices.resolve(path, spec.name).name)
     return next((array for array in ground.arrays.values() if array.ours and array.redundant is False and array.members and set(array.members) <= names), None)
 
 
-def _require_no_half(ground: HostDevices, wanted: CacheSpec, members: t.Sequence[BlockDevice]) -> None:
+def _require_no_half(ground: HostDevices, spec: CacheSpec, members: t.Sequence[BlockDevice]) -> None:
     """A drive cannot move from one mirror to another while the first is there, and what it carries is no reason to wipe it."""
     names = {member.name for member in members}
     for array in ground.arrays.values():
-        halves = [path for member, path in zip(members, wanted.cache_devices) if member.name in array.members]
+        halves = [path for member, path in zip(members, spec.cache_devices) if member.name in array.members]
         if halves and array.ours and set(array.members) != names:
             raise Refused(
-                f"{wanted.name}: {' and '.join(halves)} is a half of the mirror {array.label.split(':')[-1]}, which a cache of this host lies on: change"
+                f"{spec.name}: {' and '.join(halves)} is a half of the mirror {array.label.split(':')[-1]}, which a cache of this host lies on: change"
                 " the drives of a mirrored cache with the playbook cachefleet.storage.replace_cache_device, or name devices that are free.",
-                item=wanted.name,
+                item=spec.name,
             )
 
 
@@ -172,41 +172,40 @@ def _never_used(ground: HostDevices, array: mirror.Array) -> bool:
     return device is not None and not uses_of(device) and finding is not None and not finding.reasons
 
 
-def _made_again(ground: HostDevices, wanted: CacheSpec, layer: str, array: mirror.Array) -> FastDevice:
-    members = [resolve_stable(ground.devices, path, wanted.name) for path in wanted.cache_devices]
-    for member, path in zip(members, wanted.cache_devices):
+def _made_again(ground: HostDevices, spec: CacheSpec, layer: str, array: mirror.Array) -> FastDevice:
+    members = [resolve_stable(ground.devices, path, spec.name) for path in spec.cache_devices]
+    for member, path in zip(members, spec.cache_devices):
         if member.name not in array.members:
-            require_empty(member, ground.findings.get(member.name, DeviceUse()), path, wanted.name)
-    freed = [path for member, path in zip(members, wanted.cache_devices) if member.name in array.members]
+            require_empty(member, ground.findings.get(member.name, DeviceUse()), path, spec.name)
+    freed = [path for member, path in zip(members, spec.cache_devices) if member.name in array.members]
     action = f"Stop the mirror {array.label.split(':')[-1]}, which is not whole and was never used, and make {' and '.join(freed)} empty"
-    stop = Step(layer, wanted.name, "mirror", freed, None, action, "release_mirror", {"array": array.name, "members": freed})
-    uuid = mirror.array_uuid(wanted.name, members, ground.machine)
-    return FastDevice(mirror.array_path(uuid), None, mirror.least_size(members), MIRRORED, (stop, _mirror_step(wanted, layer, uuid, "create_mirror")))
+    stop = Step(layer, spec.name, "mirror", freed, None, action, mirror.ReleaseMirror(array.name, tuple(freed)))
+    uuid = mirror.array_uuid(spec.name, members, ground.machine)
+    return FastDevice(mirror.array_path(uuid), None, mirror.least_size(members), MIRRORED, (stop, _mirror_step(spec, layer, uuid, mirror.CreateMirror)))
 
 
-def _mirror_step(wanted: CacheSpec, layer: str, uuid: str, operation: str) -> Step:
+def _mirror_step(spec: CacheSpec, layer: str, uuid: str, operation: type[mirror.CreateMirror] | type[mirror.StartMirror]) -> Step:
     # mdadm keeps 32 bytes of a name, and the whole file of names of a host is one list.
-    label = (mirror.PREFIX + wanted.name)[:31]
-    paths = " and ".join(wanted.cache_devices)
-    action = f"Start the mirror {label} of {paths}" if operation == "start_mirror" else f"Make the mirror {label} (MD RAID1) of {paths}"
-    arguments = {"members": list(wanted.cache_devices), "uuid": uuid, "label": label}
-    return Step(layer, wanted.name, "mirror", None, list(wanted.cache_devices), action, operation, arguments)
+    label = (mirror.PREFIX + spec.name)[:31]
+    paths = " and ".join(spec.cache_devices)
+    action = f"Start the mirror {label} of {paths}" if operation is mirror.StartMirror else f"Make the mirror {label} (MD RAID1) of {paths}"
+    return Step(layer, spec.name, "mirror", None, list(spec.cache_devices), action, operation(tuple(spec.cache_devices), uuid, label))
 
 
-def _new_mirror(ground: HostDevices, wanted: CacheSpec, layer: str, members: list[BlockDevice]) -> FastDevice:
-    uuid = mirror.array_uuid(wanted.name, members, ground.machine)
+def _new_mirror(ground: HostDevices, spec: CacheSpec, layer: str, members: list[BlockDevice]) -> FastDevice:
+    uuid = mirror.array_uuid(spec.name, members, ground.machine)
     # A mirror of ours that was made and stopped: its members carry its UUID and nothing else.
-    made = [path for path, member in zip(wanted.cache_devices, members) if _carries(member, uuid)]
+    made = [path for path, member in zip(spec.cache_devices, members) if _carries(member, uuid)]
     begun: tuple[Step, ...] = ()
     if len(made) < len(members):
-        for member, path in zip(members, wanted.cache_devices):
+        for member, path in zip(members, spec.cache_devices):
             if path not in made:
-                require_empty(member, ground.findings.get(member.name, DeviceUse()), path, wanted.name)
+                require_empty(member, ground.findings.get(member.name, DeviceUse()), path, spec.name)
         if made:
             # mdadm was killed between the two.
             action = f"Forget the mirror that was begun and make {' and '.join(made)} empty"
-            begun = (Step(layer, wanted.name, "mirror", made, None, action, "release_mirror", {"array": "", "members": made}),)
-    step = _mirror_step(wanted, layer, uuid, "create_mirror" if len(made) < len(members) else "start_mirror")
+            begun = (Step(layer, spec.name, "mirror", made, None, action, mirror.ReleaseMirror("", tuple(made))),)
+    step = _mirror_step(spec, layer, uuid, mirror.CreateMirror if len(made) < len(members) else mirror.StartMirror)
     return FastDevice(mirror.array_path(uuid), None, mirror.least_size(members), MIRRORED, (*begun, step))
 
 
@@ -221,16 +220,16 @@ def _as_blkid(uuid: str) -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
-def retire(ground: HostDevices, wanted: CacheSpec, layer: str, leaving: t.Container[str] = ()) -> list[Step]:
+def retire(ground: HostDevices, spec: CacheSpec, layer: str, leaving: t.Container[str] = ()) -> list[Step]:
     """The steps that take apart what an item's cache has left: mirrors of its name of other drives, that nothing is on.
 
     :param leaving: kernel names of devices that the cache is on now, and is taken away from by the steps before.
     """
     names = set()
-    for path in wanted.cache_devices:
+    for path in spec.cache_devices:
         with contextlib.suppress(DeviceMissing):
-            names.add(ground.devices.resolve(path, wanted.name).name)
-    label = (mirror.PREFIX + wanted.name)[:31]
+            names.add(ground.devices.resolve(path, spec.name).name)
+    label = (mirror.PREFIX + spec.name)[:31]
     steps = []
     for array in ground.arrays.values():
         left = array.ours and array.label.split(":")[-1] == label and array.members and not set(array.members) <= names
@@ -238,22 +237,22 @@ def retire(ground: HostDevices, wanted: CacheSpec, layer: str, leaving: t.Contai
             members = [device for device in ground.devices if device.name in array.members]
             paths = [device.stable_path or device.path for device in members]
             action = f"Stop the mirror {label}, which the cache has left, and make {' and '.join(paths)} empty"
-            steps.append(Step(layer, wanted.name, "mirror", paths, None, action, "release_mirror", {"array": array.name, "members": paths}))
+            steps.append(Step(layer, spec.name, "mirror", paths, None, action, mirror.ReleaseMirror(array.name, tuple(paths))))
     return steps
 
 
-def release(ground: HostDevices, wanted: CacheSpec, layer: str) -> list[Step]:
+def release(ground: HostDevices, spec: CacheSpec, layer: str) -> list[Step]:
     """The steps that give the members of the mirror of an item back, once its cache is gone; none if there is no mirror of ours."""
-    if not wanted.mirror:
+    if not spec.mirror:
         return []
     members: dict[str, BlockDevice] = {}
-    for path in wanted.cache_devices:
+    for path in spec.cache_devices:
         with contextlib.suppress(DeviceMissing):
-            members[path] = ground.devices.resolve(path, wanted.name)
+            members[path] = ground.devices.resolve(path, spec.name)
     names = {member.name for member in members.values()}
     array = next((found for found in ground.arrays.values() if found.ours and found.members and set(found.members) <= names), None)
     # Without an array: what a run that was killed after it had stopped one left behind.
-    uuid = _as_blkid(array.uuid if array is not None else mirror.array_uuid(wanted.name, members.values(), ground.machine))
+    uuid = _as_blkid(array.uuid if array is not None else mirror.array_uuid(spec.name, members.values(), ground.machine))
     paths = [
         path
         for path, member in members.items()
@@ -261,6 +260,7 @@ def release(ground: HostDevices, wanted: CacheSpec, layer: str) -> list[Step]:
     ]
     if not paths:
         return []
-    label = (mirror.PREFIX + wanted.name)[:31]
+    label = (mirror.PREFIX + spec.name)[:31]
     action = f"{'Stop' if array is not None else 'Forget'} the mirror {label} and make {' and '.join(paths)} empty"
-    return [Step(layer, wanted.name, "mirror", paths, None, action, "release_mirror", {"array": array.name if array is not None else "", "members": paths})]
+    operation = mirror.ReleaseMirror(array.name if array is not None else "", tuple(paths))
+    return [Step(layer, spec.name, "mirror", paths, None, action, operation)]

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine, md_redundancy
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
@@ -39,6 +39,41 @@ _PATIENCE = 30.0
 #: How long an array may be in the making, and how often it is looked at, in seconds.
 _BIRTH = 8.0
 _LOOK = 0.5
+
+
+@dataclass(frozen=True)
+class CreateMirror(Operation):
+    """Make the mirror of a cache.
+
+    :param members: the paths of its two devices.
+    :param uuid: as :func:`array_uuid` writes it.
+    :param label: ``MD_NAME`` of the array.
+    """
+
+    members: tuple[str, ...]
+    uuid: str
+    label: str
+
+
+@dataclass(frozen=True)
+class StartMirror(Operation):
+    """Start a mirror that was made and does not run, as after a kill between two steps. Fields as of :class:`CreateMirror`."""
+
+    members: tuple[str, ...]
+    uuid: str
+    label: str
+
+
+@dataclass(frozen=True)
+class ReleaseMirror(Operation):
+    """Stop a mirror that nothing uses and make its members empty.
+
+    :param array: its kernel name; empty if it does not run.
+    :param members: the paths of its devices.
+    """
+
+    array: str
+    members: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -118,9 +153,9 @@ def least_size(members: t.Iterable[BlockDevice]) -> int:
 
 
 class MirrorOperations:
-    """The operations on mirrors, for a layer whose ``apply`` calls ``_<operation>``.
+    """The operations on mirrors, for a layer that inherits them: its ``carry_out`` has to register them, each with its class.
 
-    A layer that inherits them has ``runner``, ``root`` and ``sleep``.
+    A layer has ``runner``, ``root`` and ``sleep``.
     """
 
     runner: Runner
@@ -141,12 +176,10 @@ class MirrorOperations:
             self.sleep(_LOOK)
             waited += _LOOK
 
-    def _create_mirror(self, step: Step) -> None:
-        """Arguments: ``members`` (two paths), ``uuid``, ``label``."""
-        asked = step.arguments
-        if os.path.exists(self.root / array_path(asked["uuid"]).lstrip("/")):
+    def _create_mirror(self, operation: CreateMirror, step: Step) -> None:
+        if os.path.exists(self.root / array_path(operation.uuid).lstrip("/")):
             return
-        for path in asked["members"]:
+        for path in operation.members:
             finding = examine(self.runner, path, self.root, self.sleep)
             if finding.reasons:
                 raise Refused(
@@ -155,28 +188,24 @@ class MirrorOperations:
                     item=step.item,
                 )
         # Every block of a cache is written before it is read, so the two need not be made equal first (mdadm(8), --assume-clean).
-        command = ["mdadm", "--create", _node(asked["uuid"]), "--run", "--level=1", "--raid-devices=2", "--metadata=1.2", "--assume-clean"]
-        command += ["--bitmap=internal", "--homehost=any", f"--name={asked['label']}", f"--uuid={asked['uuid']}", *asked["members"]]
+        command = ["mdadm", "--create", _node(operation.uuid), "--run", "--level=1", "--raid-devices=2", "--metadata=1.2", "--assume-clean"]
+        command += ["--bitmap=internal", "--homehost=any", f"--name={operation.label}", f"--uuid={operation.uuid}", *operation.members]
         self.runner.run(command, item=step.item)
-        self._await_path(step, array_path(asked["uuid"]))
+        self._await_path(step, array_path(operation.uuid))
 
-    def _start_mirror(self, step: Step) -> None:
-        """A mirror that was made and does not run, as after a kill between two steps. Arguments as of ``create_mirror``."""
-        asked = step.arguments
-        self.runner.run(["mdadm", "--assemble", _node(asked["uuid"]), f"--uuid={asked['uuid']}", *asked["members"]], item=step.item)
-        self._await_path(step, array_path(asked["uuid"]))
+    def _start_mirror(self, operation: StartMirror, step: Step) -> None:
+        self.runner.run(["mdadm", "--assemble", _node(operation.uuid), f"--uuid={operation.uuid}", *operation.members], item=step.item)
+        self._await_path(step, array_path(operation.uuid))
 
-    def _release_mirror(self, step: Step) -> None:
-        """Stop a mirror that nothing uses and make its members empty. Arguments: ``array`` (kernel name or empty), ``members`` (paths)."""
-        asked = step.arguments
-        if asked["array"]:
-            self._require_nothing_on(step, f"/dev/{asked['array']}")
-            completed = self.runner.run(["mdadm", "--stop", f"/dev/{asked['array']}"], ok=None, item=step.item)
-            if completed.rc and (self.root / "sys/class/block" / asked["array"] / "md").exists():
+    def _release_mirror(self, operation: ReleaseMirror, step: Step) -> None:
+        if operation.array:
+            self._require_nothing_on(step, f"/dev/{operation.array}")
+            completed = self.runner.run(["mdadm", "--stop", f"/dev/{operation.array}"], ok=None, item=step.item)
+            if completed.rc and (self.root / "sys/class/block" / operation.array / "md").exists():
                 raise CommandFailed(
                     f"{step.item}: {completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=step.item, completed=completed
                 )
-        there = [path for path in asked["members"] if (self.root / path.lstrip("/")).exists()]
+        there = [path for path in operation.members if (self.root / path.lstrip("/")).exists()]
         for path in there:
             # 2 of mdadm: no superblock is there, which is what is wanted.
             self.runner.run(["mdadm", "--zero-superblock", path], ok=(0, 2), item=step.item)

@@ -16,9 +16,6 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 
-if t.TYPE_CHECKING:
-    from ansible.module_utils.basic import AnsibleModule
-
 #: ``flushed``: the cache stays, holds nothing that the origin does not have, and nothing can become dirty in it.
 STATES = ("present", "flushed", "absent")
 #: Options that were renamed and are accepted by their former name.
@@ -132,14 +129,13 @@ def require_whole_device(fields: t.Mapping[str, t.Any], label: str) -> None:
         raise BadInput(f"{name}: size is not supported for {label}, which uses the whole cache device; remove it, or name a smaller partition.", item=name)
 
 
-def warn_of_former_names(module: AnsibleModule, wanted: t.Iterable[CacheSpec]) -> None:
-    """One warning for each former name that is in use."""
+def former_names(specs: t.Iterable[CacheSpec]) -> list[str]:
+    """A warning for each former name of an option that is in use."""
     users: dict[tuple[str, str], list[str]] = {}
-    for cache in wanted:
+    for cache in specs:
         for names in cache.renamed:
             users.setdefault(names, []).append(cache.name)
-    for (former, present), caches in users.items():
-        module.warn(f"{', '.join(caches)}: {former} is now called {present}.")
+    return [f"{', '.join(caches)}: {former} is now called {present}." for (former, present), caches in users.items()]
 
 
 def read_cache_devices(item: t.Mapping[str, t.Any], name: str, *, required: bool) -> tuple[str, ...]:

@@ -5,9 +5,10 @@
 
 """Read, plan, apply, read back: the one shape of everything that changes a host.
 
-A layer is an object with four methods over plain, serialisable state. ``plan`` is pure, so check mode, the diff, the list
-of actions and what is really done all come from the same steps and cannot disagree. Nothing here may assume that a layer
-runs alone: :func:`converge` drives one, a later caller may order the steps of many.
+A layer reads plain, serialisable state and compares it with its specification. ``plan`` is pure, so check mode, the diff, the
+list of actions and what is really done all come from the same steps and cannot disagree. A step carries its operation, a frozen
+dataclass with all that is needed to carry it out. Nothing here may assume that a layer runs alone: :func:`converge` drives one, a
+later caller may order the steps of many.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -16,8 +17,10 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import time
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused, StorageError, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
@@ -25,8 +28,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock impo
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+
 State = t.TypeVar("State")
-Wanted = t.TypeVar("Wanted")
+Spec = t.TypeVar("Spec")
+
+
+class Operation:
+    """What one step does. A subclass is a frozen dataclass of plain values; :meth:`Layer.carry_out` knows those of its layer."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +48,7 @@ class Step:
     :param before: the value found (plain data; ``None`` if it was not there).
     :param after: the value wanted (plain data; ``None`` if it is taken away).
     :param action: what will be done, as a sentence in the imperative.
-    :param operation: which operation of the layer does it.
-    :param arguments: what that operation needs, plain data.
+    :param operation: how it is done.
     """
 
     layer: str
@@ -49,8 +57,7 @@ class Step:
     before: t.Any
     after: t.Any
     action: str
-    operation: str
-    arguments: t.Mapping[str, t.Any] = field(default_factory=dict)
+    operation: Operation
 
 
 @dataclass(frozen=True)
@@ -67,46 +74,81 @@ class Difference:
         return f"{self.item}: {self.attribute} should be {self.wanted} and is {self.found}"
 
 
-class Layer(abc.ABC, t.Generic[State, Wanted]):
-    """One cache layer of one host."""
+class Layer(abc.ABC, t.Generic[State, Spec]):
+    """One cache layer of one host.
+
+    :param runner: starts processes.
+    :param spec: what the user asks for. An empty one reads nothing and changes nothing.
+    :param root: below which /sys, /proc, /dev and /etc are.
+    :param clock: seconds, only for differences.
+    :param sleep: waits for a number of seconds.
+    """
 
     #: The name used in steps, diffs and messages.
     name: str
     #: Whether a run waits for an earlier one of this layer on the same host that has not ended, as after a controller that died.
     one_at_a_time: bool = False
 
+    def __init__(
+        self,
+        runner: Runner,
+        spec: Spec,
+        root: Path = Path("/"),
+        *,
+        clock: t.Callable[[], float] = time.monotonic,
+        sleep: t.Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.runner = runner
+        self.spec = spec
+        self.root = root
+        self.clock = clock
+        self.sleep = sleep
+        self._warned: list[str] = []
+
     @abc.abstractmethod
     def read(self) -> State:
         """The whole present state, in as few commands as the tools allow."""
 
     @abc.abstractmethod
-    def plan(self, present: State, wanted: Wanted) -> list[Step]:
-        """The steps from ``present`` to ``wanted``; pure. Refusals are raised here, before anything is changed."""
+    def plan(self, state: State) -> list[Step]:
+        """The steps from ``state`` to the specification; pure. Refusals are raised here, before anything is changed."""
 
-    @abc.abstractmethod
     def apply(self, step: Step) -> None:
         """Carry one step out. The exit status of a tool is no proof: :meth:`verify` is."""
+        self.carry_out(step.operation, step)
 
-    def verify(self, present: State, wanted: Wanted) -> list[Difference]:
+    @abc.abstractmethod
+    def carry_out(self, operation: t.Any, step: Step) -> None:
+        """Carry one operation out: a ``functools.singledispatchmethod`` with one function for each class of :class:`Operation`."""
+
+    def verify(self, state: State) -> list[Difference]:
         """What still differs in a state that was read back: whatever would have to be planned again."""
-        return [Difference(step.layer, step.item, step.attribute, step.after, step.before) for step in self.plan(present, wanted)]
+        return [Difference(step.layer, step.item, step.attribute, step.after, step.before) for step in self.plan(state)]
 
-    def facts(self, present: State) -> dict[str, t.Any]:  # noqa: ARG002
+    def facts(self, state: State) -> dict[str, t.Any]:  # noqa: ARG002
         """Further return values of the module about the state it leaves behind; plain data."""
         return {}
 
-    def concerns(self, present: State, wanted: Wanted) -> list[str]:  # noqa: ARG002
-        """What a person should know although everything is set as wanted, one sentence each; they become warnings.
+    def warn(self, text: str) -> None:
+        """Keep a warning, one sentence, for the end of the run; what was said before is not repeated."""
+        if text not in self._warned:
+            self._warned.append(text)
 
-        Asked in every run that leaves a settled state behind, so also where nothing had to be done.
+    @property
+    def warned(self) -> tuple[str, ...]:
+        """Every warning so far."""
+        return tuple(self._warned)
 
-        :raises NotEffective: if what is set is not in force, and that shall count as a failure.
+    def check_settled(self, state: State) -> None:
+        """Warn of what is not in order although everything is set as specified.
+
+        Called in every run that leaves a settled state behind, so also where nothing had to be done.
+
+        :raises NotEffective: if what is set is not in force, and that is a failure.
         """
-        return []
 
-    def foresee(self, present: State, wanted: Wanted) -> list[str]:  # noqa: ARG002
-        """What :meth:`concerns` would say after a run, as far as it can be known before; asked in check mode."""
-        return []
+    def check_planned(self, state: State) -> None:
+        """Warn in check mode of what :meth:`check_settled` would find after a run, as far as it can be known before."""
 
 
 @dataclass(frozen=True)
@@ -114,14 +156,14 @@ class Outcome:
     """What :func:`converge` found and did."""
 
     steps: tuple[Step, ...]
-    present: t.Any
-    concerns: tuple[str, ...] = ()
+    state: t.Any
+    warnings: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
         return bool(self.steps)
 
-    def as_result(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """``changed``, ``actions`` and ``diff`` for ``module.exit_json``, all from the same steps."""
         return {"changed": self.changed, "actions": [step.action for step in self.steps], "diff": diff_of(self.steps)}
 
@@ -137,18 +179,24 @@ def diff_of(steps: t.Sequence[Step]) -> dict[str, dict[str, dict[str, t.Any]]]:
     return {"before": before, "after": after}
 
 
-def converge(layer: Layer[State, Wanted], wanted: Wanted, *, check_mode: bool) -> Outcome:
-    """Bring one layer to the wanted state and prove it by reading back.
+def converge(layer: Layer[State, Spec], *, check_mode: bool) -> Outcome:
+    """Bring one layer to its specification and prove it by reading back.
 
     :raises StorageError: with ``changed``, ``actions`` (what was done) and ``broke_off`` (what failed) in its facts.
-    :raises NotEffective: if the state read back is not the wanted one.
+    :raises NotEffective: if the state read back is not the specified one.
     """
-    present = layer.read()
-    steps = tuple(layer.plan(present, wanted))
-    if not steps:
-        return Outcome(steps, present, tuple(layer.concerns(present, wanted)))
-    if check_mode:
-        return Outcome(steps, present, tuple(layer.foresee(present, wanted)))
+    state = layer.read()
+    steps = tuple(layer.plan(state))
+    if check_mode and steps:
+        layer.check_planned(state)
+    elif steps:
+        state = _apply(layer, steps)
+    else:
+        layer.check_settled(state)
+    return Outcome(steps, state, layer.warned)
+
+
+def _apply(layer: Layer[State, Spec], steps: t.Sequence[Step]) -> State:
     done: list[Step] = []
     current: Step | None = None
     try:
@@ -156,9 +204,10 @@ def converge(layer: Layer[State, Wanted], wanted: Wanted, *, check_mode: bool) -
             layer.apply(current)
             done.append(current)
         current = None
-        present = layer.read()
-        differences = layer.verify(present, wanted)
-        concerns = [] if differences else layer.concerns(present, wanted)
+        state = layer.read()
+        differences = layer.verify(state)
+        if not differences:
+            layer.check_settled(state)
     except StorageError as error:
         # A step that was refused did nothing; one that broke off may have done a part of its work.
         begun = current is not None and not isinstance(error, (Refused, ToolMissing))
@@ -175,16 +224,21 @@ def converge(layer: Layer[State, Wanted], wanted: Wanted, *, check_mode: bool) -
             actions=[step.action for step in steps],
             differences=[vars(difference) for difference in differences],
         )
-    return Outcome(steps, present, tuple(concerns))
+    return state
 
 
-def run_layer(module: AnsibleModule, layer: Layer[State, Wanted], wanted: Wanted) -> t.NoReturn:
-    """The body of a module that changes something: converge one layer and leave with its result."""
+def run_layer(module: AnsibleModule, make_layer: t.Callable[[], Layer[State, Spec]]) -> t.NoReturn:
+    """The body of a module that changes something: converge one layer and exit with its result.
+
+    :param make_layer: reads the options of the module and makes the layer; what it refuses fails the module.
+    """
     try:
-        with exclusive(layer.name) if layer.one_at_a_time and not module.check_mode else contextlib.nullcontext():
-            outcome = converge(layer, wanted, check_mode=module.check_mode)
+        layer = make_layer()
+        alone = layer.one_at_a_time and layer.spec and not module.check_mode
+        with exclusive(layer.name) if alone else contextlib.nullcontext():
+            outcome = converge(layer, check_mode=module.check_mode)
     except StorageError as error:
         module.fail_json(**error.as_result())
-    for concern in outcome.concerns:
-        module.warn(concern)
-    module.exit_json(**layer.facts(outcome.present), **outcome.as_result())
+    for warning in outcome.warnings:
+        module.warn(warning)
+    module.exit_json(**layer.facts(outcome.state), **outcome.to_dict())

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import time
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, examine
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import namespaces, partition_table
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
@@ -31,16 +31,22 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.discove
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import read_max_sectors
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import (
     LAYER,
-    Present,
+    AttachNamespace,
+    CreateNamespace,
+    DeleteNamespace,
+    DiscardDrive,
+    MakePartition,
+    RemovePartition,
+    RereadTable,
     ReserveSpec,
     ReserveState,
+    ReserveStates,
+    SetMaxSectors,
     plan,
-    read_drives,
 )
 
 if t.TYPE_CHECKING:
-    from ansible.module_utils.basic import AnsibleModule
-
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 
 #: A drive may take minutes for each terabyte it discards.
@@ -50,52 +56,45 @@ _PLACES = 64
 _SPAN = 64 * KIB
 
 
-class OverProvisioningLayer(Layer[Present, t.Sequence[ReserveSpec]]):
-    """The reserve of SSDs.
-
-    :param runner: starts the commands.
-    :param wanted: the drives to look at; no other is touched or asked.
-    :param root: below which /sys and /dev are read.
-    :param sleep: waits so many seconds.
-    """
+class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
+    """The reserve of SSDs. Only the drives of the specification are read."""
 
     name = LAYER
     one_at_a_time = True
 
-    def __init__(self, runner: Runner, wanted: t.Sequence[ReserveSpec], root: Path = Path("/"), *, sleep: t.Callable[[float], None] = time.sleep) -> None:
-        self.runner = runner
-        self.wanted = wanted
-        self.root = root
-        self.sleep = sleep
+    def __init__(self, runner: Runner, spec: t.Sequence[ReserveSpec], root: Path = Path("/"), *, sleep: t.Callable[[float], None] = time.sleep) -> None:
+        super().__init__(runner, spec, root, sleep=sleep)
         #: What reading back said of each discarded drive, as the rest of a sentence.
         self.proofs: dict[str, str] = {}
 
     # -- read and plan
 
-    def read(self) -> Present:
+    def read(self) -> ReserveStates:
         """Each drive in the list, and no other: what is on it and how it is divided."""
+        if not self.spec:
+            return {}
         devices = read_devices(self.runner, self.root)
-        return {wanted.device: self._read_drive(devices, wanted) for wanted in self.wanted}
+        return {spec.device: self._read_drive(devices, spec) for spec in self.spec}
 
-    def _read_drive(self, devices: Devices, wanted: ReserveSpec) -> ReserveState:
+    def _read_drive(self, devices: Devices, spec: ReserveSpec) -> ReserveState:
         try:
-            device = devices.resolve(wanted.device)
+            device = devices.resolve(spec.device)
         except DeviceMissing:
             # A run that was killed between deleting and making a namespace left a drive without a device.
-            path = namespaces.controller_named(self.root, wanted.device) if wanted.method == "namespace" else None
+            path = namespaces.controller_named(self.root, spec.device) if spec.method == "namespace" else None
             if path is None:
                 raise
-            return ReserveState(None, wanted.device, controller=namespaces.read_controller(self.runner, path))
-        claimants = tuple(other.path for other in devices.claimants(wanted.device) if other.name != device.name)
+            return ReserveState(None, spec.device, controller=namespaces.read_controller(self.runner, path))
+        claimants = tuple(other.path for other in devices.claimants(spec.device) if other.name != device.name)
         found = ReserveState(device, device.stable_path, discards=self._discards(device), claimants=claimants)
         if device.kind != "disk":
             return found
         found = dataclasses.replace(found, finding=self._examine(device))
-        if wanted.method == "partition":
+        if spec.method == "partition":
             return self._with_partition(devices, device, found)
-        if wanted.method == "hpa" and device.transport == "sata":
+        if spec.method == "hpa" and device.transport == "sata":
             return dataclasses.replace(found, sectors=read_max_sectors(self.runner, device))
-        controller = namespaces.controller_of(self.root, device.name) if wanted.method == "namespace" and device.transport == "nvme" else None
+        controller = namespaces.controller_of(self.root, device.name) if spec.method == "namespace" and device.transport == "nvme" else None
         return dataclasses.replace(found, controller=namespaces.read_controller(self.runner, controller)) if controller else found
 
     def _with_partition(self, devices: Devices, device: BlockDevice, found: ReserveState) -> ReserveState:
@@ -119,23 +118,31 @@ class OverProvisioningLayer(Layer[Present, t.Sequence[ReserveSpec]]):
         except (OSError, ValueError):
             return False
 
-    def plan(self, present: Present, wanted: t.Sequence[ReserveSpec]) -> list[Step]:
-        return plan(present, wanted)
+    def plan(self, state: ReserveStates) -> list[Step]:
+        """See :func:`over_provisioning_plan.plan`."""
+        return plan(state, self.spec)
 
     # -- apply
 
     def apply(self, step: Step) -> None:
         """One step on one drive."""
-        getattr(self, f"_{step.operation}")(step.item, step.arguments)
+        super().apply(step)
         if self.runner.has("udevadm"):
             # The links of a new partition or namespace are made by udev.
             self.runner.run(["udevadm", "settle"], ok=None, timeout=180)
 
-    def _discard(self, path: str, _arguments: t.Mapping[str, t.Any]) -> None:
+    @functools.singledispatchmethod
+    def carry_out(self, operation: Operation, _step: Step) -> None:
+        """:raises StorageError: if a command fails, or what it did is not what was asked for."""
+        raise TypeError(operation)
+
+    @carry_out.register
+    def _discard(self, _operation: DiscardDrive, step: Step) -> None:
         """Discard a drive that is still empty, and read it again.
 
-        :raises Refused: if something came upon it since it was looked at.
+        :raises Refused: if something came upon it since it was read.
         """
+        path = step.item
         reasons = examine(self.runner, path, self.root, self.sleep).reasons
         if reasons:
             raise Refused(f"{path} {' and '.join(reasons)} now, and is not discarded.", item=path)
@@ -170,18 +177,22 @@ class OverProvisioningLayer(Layer[Present, t.Sequence[ReserveSpec]]):
                 return len(spaces) == 1 and spaces[0].zeroes
         return False
 
-    def _forget(self, path: str, _arguments: t.Mapping[str, t.Any]) -> None:
-        self.runner.run(["wipefs", "--all", "--quiet", path], item=path)
+    @carry_out.register
+    def _remove_partition(self, _operation: RemovePartition, step: Step) -> None:
+        self.runner.run(["wipefs", "--all", "--quiet", step.item], item=step.item)
 
-    def _partition(self, path: str, arguments: t.Mapping[str, t.Any]) -> None:
-        partition_table.make(self.runner, path, arguments["size"])
+    @carry_out.register
+    def _make_partition(self, operation: MakePartition, step: Step) -> None:
+        partition_table.make(self.runner, step.item, operation.size)
 
-    def _reread(self, path: str, _arguments: t.Mapping[str, t.Any]) -> None:
-        self.runner.run(["blockdev", "--rereadpt", path], item=path)
+    @carry_out.register
+    def _reread(self, _operation: RereadTable, step: Step) -> None:
+        self.runner.run(["blockdev", "--rereadpt", step.item], item=step.item)
 
-    def _set_max(self, path: str, arguments: t.Mapping[str, t.Any]) -> None:
+    @carry_out.register
+    def _set_max_sectors(self, operation: SetMaxSectors, step: Step) -> None:
+        path, sectors = step.item, operation.sectors
         # p: so that it stays after the next power cycle. The exit status says little: the value is read back.
-        sectors = arguments["sectors"]
         completed = self.runner.run(["hdparm", "--yes-i-know-what-i-am-doing", f"-Np{sectors}", path], ok=None, item=path)
         found = read_max_sectors(self.runner, read_devices(self.runner, self.root).resolve(path))
         if found is None or found.visible != sectors:
@@ -192,48 +203,53 @@ class OverProvisioningLayer(Layer[Present, t.Sequence[ReserveSpec]]):
                 completed=completed,
             )
 
-    def _delete(self, _path: str, arguments: t.Mapping[str, t.Any]) -> None:
-        namespaces.delete(self.runner, arguments["controller"], arguments["number"])
+    @carry_out.register
+    def _delete(self, operation: DeleteNamespace, _step: Step) -> None:
+        namespaces.delete(self.runner, operation.controller, operation.number)
 
-    def _create(self, _path: str, arguments: t.Mapping[str, t.Any]) -> None:
-        namespaces.create(self.runner, arguments["controller"], arguments["blocks"], arguments["flbas"])
+    @carry_out.register
+    def _create(self, operation: CreateNamespace, _step: Step) -> None:
+        namespaces.create(self.runner, operation.controller, operation.blocks, operation.flbas)
 
-    def _attach(self, path: str, arguments: t.Mapping[str, t.Any]) -> None:
-        controller = namespaces.read_controller(self.runner, arguments["controller"])
+    @carry_out.register
+    def _attach(self, operation: AttachNamespace, step: Step) -> None:
+        controller = namespaces.read_controller(self.runner, operation.controller)
         if len(controller.namespaces) != 1:
-            raise NotEffective(f"{path} has {len(controller.namespaces)} namespaces where one was made.", item=path)
+            raise NotEffective(f"{step.item} has {len(controller.namespaces)} namespaces where one was made.", item=step.item)
         namespaces.attach(self.runner, controller.path, controller.namespaces[0].number, controller.number)
 
     # -- after
 
-    def facts(self, present: Present) -> dict[str, t.Any]:
+    def facts(self, state: ReserveStates) -> dict[str, t.Any]:
         """Each drive of the list as it is now, and what a person has to do."""
-        drives = [_described(present[wanted.device], wanted, self.proofs.get(wanted.device)) for wanted in self.wanted]
-        return {"drives": drives, "problems": self._to_do(present)}
+        drives = [_described(state[spec.device], spec, self.proofs.get(spec.device)) for spec in self.spec]
+        return {"drives": drives, "problems": self._to_do(state)}
 
-    def concerns(self, present: Present, wanted: t.Sequence[ReserveSpec]) -> list[str]:  # noqa: ARG002
-        return self._to_do(present)
+    def check_settled(self, state: ReserveStates) -> None:
+        """What a person has to do."""
+        for sentence in self._to_do(state):
+            self.warn(sentence)
 
-    def _to_do(self, present: Present) -> list[str]:
+    def _to_do(self, state: ReserveStates) -> list[str]:
         sentences = []
-        for wanted in self.wanted:
-            found = present[wanted.device]
+        for spec in self.spec:
+            found = state[spec.device]
             if found.device is not None and found.sectors is not None and found.sectors.visible * found.device.logical_block != found.device.size:
-                sentences.append(f"{wanted.device}: the new size counts from the next power cycle of the drive on; until then the kernel sees all of it.")
+                sentences.append(f"{spec.device}: the new size counts from the next power cycle of the drive on; until then the kernel sees all of it.")
         return sentences
 
 
-def _described(found: ReserveState, wanted: ReserveSpec, proof: str | None) -> dict[str, t.Any]:
+def _described(found: ReserveState, spec: ReserveSpec, proof: str | None) -> dict[str, t.Any]:
     """One drive as plain data; sizes in bytes."""
     whole = usable = found.device.size if found.device is not None else None
-    path = wanted.device
-    if wanted.method == "partition" and found.partition is not None:
+    path = spec.device
+    if spec.method == "partition" and found.partition is not None:
         usable, path = found.partition.size, found.partition.stable_path or found.partition.path
     elif found.device is not None and found.sectors is not None:
         whole, usable = (sectors * found.device.logical_block for sectors in (found.sectors.native, found.sectors.visible))
     elif found.controller is not None:
         whole, usable = found.controller.capacity or whole, sum(space.size for space in found.controller.namespaces)
-    return {"device": wanted.device, "method": wanted.method, "size": whole, "usable": usable, "usable_device": path, "discard": proof}
+    return {"device": spec.device, "method": spec.method, "size": whole, "usable": usable, "usable_device": path, "discard": proof}
 
 
 def _reads_zeroes(node: Path) -> bool:
@@ -250,14 +266,3 @@ def _reads_zeroes(node: Path) -> bool:
         return False
     finally:
         os.close(handle)
-
-
-def run_module(module: AnsibleModule) -> t.NoReturn:
-    """The whole of the module ``over_provisioning``."""
-    if not module.params["drives"]:
-        module.exit_json(drives=[], problems=[], **Outcome((), None).as_result())
-    try:
-        wanted = read_drives(module.params["drives"])
-    except StorageError as error:
-        module.fail_json(**error.as_result())
-    run_layer(module, OverProvisioningLayer(Runner(), wanted), wanted)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, uses_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import read_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
@@ -35,6 +35,64 @@ LAYER = "over_provisioning"
 METHODS = ("partition", "hpa", "namespace")
 #: The table at the beginning and its copy at the end.
 _AROUND = 2 * ALIGNMENT
+
+
+@dataclass(frozen=True)
+class DiscardDrive(Operation):
+    """Discard a whole drive that is still empty, and read it again."""
+
+
+@dataclass(frozen=True)
+class RemovePartition(Operation):
+    """Remove the partition table that was made by us."""
+
+
+@dataclass(frozen=True)
+class MakePartition(Operation):
+    """Make one partition; ``size`` in bytes."""
+
+    size: int
+
+
+@dataclass(frozen=True)
+class RereadTable(Operation):
+    """Have the kernel read the partition table again."""
+
+
+@dataclass(frozen=True)
+class SetMaxSectors(Operation):
+    """Set the size of a SATA drive; ``sectors`` are its logical blocks."""
+
+    sectors: int
+
+
+@dataclass(frozen=True)
+class DeleteNamespace(Operation):
+    """Delete the namespace ``number`` of an NVMe controller, which is named by its path."""
+
+    controller: str
+    number: int
+
+
+@dataclass(frozen=True)
+class CreateNamespace(Operation):
+    """Create a namespace.
+
+    :param controller: the path of the NVMe controller.
+    :param blocks: its size in logical blocks.
+    :param flbas: the index of its format.
+    """
+
+    controller: str
+    blocks: int
+    flbas: int
+
+
+@dataclass(frozen=True)
+class AttachNamespace(Operation):
+    """Attach the only namespace of an NVMe controller, which is named by its path."""
+
+    controller: str
 
 
 @dataclass(frozen=True)
@@ -76,19 +134,19 @@ class ReserveState:
 
 
 #: By the path of each drive, as the user wrote it.
-Present = t.Mapping[str, ReserveState]
+ReserveStates = t.Mapping[str, ReserveState]
 
 
 def read_drives(items: t.Iterable[t.Mapping[str, t.Any]]) -> tuple[ReserveSpec, ...]:
     """What the user asks for.
 
-    :raises BadInput: naming what cannot be meant.
+    :raises BadInput: naming what is invalid.
     """
-    wanted = tuple(_read_drive(item) for item in items)
-    for path in {drive.device for drive in wanted}:
-        if sum(drive.device == path for drive in wanted) > 1:
+    specs = tuple(_read_drive(item) for item in items)
+    for path in {spec.device for spec in specs}:
+        if sum(spec.device == path for spec in specs) > 1:
             raise BadInput(f"{path} stands in the list twice.", item=path)
-    return wanted
+    return specs
 
 
 def _read_drive(item: t.Mapping[str, t.Any]) -> ReserveSpec:
@@ -104,148 +162,147 @@ def _read_drive(item: t.Mapping[str, t.Any]) -> ReserveSpec:
     return ReserveSpec(path, item.get("method") or "partition", size, share, state, bool(item.get("without_discard")))
 
 
-def plan(present: Present, wanted: t.Iterable[ReserveSpec]) -> list[Step]:
+def plan(states: ReserveStates, specs: t.Iterable[ReserveSpec]) -> list[Step]:
     """The steps for all drives.
 
     :raises Refused: if a drive is not empty, cannot be discarded or has no such method.
     """
     planners = {"partition": _plan_partition, "hpa": _plan_hpa, "namespace": _plan_namespace}
     steps: list[Step] = []
-    for drive in wanted:
-        found = present[drive.device]
-        _require_one(found, drive)
-        steps += planners[drive.method](found, drive)
+    for spec in specs:
+        found = states[spec.device]
+        _require_one(found, spec)
+        steps += planners[spec.method](found, spec)
     return steps
 
 
-def _require_one(found: ReserveState, wanted: ReserveSpec) -> None:
+def _require_one(found: ReserveState, spec: ReserveSpec) -> None:
     """Refuse a path that does not name one whole drive for good."""
-    if not is_stable(wanted.device):
+    if not is_stable(spec.device):
         instead = f"write {found.stable_path}, which is the same drive" if found.stable_path else "name it by its serial number"
-        raise BadInput(f"{wanted.device} may be another drive after the next reboot: {instead}.", item=wanted.device)
+        raise BadInput(f"{spec.device} may be another drive after the next reboot: {instead}.", item=spec.device)
     if found.claimants:
-        raise BadInput(f"{wanted.device} is also a link to {', '.join(found.claimants)}: write a link that only one of them has.", item=wanted.device)
+        raise BadInput(f"{spec.device} is also a link to {', '.join(found.claimants)}: write a link that only one of them has.", item=spec.device)
     if found.device is not None and found.device.kind != "disk":
-        raise BadInput(f"{wanted.device} is a {found.device.kind} and no drive: only a whole drive can be divided.", item=wanted.device)
+        raise BadInput(f"{spec.device} is a {found.device.kind} and no drive: only a whole drive can be divided.", item=spec.device)
 
 
 # -- one partition
 
 
-def _plan_partition(found: ReserveState, wanted: ReserveSpec) -> list[Step]:
-    device = _there(found, wanted)
+def _plan_partition(found: ReserveState, spec: ReserveSpec) -> list[Step]:
+    device = _there(found, spec)
     ours = found.table.ours if found.table is not None else None
     steps: list[Step] = []
     if found.table is None and found.partition is not None:
         # A run that was killed here took the table away, and the kernel still shows what was in it.
-        _require_unused(found.partition, found.part_finding, wanted)
-        action = f"Have the kernel read {wanted.device} again, on which there is no partition table any more"
-        steps.append(Step(LAYER, wanted.device, "usable", found.partition.size, None, action, "reread", {}))
+        _require_unused(found.partition, found.part_finding, spec)
+        action = f"Have the kernel read {spec.device} again, on which there is no partition table any more"
+        steps.append(Step(LAYER, spec.device, "usable", found.partition.size, None, action, RereadTable()))
         device = dataclasses.replace(device, partitions=(), signature=None)
-    if wanted.state == "absent":
+    if spec.state == "absent":
         if ours is None:
             return steps
-        _require_unused(found.partition, found.part_finding, wanted)
-        return [_forget(wanted, ours.size)]
-    usable = _usable(wanted, device.size)
+        _require_unused(found.partition, found.part_finding, spec)
+        return [_forget(spec, ours.size)]
+    usable = _usable(spec, device.size)
     size = min(usable, device.size - _AROUND) // ALIGNMENT * ALIGNMENT
-    _require_sensible(size if usable < device.size else usable, device.size, wanted)
+    _require_sensible(size if usable < device.size else usable, device.size, spec)
     if ours is not None and ours.size == size:
         if found.partition is not None and found.partition.size == size:
             return []
-        action = f"Have the kernel read the partition table of {wanted.device} again"
-        return [Step(LAYER, wanted.device, "usable", None, size, action, "reread", {})]
+        action = f"Have the kernel read the partition table of {spec.device} again"
+        return [Step(LAYER, spec.device, "usable", None, size, action, RereadTable())]
     if ours is not None:
-        _require_unused(found.partition, found.part_finding, wanted)
-        steps.append(_forget(wanted, ours.size))
+        _require_unused(found.partition, found.part_finding, spec)
+        steps.append(_forget(spec, ours.size))
     else:
-        _require_unused(device, found.finding, wanted)
-    action = f"Make one partition of {format_size(size)} on {wanted.device} and leave {format_size(device.size - size)} free"
-    return [*steps, *_discard(found, wanted), Step(LAYER, wanted.device, "usable", None, size, action, "partition", {"size": size})]
+        _require_unused(device, found.finding, spec)
+    action = f"Make one partition of {format_size(size)} on {spec.device} and leave {format_size(device.size - size)} free"
+    return [*steps, *_discard(found, spec), Step(LAYER, spec.device, "usable", None, size, action, MakePartition(size))]
 
 
-def _forget(wanted: ReserveSpec, size: int) -> Step:
-    action = f"Take the partition {NAME} of {wanted.device} away, which is empty"
-    return Step(LAYER, wanted.device, "usable", size, None, action, "forget", {})
+def _forget(spec: ReserveSpec, size: int) -> Step:
+    action = f"Take the partition {NAME} of {spec.device} away, which is empty"
+    return Step(LAYER, spec.device, "usable", size, None, action, RemovePartition())
 
 
 # -- ATA host protected area
 
 
-def _plan_hpa(found: ReserveState, wanted: ReserveSpec) -> list[Step]:
-    device, sectors = _there(found, wanted), found.sectors
+def _plan_hpa(found: ReserveState, spec: ReserveSpec) -> list[Step]:
+    device, sectors = _there(found, spec), found.sectors
     if device.transport != "sata" or sectors is None:
         raise Refused(
-            f"{wanted.device} does not tell how many sectors it can hide (hdparm -N), as only SATA drives do that the host reaches directly:"
+            f"{spec.device} does not tell how many sectors it can hide (hdparm -N), as only SATA drives do that the host reaches directly:"
             " use the method partition.",
-            item=wanted.device,
+            item=spec.device,
         )
     native = sectors.native * device.logical_block
-    if wanted.state == "absent":
+    if spec.state == "absent":
         target = sectors.native
     else:
-        usable = _usable(wanted, native) // MIB * MIB
-        _require_sensible(usable, native, wanted)
+        usable = _usable(spec, native) // MIB * MIB
+        _require_sensible(usable, native, spec)
         target = usable // device.logical_block
     if sectors.visible == target:
         return []
     visible = sectors.visible * device.logical_block
     if visible != device.size:
         raise Refused(
-            f"{wanted.device} was set to {format_size(visible)} since it was switched on, and takes one change per power cycle: switch the power of"
+            f"{spec.device} was set to {format_size(visible)} since it was switched on, and takes one change per power cycle: switch the power of"
             " the drive off and on, and run this again.",
-            item=wanted.device,
+            item=spec.device,
         )
-    _require_unused(device, found.finding, wanted)
+    _require_unused(device, found.finding, spec)
     hidden = (sectors.native - target) * device.logical_block
-    action = f"Set the size of {wanted.device} to {target} sectors and hide {format_size(hidden)} (from the next power cycle on)"
-    step = Step(LAYER, wanted.device, "usable", visible, target * device.logical_block, action, "set_max", {"sectors": target})
-    return [*(_discard(found, wanted) if wanted.state == "present" else []), step]
+    action = f"Set the size of {spec.device} to {target} sectors and hide {format_size(hidden)} (from the next power cycle on)"
+    step = Step(LAYER, spec.device, "usable", visible, target * device.logical_block, action, SetMaxSectors(target))
+    return [*(_discard(found, spec) if spec.state == "present" else []), step]
 
 
 # -- NVMe namespace
 
 
-def _plan_namespace(found: ReserveState, wanted: ReserveSpec) -> list[Step]:
+def _plan_namespace(found: ReserveState, spec: ReserveSpec) -> list[Step]:
     controller = found.controller
     if controller is None:
-        raise Refused(f"{wanted.device} is no NVMe drive that the host reaches directly: use the method partition.", item=wanted.device)
-    _require_manageable(controller, wanted)
+        raise Refused(f"{spec.device} is no NVMe drive that the host reaches directly: use the method partition.", item=spec.device)
+    _require_manageable(controller, spec)
     space = controller.namespaces[0] if controller.namespaces else None
     block = space.block if space is not None else 512
-    if wanted.state == "absent":
+    if spec.state == "absent":
         size = ((space.size if space is not None else 0) + controller.unallocated) // MIB * MIB
         if space is not None and space.attached and controller.unallocated < MIB:
             return []
     else:
-        size = _usable(wanted, controller.capacity) // MIB * MIB
-        _require_sensible(size, controller.capacity, wanted)
-    attach = Step(LAYER, wanted.device, "attached", False, True, f"Attach the namespace of {wanted.device}", "attach", {"controller": controller.path})
+        size = _usable(spec, controller.capacity) // MIB * MIB
+        _require_sensible(size, controller.capacity, spec)
+    attach = Step(LAYER, spec.device, "attached", False, True, f"Attach the namespace of {spec.device}", AttachNamespace(controller.path))
     if space is not None and space.size == size:
         return [] if space.attached else [attach]
-    action = f"Make a namespace of {format_size(size)} on {wanted.device} and leave {format_size(controller.capacity - size)} free"
-    arguments = {"controller": controller.path, "blocks": size // block, "flbas": space.flbas if space is not None else 0}
-    create = Step(LAYER, wanted.device, "usable", space.size if space is not None else None, size, action, "create", arguments)
+    action = f"Make a namespace of {format_size(size)} on {spec.device} and leave {format_size(controller.capacity - size)} free"
+    operation = CreateNamespace(controller.path, size // block, space.flbas if space is not None else 0)
+    create = Step(LAYER, spec.device, "usable", space.size if space is not None else None, size, action, operation)
     if space is None:
         return [create, attach]
-    return [*_emptied(found, wanted, controller, space), create, attach]
+    return [*_emptied(found, spec, controller, space), create, attach]
 
 
-def _emptied(found: ReserveState, wanted: ReserveSpec, controller: Controller, space: Namespace) -> list[Step]:
+def _emptied(found: ReserveState, spec: ReserveSpec, controller: Controller, space: Namespace) -> list[Step]:
     """Discard and delete the namespace that is there."""
     if not space.attached or found.device is None:
         raise Refused(
-            f"{wanted.device}: its namespace {space.number} is not attached, so that nobody can see what is in it: attach it"
+            f"{spec.device}: its namespace {space.number} is not attached, so that nobody can see what is in it: attach it"
             f" (nvme attach-ns {controller.path} --namespace-id={space.number} --controllers={controller.number}) and run this again.",
-            item=wanted.device,
+            item=spec.device,
         )
-    _require_unused(found.device, found.finding, wanted)
-    action = f"Delete the namespace {space.number} of {wanted.device}, which is empty"
-    arguments = {"controller": controller.path, "number": space.number}
-    return [*_discard(found, wanted), Step(LAYER, wanted.device, "usable", space.size, None, action, "delete", arguments)]
+    _require_unused(found.device, found.finding, spec)
+    action = f"Delete the namespace {space.number} of {spec.device}, which is empty"
+    return [*_discard(found, spec), Step(LAYER, spec.device, "usable", space.size, None, action, DeleteNamespace(controller.path, space.number))]
 
 
-def _require_manageable(controller: Controller, wanted: ReserveSpec) -> None:
+def _require_manageable(controller: Controller, spec: ReserveSpec) -> None:
     reason = ""
     if not controller.manages:
         reason = "has no namespace management"
@@ -256,49 +313,49 @@ def _require_manageable(controller: Controller, wanted: ReserveSpec) -> None:
     elif len(controller.namespaces) > 1:
         reason = f"has {len(controller.namespaces)} namespaces, and only a drive with one is divided"
     if reason:
-        raise Refused(f"{wanted.device} {reason}: use the method partition.", item=wanted.device)
+        raise Refused(f"{spec.device} {reason}: use the method partition.", item=spec.device)
 
 
 # -- for all methods
 
 
-def _there(found: ReserveState, wanted: ReserveSpec) -> BlockDevice:
+def _there(found: ReserveState, spec: ReserveSpec) -> BlockDevice:
     if found.device is None:
-        raise DeviceMissing(f"{wanted.device} does not exist on this host: check the name, for example with lsblk -o +serial.", item=wanted.device)
+        raise DeviceMissing(f"{spec.device} does not exist on this host: check the name, for example with lsblk -o +serial.", item=spec.device)
     return found.device
 
 
-def _usable(wanted: ReserveSpec, whole: int) -> int:
-    return wanted.size if wanted.size is not None else int(whole * wanted.share)
+def _usable(spec: ReserveSpec, whole: int) -> int:
+    return spec.size if spec.size is not None else int(whole * spec.share)
 
 
-def _require_sensible(size: int, whole: int, wanted: ReserveSpec) -> None:
+def _require_sensible(size: int, whole: int, spec: ReserveSpec) -> None:
     if not 0 < size < whole:
-        raise BadInput(f"{wanted.device} has {format_size(whole)}: what stays usable must be less than that and at least 1 MiB.", item=wanted.device)
+        raise BadInput(f"{spec.device} has {format_size(whole)}: what stays usable must be less than that and at least 1 MiB.", item=spec.device)
 
 
-def _require_unused(device: BlockDevice | None, finding: DeviceUse, wanted: ReserveSpec) -> None:
+def _require_unused(device: BlockDevice | None, finding: DeviceUse, spec: ReserveSpec) -> None:
     """Refuse a drive, or our partition of it, that holds or serves anything."""
     if device is not None and device.signature is not None:
         finding = finding.with_signatures(device.signature.type, device.signature.partition_table if device.kind != "partition" else None)
     reasons = [*(uses_of(device) if device is not None else []), *finding.reasons]
     if reasons:
-        path = device.path if device is not None else wanted.device
+        path = device.path if device is not None else spec.device
         raise Refused(
-            f"{wanted.device}: {path} {' and '.join(reasons)}, and only an empty drive is divided, because dividing it discards everything:"
+            f"{spec.device}: {path} {' and '.join(reasons)}, and only an empty drive is divided, because dividing it discards everything:"
             f" take it out of use, or, if nothing on it is needed, run wipefs -a {path} yourself.",
-            item=wanted.device,
+            item=spec.device,
         )
 
 
-def _discard(found: ReserveState, wanted: ReserveSpec) -> list[Step]:
+def _discard(found: ReserveState, spec: ReserveSpec) -> list[Step]:
     """Discard the whole drive first."""
-    if wanted.without_discard:
+    if spec.without_discard:
         return []
     if not found.discards:
         raise Refused(
-            f"{wanted.device} cannot be discarded through its controller, and what the drive still takes for data is no reserve: erase it where"
+            f"{spec.device} cannot be discarded through its controller, and what the drive still takes for data is no reserve: erase it where"
             " that works, or say with without_discard: true that it is as it left the factory.",
-            item=wanted.device,
+            item=spec.device,
         )
-    return [Step(LAYER, wanted.device, "discarded", False, True, f"Discard the whole of {wanted.device}, which is empty", "discard", {})]
+    return [Step(LAYER, spec.device, "discarded", False, True, f"Discard the whole of {spec.device}, which is empty", DiscardDrive())]

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import pwd
@@ -18,7 +19,7 @@ import time
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB
@@ -105,7 +106,19 @@ def has_subordinate_ids(root: pathlib.Path, user: str) -> bool:
 
 
 @dataclass(frozen=True)
+class BuildImage(Operation):
+    """Build the image, unless another run has done so meanwhile."""
+
+
+@dataclass(frozen=True)
+class RemoveImage(Operation):
+    """Remove the folder of the image."""
+
+
+@dataclass(frozen=True)
 class ImageSpec:
+    """An image, and whether it should be there."""
+
     recipe: Recipe
     present: bool
 
@@ -130,42 +143,57 @@ class ImageLayer(Layer[ImageState, ImageSpec]):
     def __init__(
         self,
         runner: Runner,
+        spec: ImageSpec,
         cache_dir: pathlib.Path,
-        recipe: Recipe,
         *,
         mirror: t.Sequence[str] = (),
         scratch: pathlib.Path = pathlib.Path("/var/tmp"),
         root: pathlib.Path = pathlib.Path("/"),
     ) -> None:
-        self.runner = runner
-        self.recipe = recipe
+        super().__init__(runner, spec, root)
+        self.recipe = spec.recipe
         self.images = cache_dir / "images"
-        self.folder = self.images / recipe.name
+        self.folder = self.images / self.recipe.name
         self.mirror = list(mirror)
         self.scratch = scratch
-        self.root = root
 
     def read(self) -> ImageState:
         note = read_json(self.folder / "image.json")
         complete = note is not None and all((self.folder / file).is_file() for file in IMAGE_FILES.values())
         return ImageState(complete, float(note["seconds"]) if complete else 0.0)
 
-    def plan(self, present: ImageState, wanted: ImageSpec) -> list[Step]:
-        if wanted.present and not present.present:
-            return [Step(self.name, wanted.recipe.name, "state", "absent", "present", f"Build the image {wanted.recipe.name}", "build")]
-        if not wanted.present and present.present:
-            return [Step(self.name, wanted.recipe.name, "state", "present", "absent", f"Remove the image {wanted.recipe.name}", "remove")]
+    def plan(self, state: ImageState) -> list[Step]:
+        name = self.recipe.name
+        if self.spec.present and not state.present:
+            return [Step(self.name, name, "state", "absent", "present", f"Build the image {name}", BuildImage())]
+        if not self.spec.present and state.present:
+            return [Step(self.name, name, "state", "present", "absent", f"Remove the image {name}", RemoveImage())]
         return []
 
     def apply(self, step: Step) -> None:
         with exclusive(self.images / ".lock", patience=1800, what="the images"):
-            if step.operation == "remove":
-                shutil.rmtree(self.folder)
-            # Another builder may have finished while this one waited.
-            elif not self.read().present:
-                self._build()
+            super().apply(step)
 
-    def as_result(self) -> dict[str, t.Any]:
+    @functools.singledispatchmethod
+    def carry_out(self, operation: Operation, _step: Step) -> None:
+        """:raises StorageError: if the image cannot be built."""
+        raise TypeError(operation)
+
+    @carry_out.register
+    def _build_unless_there(self, _operation: BuildImage, _step: Step) -> None:
+        # Another builder may have finished while this one waited.
+        if not self.read().present:
+            self._build()
+
+    @carry_out.register
+    def _remove(self, _operation: RemoveImage, _step: Step) -> None:
+        shutil.rmtree(self.folder)
+
+    def facts(self, state: ImageState) -> dict[str, t.Any]:
+        """The image, and the seconds it took to build."""
+        return {"image": self.paths(), "seconds": state.seconds}
+
+    def paths(self) -> dict[str, t.Any]:
         """What the module virtual_rack needs to start machines from this image."""
         return {
             "digest": self.recipe.digest,

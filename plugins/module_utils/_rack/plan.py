@@ -13,12 +13,75 @@ import dataclasses
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Machine
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Disk, Machine
 
 LAYER = "virtual_rack"
+
+
+@dataclass(frozen=True)
+class CreateMachine(Operation):
+    """Make what is missing of a machine's files, and keep its description."""
+
+    machine: Machine
+
+
+@dataclass(frozen=True)
+class RecreateRoot(Operation):
+    """Make the root disk anew from the image."""
+
+
+@dataclass(frozen=True)
+class DropDisk(Operation):
+    """Remove a file, named inside the folder of the machine, that holds the blocks of a disk."""
+
+    file: str
+
+
+@dataclass(frozen=True)
+class PlugDisk(Operation):
+    """Plug a disk into a running machine."""
+
+    disk: Disk
+
+
+@dataclass(frozen=True)
+class UnplugDisk(Operation):
+    """Pull a disk out of a running machine."""
+
+    disk: Disk
+
+
+@dataclass(frozen=True)
+class StartMachine(Operation):
+    """Start a machine; its first login is waited for together with those of the others."""
+
+
+@dataclass(frozen=True)
+class WaitForLogin(Operation):
+    """Wait until a machine that runs answers ssh."""
+
+
+@dataclass(frozen=True)
+class ShutDown(Operation):
+    """Have the guest shut down."""
+
+
+@dataclass(frozen=True)
+class CutPower(Operation):
+    """End the process of a machine at once."""
+
+
+@dataclass(frozen=True)
+class DestroyMachine(Operation):
+    """End a machine at once and remove its files."""
+
+
+@dataclass(frozen=True)
+class RemoveFolder(Operation):
+    """Remove the folder of the rack."""
 
 
 @dataclass(frozen=True)
@@ -60,96 +123,96 @@ class RackState:
     machines: t.Mapping[str, MachineState] = field(default_factory=dict)
 
 
-def plan_rack(present: RackState, wanted: RackSpec) -> list[Step]:
+def plan_rack(state: RackState, spec: RackSpec) -> list[Step]:
     """The steps from one state of a rack to another. Machines stop first, then change, then start all together."""
-    names = names_meant(present, wanted)
-    if wanted.state == "absent":
-        return _plan_removal(present, wanted, names)
-    if wanted.state == "stopped":
-        return _plan_stops([name for name in names if present.machines[name].running], wanted.how)
-    described = {machine.name: machine for machine in wanted.machines}
-    if wanted.state == "restarted":
-        running = [name for name in names if present.machines[name].running]
-        return _plan_stops(running, wanted.how) + [_start(name, "stopped") for name in names]
+    names = names_meant(state, spec)
+    if spec.state == "absent":
+        return _plan_removal(state, spec, names)
+    if spec.state == "stopped":
+        return _plan_stops([name for name in names if state.machines[name].running], spec.how)
+    described = {machine.name: machine for machine in spec.machines}
+    if spec.state == "restarted":
+        running = [name for name in names if state.machines[name].running]
+        return _plan_stops(running, spec.how) + [_start(name, "stopped") for name in names]
     stops: list[str] = []
     changes: list[Step] = []
     starts: list[Step] = []
     for name in names:
-        found = present.machines.get(name)
+        found = state.machines.get(name)
         if found is None:
             changes.append(_create(described[name]))
             starts.append(_start(name, "absent"))
             continue
-        change = _plan_change(found, described[name], wanted)
+        change = _plan_change(found, described[name], spec)
         changes += change
-        cold = any(step.operation not in ("plug", "unplug") for step in change)
+        cold = any(not isinstance(step.operation, (PlugDisk, UnplugDisk)) for step in change)
         if cold and found.running:
             stops.append(name)
         if cold or not found.running:
             starts.append(_start(name, "stopped"))
         elif not found.answers:
-            starts.append(Step(LAYER, name, "ssh", "silent", "answers", f"Wait until {name} answers ssh", "wait"))
-    return _plan_stops(stops, wanted.how) + changes + starts
+            starts.append(Step(LAYER, name, "ssh", "silent", "answers", f"Wait until {name} answers ssh", WaitForLogin()))
+    return _plan_stops(stops, spec.how) + changes + starts
 
 
-def names_meant(present: RackState, wanted: RackSpec) -> list[str]:
-    known = [machine.name for machine in wanted.machines] if wanted.state == "started" else list(present.machines)
-    if wanted.state == "absent":
+def names_meant(state: RackState, spec: RackSpec) -> list[str]:
+    known = [machine.name for machine in spec.machines] if spec.state == "started" else list(state.machines)
+    if spec.state == "absent":
         # What is not there need not be removed.
-        return [name for name in known if not wanted.only or name in wanted.only]
-    if wanted.state == "restarted" and not known:
+        return [name for name in known if not spec.only or name in spec.only]
+    if spec.state == "restarted" and not known:
         raise BadInput("There is no machine in this rack to restart: start it first, or check the name and the folder of the rack.", item="rack")
-    for name in wanted.only:
-        if name not in known and not (wanted.state == "stopped" and any(machine.name == name for machine in wanted.machines)):
+    for name in spec.only:
+        if name not in known and not (spec.state == "stopped" and any(machine.name == name for machine in spec.machines)):
             listed = ", ".join(known) or "none"
             raise BadInput(f"There is no machine {name} in this rack; it has: {listed}.", item=name)
-    return [name for name in known if not wanted.only or name in wanted.only]
+    return [name for name in known if not spec.only or name in spec.only]
 
 
-def _plan_removal(present: RackState, wanted: RackSpec, names: t.Sequence[str]) -> list[Step]:
+def _plan_removal(state: RackState, spec: RackSpec, names: t.Sequence[str]) -> list[Step]:
     steps = [
-        Step(LAYER, name, "state", "started" if present.machines[name].running else "stopped", "absent", f"Destroy {name} with its disks", "destroy")
+        Step(LAYER, name, "state", "started" if state.machines[name].running else "stopped", "absent", f"Destroy {name} with its disks", DestroyMachine())
         for name in names
     ]
-    if present.exists and len(names) == len(present.machines) and (names or not wanted.only):
-        steps.append(Step(LAYER, "rack", "folder", "present", "absent", "Remove the folder of the rack", "remove"))
+    if state.exists and len(names) == len(state.machines) and (names or not spec.only):
+        steps.append(Step(LAYER, "rack", "folder", "present", "absent", "Remove the folder of the rack", RemoveFolder()))
     return steps
 
 
 def _plan_stops(names: t.Sequence[str], how: str) -> list[Step]:
-    verb = "Cut the power of" if how == "power_cut" else "Shut down"
-    return [Step(LAYER, name, "state", "started", "stopped", f"{verb} {name}", how) for name in names]
+    verb, operation = ("Cut the power of", CutPower()) if how == "power_cut" else ("Shut down", ShutDown())
+    return [Step(LAYER, name, "state", "started", "stopped", f"{verb} {name}", operation) for name in names]
 
 
 def _start(name: str, before: str) -> Step:
-    return Step(LAYER, name, "state", before, "started", f"Start {name}", "start")
+    return Step(LAYER, name, "state", before, "started", f"Start {name}", StartMachine())
 
 
 def _create(machine: Machine) -> Step:
-    return Step(LAYER, machine.name, "description", None, machine.as_data(), f"Create {machine.name}", "create", {"machine": machine.as_data()})
+    return Step(LAYER, machine.name, "description", None, machine.as_data(), f"Create {machine.name}", CreateMachine(machine))
 
 
-def _plan_change(found: MachineState, machine: Machine, wanted: RackSpec) -> list[Step]:
+def _plan_change(found: MachineState, machine: Machine, spec: RackSpec) -> list[Step]:
     """The steps that make a machine that exists fit a description; empty if it does."""
     steps: list[Step] = []
     name = machine.name
-    if found.image != wanted.image:
-        if not wanted.recreate:
+    if found.image != spec.image:
+        if not spec.recreate:
             raise Refused(
-                f"{name} was made from another image ({found.image[:16]}) than the one now wanted ({wanted.image[:16]}):"
+                f"{name} was made from another image ({found.image[:16]}) than the one now wanted ({spec.image[:16]}):"
                 " set recreate to give it a new root disk, or destroy the rack.",
                 item=name,
             )
-        steps.append(Step(LAYER, name, "image", found.image, wanted.image, f"Make the root disk of {name} anew", "new_root"))
+        steps.append(Step(LAYER, name, "image", found.image, spec.image, f"Make the root disk of {name} anew", RecreateRoot()))
     new = {disk.name: disk for disk in machine.disks}
     lost = [disk for disk in found.description.disks if disk.name not in new or new[disk.name].size != disk.size]
-    if lost and not wanted.recreate:
+    if lost and not spec.recreate:
         disk = lost[0]
         change = f"would change its size from {format_size(disk.size)} to {format_size(new[disk.name].size)}" if disk.name in new else "is no longer described"
         raise Refused(f"{name}: the disk {disk.name} {change}, and its contents would be lost: set recreate to allow that.", item=name)
     for disk in lost:
         after = new[disk.name].size if disk.name in new else None
-        steps.append(Step(LAYER, name, f"disk {disk.name}", disk.size, after, f"Throw away the disk {disk.name} of {name}", "drop_disk", {"file": disk.file}))
+        steps.append(Step(LAYER, name, f"disk {disk.name}", disk.size, after, f"Throw away the disk {disk.name} of {name}", DropDisk(disk.file)))
     live = _plan_plugging(found, machine) if not steps else []
     if live:
         return live
@@ -157,9 +220,7 @@ def _plan_change(found: MachineState, machine: Machine, wanted: RackSpec) -> lis
         before, after = found.description.as_data(), machine.as_data()
         keys = [key for key in after if before[key] != after[key]]
         action = f"Change {', '.join(keys)} of {name}"
-        steps.append(
-            Step(LAYER, name, "description", {key: before[key] for key in keys}, {key: after[key] for key in keys}, action, "create", {"machine": after})
-        )
+        steps.append(Step(LAYER, name, "description", {key: before[key] for key in keys}, {key: after[key] for key in keys}, action, CreateMachine(machine)))
     return steps
 
 
@@ -174,8 +235,7 @@ def _plan_plugging(found: MachineState, machine: Machine) -> list[Step]:
             continue
         if not after.hot_pluggable or dataclasses.replace(before, attached=after.attached) != after:
             return []
-        words = ("plug", f"Plug the disk {after.name} into {new.name}") if after.attached else ("unplug", f"Pull the disk {after.name} out of {new.name}")
-        steps.append(
-            Step(LAYER, new.name, f"disk {after.name} attached", before.attached, after.attached, words[1], words[0], {"disk": dataclasses.asdict(after)})
-        )
+        action = f"Plug the disk {after.name} into {new.name}" if after.attached else f"Pull the disk {after.name} out of {new.name}"
+        operation = PlugDisk(after) if after.attached else UnplugDisk(after)
+        steps.append(Step(LAYER, new.name, f"disk {after.name} attached", before.attached, after.attached, action, operation))
     return steps

@@ -12,11 +12,12 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import pathlib
 import time
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Step, converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, StorageError, TimedOut
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
@@ -27,7 +28,25 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack.monitor i
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import NotedProcess, note_process, process_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.paths import RackPaths
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places import exclusive, last_lines, make_folder, read_json, remove_folder, write_json
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.plan import LAYER, MachineState, RackSpec, RackState, names_meant, plan_rack
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.plan import (
+    LAYER,
+    CreateMachine,
+    CutPower,
+    DestroyMachine,
+    DropDisk,
+    MachineState,
+    PlugDisk,
+    RackSpec,
+    RackState,
+    RecreateRoot,
+    RemoveFolder,
+    ShutDown,
+    StartMachine,
+    UnplugDisk,
+    WaitForLogin,
+    names_meant,
+    plan_rack,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.qemu import Boot, qemu_arguments
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.requirements import check_requirements
 
@@ -54,6 +73,7 @@ class RackLayer(Layer[RackState, RackSpec]):
     def __init__(
         self,
         runner: Runner,
+        spec: RackSpec,
         name: str,
         places: RackPaths,
         *,
@@ -63,15 +83,13 @@ class RackLayer(Layer[RackState, RackSpec]):
         ssh_timeout: float = 120.0,
         root: pathlib.Path = pathlib.Path("/"),
     ) -> None:
-        self.runner = runner
+        super().__init__(runner, spec, root)
         self.rack = name
         self.places = places
         self.cache_dir = cache_dir
         self.image = image
         self.accelerator = accelerator
         self.ssh_timeout = ssh_timeout
-        self.root = root
-        self.warnings: list[str] = []
         self._pool = concurrent.futures.ThreadPoolExecutor(max_workers=16)
         self._planned: list[Step] = []
         self._pending: dict[str, concurrent.futures.Future[None]] = {}
@@ -107,43 +125,44 @@ class RackLayer(Layer[RackState, RackSpec]):
 
     # plan ---------------------------------------------------------------------------------------------------------------
 
-    def plan(self, present: RackState, wanted: RackSpec) -> list[Step]:
-        for machine in wanted.machines:
+    def plan(self, state: RackState) -> list[Step]:
+        for machine in self.spec.machines:
             self.places.check_sockets(machine)
-        self._planned = plan_rack(present, wanted)
+        self._planned = plan_rack(state, self.spec)
         return list(self._planned)
 
-    def verify(self, present: RackState, wanted: RackSpec) -> list[Difference]:
-        if wanted.state == "restarted":
-            idle = [name for name in names_meant(present, wanted) if not present.machines[name].answers]
+    def verify(self, state: RackState) -> list[Difference]:
+        if self.spec.state == "restarted":
+            idle = [name for name in names_meant(state, self.spec) if not state.machines[name].answers]
             return [Difference(self.name, name, "state", "started", "stopped") for name in idle]
-        return super().verify(present, wanted)
+        return super().verify(state)
+
+    def facts(self, state: RackState) -> dict[str, t.Any]:
+        """Every machine of the rack, and its folder."""
+        return {"machines": [machine_result(self.places, machine) for machine in state.machines.values()], "directory": str(self.places.rack)}
 
     # apply --------------------------------------------------------------------------------------------------------------
 
     def apply(self, step: Step) -> None:
         if self._planned:
             planned, self._planned = self._planned, []
-            self.warnings += check_requirements(self.runner, self.rack, self.places, self.image, planned, self._notes(), self.root)
+            for sentence in check_requirements(self.runner, self.rack, self.places, self.image, planned, self._notes(), self.root):
+                self.warn(sentence)
         if step.item in self._pending:
             self._pending.pop(step.item).result()
-        operations: dict[str, t.Callable[[Step], None]] = {
-            "create": self._create,
-            "new_root": self._new_root,
-            "drop_disk": self._drop_disk,
-            "plug": self._plug,
-            "unplug": self._plug,
-            "start": self._start,
-            "wait": self._wait,
-            "shutdown": self._shut_down,
-            "power_cut": self._cut_power,
-            "destroy": self._destroy,
-            "remove": lambda _step: remove_folder(self.places.rack),
-        }
-        operations[step.operation](step)
+        super().apply(step)
 
-    def _create(self, step: Step) -> None:
-        machine = machine_from_data(step.arguments["machine"])
+    @functools.singledispatchmethod
+    def carry_out(self, operation: Operation, _step: Step) -> None:
+        """Begin or do one thing; logins and shutdowns of several machines are waited for together, when the rack is read again.
+
+        :raises StorageError: if a machine does not start, or does not end.
+        """
+        raise TypeError(operation)
+
+    @carry_out.register
+    def _create(self, operation: CreateMachine, _step: Step) -> None:
+        machine = operation.machine
         folder = self.places.folder(machine.name)
         make_folder(folder)
         if not self.places.key.exists():
@@ -158,7 +177,8 @@ class RackLayer(Layer[RackState, RackSpec]):
         note = {"ssh_port": None, "host_key": pathlib.Path(self.image["host_key"]).read_text(), **self._notes().get(machine.name, {})}
         self._note(machine.name, {**note, "description": machine.as_data(), "image": dict(self.image)})
 
-    def _new_root(self, step: Step) -> None:
+    @carry_out.register
+    def _recreate_root(self, _operation: RecreateRoot, step: Step) -> None:
         self._make_root(step.item)
         host_key = pathlib.Path(self.image["host_key"]).read_text()
         self._note(step.item, {**self._notes()[step.item], "image": dict(self.image), "host_key": host_key})
@@ -169,23 +189,31 @@ class RackLayer(Layer[RackState, RackSpec]):
             path.unlink()
         self.runner.run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", self.image["base"], str(path)])
 
-    def _drop_disk(self, step: Step) -> None:
-        path = self.places.folder(step.item) / step.arguments["file"]
+    @carry_out.register
+    def _drop_disk(self, operation: DropDisk, step: Step) -> None:
+        path = self.places.folder(step.item) / operation.file
         if path.exists():
             path.unlink()
 
-    def _plug(self, step: Step) -> None:
-        disk = Disk(**step.arguments["disk"])
+    @carry_out.register
+    def _plug(self, operation: PlugDisk, step: Step) -> None:
         with Monitor(self.places.monitor(step.item), step.item) as monitor:
-            if step.operation == "plug":
-                plug(monitor, disk, self.places.disk(step.item, disk))
-            else:
-                unplug(monitor, disk)
-        note = self._notes()[step.item]
-        disks = [dataclasses.asdict(disk) if other["name"] == disk.name else other for other in note["description"]["disks"]]
-        self._note(step.item, {**note, "description": {**note["description"], "disks": disks}})
+            plug(monitor, operation.disk, self.places.disk(step.item, operation.disk))
+        self._note_disk(step.item, operation.disk)
 
-    def _start(self, step: Step) -> None:
+    @carry_out.register
+    def _unplug(self, operation: UnplugDisk, step: Step) -> None:
+        with Monitor(self.places.monitor(step.item), step.item) as monitor:
+            unplug(monitor, operation.disk)
+        self._note_disk(step.item, operation.disk)
+
+    def _note_disk(self, name: str, disk: Disk) -> None:
+        note = self._notes()[name]
+        disks = [dataclasses.asdict(disk) if other["name"] == disk.name else other for other in note["description"]["disks"]]
+        self._note(name, {**note, "description": {**note["description"], "disks": disks}})
+
+    @carry_out.register
+    def _start(self, _operation: StartMachine, step: Step) -> None:
         name = step.item
         notes = self._notes()
         machine = machine_from_data(notes[name]["description"])
@@ -237,14 +265,16 @@ class RackLayer(Layer[RackState, RackSpec]):
         lines = last_lines(self.places.console(name), 12).strip()
         return f"Its console ends with:\n{lines}" if lines else "It wrote nothing on its console: a busy host may need a larger ssh_timeout."
 
-    def _wait(self, step: Step) -> None:
+    @carry_out.register
+    def _wait(self, _operation: WaitForLogin, step: Step) -> None:
         note = self._notes()[step.item]
         process = process_of(note)
         if process is None:
             raise StorageError(f"The machine {step.item} ended as soon as it was started.", item=step.item)
         self._pending[step.item] = self._pool.submit(self._await_login, step.item, note["ssh_port"], process, time.monotonic())
 
-    def _shut_down(self, step: Step) -> None:
+    @carry_out.register
+    def _shut_down(self, _operation: ShutDown, step: Step) -> None:
         self._pending[step.item] = self._pool.submit(self._shut_down_and_wait, step.item)
 
     def _shut_down_and_wait(self, name: str) -> None:
@@ -259,7 +289,8 @@ class RackLayer(Layer[RackState, RackSpec]):
             words = f" ({completed.last_words})" if completed is not None and completed.rc else ""
             raise TimedOut(f"{name} did not shut down within {SHUTDOWN_SECONDS:g} seconds{words}: stop it with how: power_cut.", item=name, completed=completed)
 
-    def _cut_power(self, step: Step) -> None:
+    @carry_out.register
+    def _cut_power(self, _operation: CutPower, step: Step) -> None:
         self._end(step.item)
 
     def _end(self, name: str) -> None:
@@ -267,7 +298,12 @@ class RackLayer(Layer[RackState, RackSpec]):
         if process is not None and not process.kill():
             raise TimedOut(f"{name}: the process {process.pid} did not end within 10 seconds of being killed.", item=name)
 
-    def _destroy(self, step: Step) -> None:
+    @carry_out.register
+    def _remove(self, _operation: RemoveFolder, _step: Step) -> None:
+        remove_folder(self.places.rack)
+
+    @carry_out.register
+    def _destroy(self, _operation: DestroyMachine, step: Step) -> None:
         self._end(step.item)
         remove_folder(self.places.folder(step.item))
         notes = self._notes()
@@ -319,18 +355,17 @@ def machine_result(places: RackPaths, state: MachineState) -> dict[str, t.Any]:
     }
 
 
-def run_rack(runner: Runner, options: t.Mapping[str, t.Any], *, check_mode: bool) -> tuple[dict[str, t.Any], list[str]]:
-    """The whole of the module virtual_rack.
+def make_layer(runner: Runner, options: t.Mapping[str, t.Any], lock: contextlib.ExitStack, *, check_mode: bool) -> RackLayer:
+    """The layer that the options of the module virtual_rack describe.
 
-    :param options: its options.
-    :returns: its result and its warnings.
-    :raises StorageError: for anything that can be explained.
+    :param lock: holds the lock of the rack until it is closed.
+    :raises StorageError: if an option is invalid, or another run holds the rack for too long.
     """
     check_name(options["name"], "rack")
     cache_dir = pathlib.Path(options["cache_dir"])
     places = RackPaths(pathlib.Path(options["directory"] or cache_dir / "racks" / options["name"]))
     image = {key: value for key, value in (options["image"] or {}).items() if value is not None}
-    wanted = RackSpec(
+    spec = RackSpec(
         state=options["state"],
         machines=tuple(describe_machines(options["name"], options["machines"])),
         only=tuple(options["only"]),
@@ -338,8 +373,12 @@ def run_rack(runner: Runner, options: t.Mapping[str, t.Any], *, check_mode: bool
         recreate=options["recreate"],
         image=image.get("digest", ""),
     )
-    layer = RackLayer(
+    # A lock would make the folder; nothing is made in check mode or where there is nothing to stop or to remove.
+    if not check_mode and (spec.state == "started" or places.rack.is_dir()):
+        lock.enter_context(exclusive(places.lock, patience=600, what=f"the rack {options['name']}"))
+    return RackLayer(
         runner,
+        spec,
         options["name"],
         places,
         cache_dir=cache_dir,
@@ -347,9 +386,3 @@ def run_rack(runner: Runner, options: t.Mapping[str, t.Any], *, check_mode: bool
         accelerator=options["accelerator"],
         ssh_timeout=options["ssh_timeout"],
     )
-    # A lock would make the folder; nothing is made in check mode or where there is nothing to stop or to remove.
-    locking = not check_mode and (wanted.state == "started" or places.rack.is_dir())
-    with exclusive(places.lock, patience=600, what=f"the rack {options['name']}") if locking else contextlib.nullcontext():
-        outcome = converge(layer, wanted, check_mode=check_mode)
-    machines = [machine_result(places, state) for state in outcome.present.machines.values()]
-    return {**outcome.as_result(), "machines": machines, "directory": str(places.rack)}, layer.warnings

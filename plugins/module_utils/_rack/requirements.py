@@ -20,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack.image imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Machine, machine_from_data
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import process_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places import free_bytes, require_free
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.plan import CreateMachine, StartMachine
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.qemu import TRANSLATION_CACHE
 
 if t.TYPE_CHECKING:
@@ -49,8 +50,8 @@ def check_requirements(
     :returns: warnings.
     :raises StorageError: naming what is missing: a command, a file of the image, memory, disk space.
     """
-    creates = [machine_from_data(step.arguments["machine"]) for step in steps if step.operation == "create"]
-    starts = [step.item for step in steps if step.operation == "start"]
+    creates = [step.operation.machine for step in steps if isinstance(step.operation, CreateMachine)]
+    starts = [step.item for step in steps if isinstance(step.operation, StartMachine)]
     if not creates and not starts:
         return []
     require_tools(runner, ["qemu-system-x86_64", "qemu-img", "ssh", "ssh-keygen"])

@@ -72,7 +72,7 @@ def _of_wish(target: RaidTarget, attribute: str, value: t.Any) -> str | None:
 
 def _all_drives_off(target: RaidTarget) -> bool:
     """Whether the same run switches the caches of all drives off one by one."""
-    return any(one.for_all and one.settings.get("write_cache") == DISABLED for one in target.wish.drives)
+    return any(one.for_all and one.settings.get("write_cache") == DISABLED for one in target.spec.drives)
 
 
 def _of_command(target: RaidTarget, attribute: str, value: t.Any) -> str | None:
@@ -84,7 +84,7 @@ def _of_command(target: RaidTarget, attribute: str, value: t.Any) -> str | None:
             f"{attribute}: {value} switches write-back on with it (one switch is for both), and with no_battery_write_cache enabled that is without "
             "any protection"
         )
-    unprotected = (target.wish.settings.get("no_battery_write_cache") or target.controller.no_battery_write_cache) == ENABLED
+    unprotected = (target.spec.settings.get("no_battery_write_cache") or target.controller.no_battery_write_cache) == ENABLED
     if isinstance(target.subject, Controller) and attribute == "cache_ratio" and value < 100 and unprotected:
         return f"cache_ratio: {value} gives a share of the cache to writes, and with no_battery_write_cache enabled that is without any protection"
     return None

@@ -84,23 +84,23 @@ def _names(controller: str, group: t.Sequence[NotInForce]) -> str:
     return f"{first}{f' and {len(group) - 3} more' if len(group) > 3 else ''} of {controller}"
 
 
-def not_in_force(host: RaidState, wanted: t.Sequence[ControllerSpec]) -> list[NotInForce]:
+def not_in_force(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[NotInForce]:
     """Every setting of the list that is not in force, with the cause as far as the tool tells it."""
-    targets, _notes = plan.settable(host, wanted)
+    targets, _notes = plan.settable(host, specs)
     return [one for target in targets for attribute, value in target.settings.items() for one in _differences(target, attribute, value)]
 
 
-def foreseen(host: RaidState, wanted: t.Sequence[ControllerSpec]) -> list[NotInForce]:
-    """What :func:`not_in_force` will find after the wishes are met, as far as that is known before."""
+def foreseen(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[NotInForce]:
+    """What :func:`not_in_force` will find after the specification is met, as far as that is known before."""
     found = []
-    targets, _notes = plan.settable(host, wanted)
+    targets, _notes = plan.settable(host, specs)
     for target in targets:
         for attribute, value in target.settings.items():
             if target.provider.agrees(target.controller, target.subject, attribute, value):
                 found += list(_differences(target, attribute, value))
             elif attribute == "write" and value == WRITEBACK and target.controller.protection.protects is False:
                 cause = _protection(target.controller)
-                must = target.wish.require_effective
+                must = target.spec.require_effective
                 found.append(NotInForce(target.item, target.called, target.controller.called, attribute, value, WRITETHROUGH, cause, must))
     return found
 
@@ -113,7 +113,7 @@ def _differences(target: RaidTarget, attribute: str, value: t.Any) -> t.Iterator
     else:
         return
     if found is not None:
-        yield NotInForce(target.item, target.called, target.controller.called, attribute, value, found, cause, must and target.wish.require_effective)
+        yield NotInForce(target.item, target.called, target.controller.called, attribute, value, found, cause, must and target.spec.require_effective)
 
 
 def _of_policy(controller: Controller, volume: Volume, attribute: str, value: t.Any) -> tuple[str | None, str, bool]:

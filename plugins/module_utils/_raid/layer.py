@@ -10,16 +10,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Step, run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, plan, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.plan import LAYER
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import AUTO, ControllerSpec, parse_controllers
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import AUTO, ControllerSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import SendCommand
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -28,54 +30,68 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
 
 
-Wish = t.TypeVar("Wish", bound=ControllerSpec)
+OneSpec = t.TypeVar("OneSpec", bound=ControllerSpec)
 
 
 class RaidCacheLayer(Layer[RaidState, t.Sequence[ControllerSpec]]):
-    """The caches of the RAID controllers of one host."""
+    """The caches of the RAID controllers of one host.
+
+    :param providers: the tools that the specification needs.
+    """
 
     name = LAYER
 
-    def __init__(self, runner: Runner, providers: t.Sequence[RaidProvider]) -> None:
-        self.runner = runner
+    def __init__(self, runner: Runner, spec: t.Sequence[ControllerSpec], providers: t.Sequence[RaidProvider]) -> None:
+        super().__init__(runner, spec)
         self.providers = {(provider.name, provider.tool): provider for provider in providers}
-        self.problems: list[str] = []
-        self.not_in_force: list[dict[str, t.Any]] = []
-        self._sent: dict[tuple[str, ...], Completed] = {}
+        self._not_in_force: list[dict[str, t.Any]] = []
+        self._sent: dict[SendCommand, Completed] = {}
         self._evidence: dict[tuple[str, str], Completed] = {}
 
-    def read(self) -> RaidState:
-        """Every controller that one of the tools sees."""
-        host = registry.read_host(self.providers.values())
-        self.problems = host.problems
-        return host
+    @classmethod
+    def with_tools(cls, runner: Runner, spec: t.Sequence[ControllerSpec]) -> RaidCacheLayer:
+        """The layer with the tools that the specification needs.
 
-    def plan(self, present: RaidState, wanted: t.Sequence[ControllerSpec]) -> list[Step]:
+        :raises ToolMissing: if a named tool is not there.
+        """
+        providers, resolved = resolve_tools(runner, spec)
+        return cls(runner, resolved, providers)
+
+    def read(self) -> RaidState:
+        """Every controller that one of the tools sees; an empty specification needs no tool."""
+        return registry.read_host(self.providers.values())
+
+    def plan(self, state: RaidState) -> list[Step]:
+        """See :func:`plan.plan`.
+
+        :raises StorageError: for whatever is impossible, dangerous without permission, or could not be proved.
+        """
         try:
-            steps, left_out = plan.plan(present, wanted)
+            return plan.plan(state, self.spec)[0]
         except StorageError as error:
             # The same plan serves for reading back; what it says must be true then as well.
             error.message = f"After the change: {error.message}" if self._sent else f"{error.message} Nothing was changed."
             error.args = (error.message,)
             raise
-        self.problems += [problem for problem in left_out if problem not in self.problems]
-        return steps
 
-    def apply(self, step: Step) -> None:
-        """Send the command of one step; two steps that share a command (one switch for reading and writing) send it once."""
-        provider = self.providers[step.arguments["provider"], step.arguments["tool"]]
-        words = tuple(step.arguments["words"])
-        key = (provider.tool, *words)
-        if key not in self._sent:
-            self._sent[key] = provider.send(words, step.item)
-        self._evidence[step.item, step.attribute] = self._sent[key]
+    @functools.singledispatchmethod
+    def carry_out(self, operation: Operation, _step: Step) -> None:
+        """:raises CommandFailed: if the tool refuses a command."""
+        raise TypeError(operation)
 
-    def verify(self, present: RaidState, wanted: t.Sequence[ControllerSpec]) -> list[Difference]:
+    @carry_out.register
+    def _send(self, operation: SendCommand, step: Step) -> None:
+        """Two steps that share a command (one switch for reading and writing) send it once."""
+        if operation not in self._sent:
+            self._sent[operation] = self.providers[operation.provider, operation.tool].send(operation.words, step.item)
+        self._evidence[step.item, step.attribute] = self._sent[operation]
+
+    def verify(self, state: RaidState) -> list[Difference]:
         """As planned again, with the command that claimed to have done it as evidence.
 
         :raises NotEffective: if a controller did not take what it was told.
         """
-        differences = super().verify(present, wanted)
+        differences = super().verify(state)
         for difference in differences:
             completed = self._evidence.get((difference.item, difference.attribute))
             if completed is not None:
@@ -89,64 +105,62 @@ class RaidCacheLayer(Layer[RaidState, t.Sequence[ControllerSpec]]):
                 )
         return differences
 
-    def concerns(self, present: RaidState, wanted: t.Sequence[ControllerSpec]) -> list[str]:
+    def check_settled(self, state: RaidState) -> None:
         """Settings that are stored and not in force.
 
         :raises NotEffective: for those of an entry with ``require_effective``.
         """
-        found = in_force.not_in_force(present, wanted)
-        self.not_in_force = [dataclasses.asdict(one) for one in found]
+        found = in_force.not_in_force(state, self.spec)
+        self._not_in_force = [dataclasses.asdict(one) for one in found]
         failing = [one for one in found if one.must]
         if failing:
             said = " ".join(in_force.sentences(failing))
-            raise NotEffective(f"{said} With require_effective: false this is a warning.", item=failing[0].item, not_in_force=self.not_in_force)
-        return in_force.sentences(found) + self.problems
+            raise NotEffective(f"{said} With require_effective: false this is a warning.", item=failing[0].item, not_in_force=self._not_in_force)
+        self._warn_all([*in_force.sentences(found), *self._problems(state)])
 
-    def foresee(self, present: RaidState, wanted: t.Sequence[ControllerSpec]) -> list[str]:
+    def check_planned(self, state: RaidState) -> None:
         """What will not be in force after a run."""
-        found = in_force.foreseen(present, wanted)
-        self.not_in_force = [dataclasses.asdict(one) for one in found]
+        found = in_force.foreseen(state, self.spec)
+        self._not_in_force = [dataclasses.asdict(one) for one in found]
         failing = [f"The run would fail: {sentence}" for sentence in in_force.sentences([one for one in found if one.must])]
-        return failing + in_force.sentences([one for one in found if not one.must]) + self.problems
+        self._warn_all([*failing, *in_force.sentences([one for one in found if not one.must]), *self._problems(state)])
 
-    def facts(self, present: RaidState) -> dict[str, t.Any]:
+    def _warn_all(self, sentences: t.Iterable[str]) -> None:
+        for sentence in sentences:
+            self.warn(sentence)
+
+    def _problems(self, state: RaidState) -> list[str]:
+        """What was not understood, then what is left out of ``all``, one sentence each."""
+        problems = state.problems
+        return problems + [sentence for sentence in plan.settable(state, self.spec)[1] if sentence not in problems]
+
+    def facts(self, state: RaidState) -> dict[str, t.Any]:
         return {
-            "controllers": [one.controller.as_result() for one in present.controllers],
-            "not_in_force": self.not_in_force,
-            "problems": list(self.problems),
+            "controllers": [one.controller.as_result() for one in state.controllers],
+            "not_in_force": self._not_in_force,
+            "problems": self._problems(state),
         }
 
 
-def resolve_tools(runner: Runner, wanted: t.Sequence[Wish]) -> tuple[list[RaidProvider], list[Wish]]:
-    """The tools that the wishes need, and the wishes with the place of the tool they name.
+def resolve_tools(runner: Runner, specs: t.Sequence[OneSpec]) -> tuple[list[RaidProvider], list[OneSpec]]:
+    """The tools that the specifications need, and the specifications with the path of the tool they name.
 
-    Those that are named, and every one that is there if one wish says ``auto``.
+    Those that are named, and every one that is there if one entry says ``auto``.
 
     :raises ToolMissing: if a named tool is not there.
     """
     found: dict[tuple[str, str], RaidProvider] = {}
-    resolved: list[Wish] = []
-    if any(wish.provider == AUTO for wish in wanted):
+    resolved: list[OneSpec] = []
+    if any(spec.provider == AUTO for spec in specs):
         found = {(provider.name, provider.tool): provider for provider in registry.find_tools(runner)}
-    for wish in wanted:
-        if wish.provider == AUTO:
-            resolved.append(wish)
+    for spec in specs:
+        if spec.provider == AUTO:
+            resolved.append(spec)
             continue
-        provider = registry.find_tool(runner, wish.provider, wish.tool_path)
+        provider = registry.find_tool(runner, spec.provider, spec.tool_path)
         found.setdefault((provider.name, provider.tool), provider)
-        resolved.append(dataclasses.replace(wish, tool_path=provider.tool))
+        resolved.append(dataclasses.replace(spec, tool_path=provider.tool))
     return list(found.values()), resolved
-
-
-def run_module(module: AnsibleModule) -> t.NoReturn:
-    """The body of the module ``raid_cache``."""
-    try:
-        runner = Runner()
-        providers, wanted = resolve_tools(runner, parse_controllers(module.params["controllers"]))
-        layer = RaidCacheLayer(runner, providers)
-    except StorageError as error:
-        module.fail_json(**error.as_result())
-    run_layer(module, layer, wanted)
 
 
 def run_info_module(module: AnsibleModule) -> t.NoReturn:

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From the present state of RAID controllers to the steps towards the wanted one; pure.
+"""From the present state of RAID controllers to the steps towards the specification; pure.
 
 What is impossible is said before anything is changed, with the controller's own reason, and a setting that the tool does not
 print is not touched, since nothing could prove it. What loses data is refused in ``danger.py``.
@@ -19,7 +19,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import danger
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import spec as wishes
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import spec as raid_spec
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     DIRECT,
     DISABLED,
@@ -34,7 +34,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Volume,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Subject, configured
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import RaidTarget
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import RaidTarget, SendCommand
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen
@@ -42,17 +42,17 @@ if t.TYPE_CHECKING:
 
 LAYER = "raid_cache"
 
-#: Wishes that keep less in memory: they are met before a setting of the controller lets anything wait there, and an entry for
+#: Settings that keep less in memory: they are made before a setting of the controller lets anything wait there, and an entry for
 #: all volumes that cannot be met everywhere must not end with a warning.
 _SAFER = {"write": WRITETHROUGH, "read": NONE, "io": DIRECT, "drive_cache": DISABLED}
 
 
-def plan(host: RaidState, wanted: t.Sequence[ControllerSpec]) -> tuple[list[Step], list[str]]:
+def plan(host: RaidState, specs: t.Sequence[ControllerSpec]) -> tuple[list[Step], list[str]]:
     """The steps, and what is left out of ``all`` because it cannot be set, one sentence each.
 
     :raises StorageError: for whatever is impossible, dangerous without permission, or could not be proved.
     """
-    targets, notes = settable(host, wanted)
+    targets, notes = settable(host, specs)
     for target in targets:
         danger.check(target)
         _check_ratio_is_kept(target, targets)
@@ -66,8 +66,8 @@ def _check_ratio_is_kept(target: RaidTarget, targets: t.Sequence[RaidTarget]) ->
     """
     if target.settings.get("cache_ratio", 100) == 100 or not target.controller.volumes:
         return
-    wished = {id(other.subject): other.settings for other in targets if isinstance(other.subject, Volume)}
-    if not any(_will_cache(volume, wished.get(id(volume), {})) for volume in target.controller.volumes):
+    specified = {id(other.subject): other.settings for other in targets if isinstance(other.subject, Volume)}
+    if not any(_will_cache(volume, specified.get(id(volume), {})) for volume in target.controller.volumes):
         raise BadInput(
             f"{target.called} cannot keep cache_ratio: {target.settings['cache_ratio']}, since none of its volumes will be cached: "
             "leave the ratio out, or cache a volume.",
@@ -82,14 +82,14 @@ def _will_cache(volume: Volume, settings: t.Mapping[str, t.Any]) -> bool:
     return volume.read.configured != NONE or volume.write.configured != WRITETHROUGH
 
 
-def settable(host: RaidState, wanted: t.Sequence[ControllerSpec]) -> tuple[list[RaidTarget], list[str]]:
+def settable(host: RaidState, specs: t.Sequence[ControllerSpec]) -> tuple[list[RaidTarget], list[str]]:
     """Everything that is meant, each with the settings it can have, and a sentence about each that is left out of ``all``.
 
-    :raises StorageError: for wishes that name nothing, several things, or one thing twice; for output that cannot be relied on; for
+    :raises StorageError: for specifications that name nothing, several things, or one thing twice; for output that cannot be relied on; for
         what is impossible where it was named, or everywhere.
     """
     found, notes = [], []
-    targets = targets_of(host, wanted)
+    targets = targets_of(host, specs)
     for target in targets:
         reason = _impossible(target)
         if reason is None:
@@ -104,28 +104,28 @@ def settable(host: RaidState, wanted: t.Sequence[ControllerSpec]) -> tuple[list[
     return found, notes + _nobody(targets)
 
 
-def targets_of(host: RaidState, wanted: t.Sequence[ControllerSpec]) -> list[RaidTarget]:
+def targets_of(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[RaidTarget]:
     """Everything that is meant, controllers before their volumes before their drives."""
     found: list[RaidTarget] = []
-    for wish in wanted:
-        for one in wishes.choose_controllers(host, wish):
-            _check_nothing_lost(one, wish)
-            found.append(RaidTarget(one, wish, one.controller, wish.settings, wish.allow_unprotected, named=True))
-            found += [_item_target(one, wish, volume, own) for volume, own in wishes.expand_volumes(one.controller, wish.volumes)]
-            found += [_item_target(one, wish, drive, own) for drive, own in wishes.expand_drives(one.controller, wish.drives)]
+    for spec in specs:
+        for one in raid_spec.choose_controllers(host, spec):
+            _check_nothing_lost(one, spec)
+            found.append(RaidTarget(one, spec, one.controller, spec.settings, spec.allow_unprotected, named=True))
+            found += [_item_target(one, spec, volume, own) for volume, own in raid_spec.expand_volumes(one.controller, spec.volumes)]
+            found += [_item_target(one, spec, drive, own) for drive, own in raid_spec.expand_drives(one.controller, spec.drives)]
     controllers = [target for target in found if isinstance(target.subject, Controller)]
     for index, target in enumerate(controllers):
-        if any(wishes.is_same(target.seen, other.seen) for other in controllers[:index]):
+        if any(raid_spec.is_same(target.seen, other.seen) for other in controllers[:index]):
             raise BadInput(f"Two entries are for {target.called}: join them into one.", item=target.item)
     return found
 
 
-def _check_nothing_lost(seen: Seen, wish: ControllerSpec) -> None:
+def _check_nothing_lost(seen: Seen, spec: ControllerSpec) -> None:
     """
     :raises NotUnderstood: if something is there that could not be read, and all of its kind are meant.
     """
     lost = seen.source.reading.lost
-    if lost and any(one.for_all for one in (*wish.volumes, *wish.drives)):
+    if lost and any(one.for_all for one in (*spec.volumes, *spec.drives)):
         raise NotUnderstood(
             f"{seen.controller.called}: not everything that is there could be read ({lost[0]}), so nothing can be set for all of it. "
             "Name volumes and drives one by one, or report the output.",
@@ -133,8 +133,8 @@ def _check_nothing_lost(seen: Seen, wish: ControllerSpec) -> None:
         )
 
 
-def _item_target(seen: Seen, wish: ControllerSpec, subject: Subject, own: ItemSpec) -> RaidTarget:
-    return RaidTarget(seen, wish, subject, own.settings, own.allow_unprotected, named=not own.for_all)
+def _item_target(seen: Seen, spec: ControllerSpec, subject: Subject, own: ItemSpec) -> RaidTarget:
+    return RaidTarget(seen, spec, subject, own.settings, own.allow_unprotected, named=not own.for_all)
 
 
 def _nobody(targets: t.Sequence[RaidTarget]) -> list[str]:
@@ -143,7 +143,7 @@ def _nobody(targets: t.Sequence[RaidTarget]) -> list[str]:
     for target in targets:
         if not isinstance(target.subject, Controller):
             continue
-        for kind, entries, there in (("volumes", target.wish.volumes, target.controller.volumes), ("drives", target.wish.drives, target.controller.drives)):
+        for kind, entries, there in (("volumes", target.spec.volumes, target.controller.volumes), ("drives", target.spec.drives, target.controller.drives)):
             if not there and any(one.for_all and one.settings for one in entries):
                 found.append(f"{target.called} has no {kind}, so there is nothing to set for all of them.")
     return found
@@ -204,10 +204,10 @@ def _phase(target: RaidTarget, attribute: str, value: t.Any) -> int:
 
 def _steps(target: RaidTarget, phase: int) -> list[Step]:
     position = {attribute: index for index, attribute in enumerate(target.provider.order)}
-    wished = sorted(target.settings.items(), key=lambda pair: position.get(pair[0], len(position)))
+    settings = sorted(target.settings.items(), key=lambda pair: position.get(pair[0], len(position)))
     return [
         step
-        for attribute, value in wished
+        for attribute, value in settings
         if _phase(target, attribute, value) == phase and not target.provider.agrees(target.controller, target.subject, attribute, value)
         for step in _steps_of_one(target, attribute, value)
     ]
@@ -225,8 +225,7 @@ def _steps_of_one(target: RaidTarget, attribute: str, value: t.Any) -> list[Step
             before=configured(target.subject, name),
             after=after,
             action=f"Set {name} of {target.called} to {after} (was {configured(target.subject, name)}{reason})",
-            operation="send",
-            arguments={"provider": target.provider.name, "tool": target.provider.tool, "words": words},
+            operation=SendCommand(target.provider.name, target.provider.tool, tuple(words)),
         )
         for name, after, reason in (
             (attribute, value, ""),

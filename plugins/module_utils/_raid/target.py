@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One thing with settings: a controller, a volume or a drive, what is wished of it, and by whom it is reached."""
+"""One thing with settings: a controller, a volume or a drive, its specification, and the tool that reaches it."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import READ_AHEAD, WRITES_BACK, Controller, Drive, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider, Subject
 
@@ -21,11 +22,28 @@ if t.TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class SendCommand(Operation):
+    """Run one setting command of a tool.
+
+    :param provider: the name of the provider; ``tool`` is the path of its tool.
+    :param words: the arguments of the tool.
+    """
+
+    provider: str
+    tool: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class RaidTarget:
-    """One thing with settings, what is wished of it, and by whom it is reached."""
+    """One thing with settings, its specification, and the tool that reaches it.
+
+    :param spec: the whole entry of the list that it belongs to.
+    :param settings: what is specified for this thing.
+    """
 
     seen: Seen
-    wish: ControllerSpec
+    spec: ControllerSpec
     subject: Subject
     settings: t.Mapping[str, t.Any]
     allowed: bool
@@ -42,9 +60,9 @@ class RaidTarget:
 
     @property
     def controller_wishes(self) -> dict[str, t.Any]:
-        """What is wished for the controller itself in the same run, and whether that run switches caching on for a volume."""
-        caching = any(one.settings.get("write") in WRITES_BACK or one.settings.get("read") == READ_AHEAD for one in self.wish.volumes)
-        return {**self.wish.settings, "caching": caching}
+        """What is specified for the controller itself in the same run, and whether that run switches caching on for a volume."""
+        caching = any(one.settings.get("write") in WRITES_BACK or one.settings.get("read") == READ_AHEAD for one in self.spec.volumes)
+        return {**self.spec.settings, "caching": caching}
 
     @property
     def brings_ratio(self) -> bool:

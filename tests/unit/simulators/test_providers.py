@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
     TimedOut,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import registry
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer, resolve_tools
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf
 from ansible_collections.cachefleet.storage.tests.simulators.ssacli import SsaCli
@@ -49,8 +49,7 @@ def _machine(name, model, **options):
 
 def _converge(runner, *entries, check_mode=False):
     runner.calls.clear()
-    providers, wanted = resolve_tools(runner, parse_controllers(list(entries)))
-    return converge(RaidCacheLayer(runner, providers), wanted, check_mode=check_mode)
+    return converge(RaidCacheLayer.with_tools(runner, parse_controllers(list(entries))), check_mode=check_mode)
 
 
 def _own(runner, name):
@@ -69,9 +68,9 @@ def test_write_through_and_back_again(name, model):
         asked = _converge(runner, _asking(name, write=write), check_mode=True)
         before = runner.snapshot()
         done = _converge(runner, _asking(name, write=write))
-        assert asked.as_result() == done.as_result()
+        assert asked.to_dict() == done.to_dict()
         assert runner.snapshot() != before or not done.changed
-        policies = {volume.write for one in done.present.controllers for volume in one.controller.volumes}
+        policies = {volume.write for one in done.state.controllers for volume in one.controller.volumes}
         assert {(policy.configured, policy.effective) for policy in policies} == {(write, write)}
         assert not _converge(runner, _asking(name, write=write)).changed
     assert done.changed
@@ -105,9 +104,9 @@ def test_a_failed_battery_is_noticed_on_a_host_where_nothing_has_to_be_done(name
     assert caught.value.facts["not_in_force"][0]["wanted"] == "writeback"
     warned = _converge(runner, {**_asking(name, write="writeback"), "require_effective": False})
     assert not warned.changed
-    assert len(warned.concerns) == 1
+    assert len(warned.warnings) == 1
     runner.states[name]["faults"].clear()
-    assert _converge(runner, _asking(name, write="writeback")).concerns == ()
+    assert _converge(runner, _asking(name, write="writeback")).warnings == ()
 
 
 @pytest.mark.parametrize("fault", ["learn_cycle", "capacitor_charging"])
@@ -217,8 +216,8 @@ def test_auto_takes_the_tool_that_sees_the_controller():
     runner = _machine("arcconf", SMARTRAID[1])
     runner.add(StorCli2, "MegaRAID 9660-16i", volumes=1, drives=2)
     outcome = _converge(runner, {"volumes": [{"id": "all", "write": "writethrough"}]})
-    assert {one.controller.provider for one in outcome.present.controllers} == {"arcconf", "storcli2"}
-    assert {step.arguments["provider"] for step in outcome.steps} == {"arcconf", "storcli2"}
+    assert {one.controller.provider for one in outcome.state.controllers} == {"arcconf", "storcli2"}
+    assert {step.operation.provider for step in outcome.steps} == {"arcconf", "storcli2"}
 
 
 def test_no_card_in_the_machine_is_said():

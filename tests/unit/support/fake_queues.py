@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import layer as queue_layer
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import read_module_wishes
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import read_module_specs
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import read_specs
@@ -116,11 +116,11 @@ class FakeQueues:
         return ScriptedRunner({("udevadm", "info"): self.host.udev_reply, ("udevadm", "control"): Reply()})
 
     def wanted(self, *entries: t.Mapping[str, t.Any], modules: t.Sequence[t.Mapping[str, t.Any]] = (), exclusive: bool = False) -> QueuesSpec:
-        return QueuesSpec(read_specs(entries), read_module_wishes(modules), exclusive)
+        return QueuesSpec(read_specs(entries), read_module_specs(modules), exclusive)
 
     def converge(self, *entries: t.Mapping[str, t.Any], check_mode: bool = False, runner: ScriptedRunner | None = None, **more: t.Any) -> Outcome:
         wanted = self.wanted(*entries, **more)
-        return converge(BlockQueueLayer(runner or self.runner, wanted, self.root), wanted, check_mode=check_mode)
+        return converge(BlockQueueLayer(runner or self.runner, wanted, self.root), check_mode=check_mode)
 
     def facts(self, *entries: t.Mapping[str, t.Any], **more: t.Any) -> dict[str, t.Any]:
         wanted = self.wanted(*entries, **more)

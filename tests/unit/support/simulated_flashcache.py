@@ -133,11 +133,13 @@ class FlashcacheHost:
         def volatile(path: str) -> list[str]:
             return self.volatile.get(path, [])
 
-        return FlashcacheLayer(runner or self, read_items(items), volatile, self.root, release="3.16.0-sim", clock=lambda: float(next(clock)), sleep=tick)
+        return FlashcacheLayer(
+            runner or self, read_items(items), self.root, volatile_below=volatile, release="3.16.0-sim", clock=lambda: float(next(clock)), sleep=tick
+        )
 
     def run_layer(self, *, check_mode: bool = False, **fields: t.Any) -> Outcome:
         items = [{**ITEM, **fields}]
-        return converge(self.layer(items), read_items(items), check_mode=check_mode)
+        return converge(self.layer(items), check_mode=check_mode)
 
     # -- as Runner
 

@@ -15,6 +15,7 @@ is harmless.
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 import time
@@ -29,24 +30,37 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.flush import PAUSE, FlushOperations
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.journal import Between
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import BACKING, CACHE, SET, chosen, has_value
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import BcacheSpec, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import BcacheSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.steps import (
+    Attach,
+    Detach,
+    EndFlush,
+    Flush,
+    MakeBacking,
+    MakeSet,
+    RegisterBacking,
+    RegisterSet,
+    SetLabel,
+    SetMode,
+    SetSetting,
+    UnregisterSet,
+    Wipe,
+    WriteRules,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.sysfs import Sysfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, BcacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_host_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import warn_of_former_names
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import kernel_name, node_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, kernel_name, node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_signatures
 
 if t.TYPE_CHECKING:
-    from ansible.module_utils.basic import AnsibleModule
-
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
 #: Seconds for what the kernel does in its own time: registering reads the whole index of a cache.
 PATIENCE = 600.0
@@ -55,9 +69,6 @@ PATIENCE = 600.0
 class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequence[BcacheSpec]]):
     """The bcaches of a host.
 
-    :param runner: starts the commands.
-    :param wanted: the items; their devices are asked for signatures.
-    :param root: below which /sys, /proc, /dev and /etc are.
     :param sysfs: reads and writes /sys.
     """
 
@@ -67,28 +78,28 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
     def __init__(
         self,
         runner: Runner,
-        wanted: t.Sequence[BcacheSpec] = (),
+        spec: t.Sequence[BcacheSpec],
         root: Path = Path("/"),
         *,
         sysfs: Sysfs | None = None,
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
-        self.runner = runner
-        self.wanted = wanted
-        self.root = root
+        super().__init__(runner, spec, root, clock=clock, sleep=sleep)
         self.sysfs = sysfs or Sysfs(root)
-        self.clock = clock
-        self.sleep = sleep
 
     # -- read and plan
 
     def read(self) -> BcacheState:
         """One ``udevadm`` and at most one ``dmsetup``; a device that is no part of a bcache yet costs a ``wipefs`` more."""
+        for warning in former_names(self.spec):
+            self.warn(warning)
+        if not self.spec:
+            return BcacheState(HostDevices(Devices(())))
         devices = self._settled_devices()
         registered = bcache_facts.read_registered(self.sysfs)
         in_use = {*registered.backings, *(name for cset in registered.sets.values() for name in cset.caches)}
-        candidates = [path for item in self.wanted for path in (item.origin, *item.cache_devices)]
+        candidates = [path for spec in self.spec for path in (spec.origin, *spec.cache_devices)]
         ground = read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep)
         carriers = [name for name, finding in ground.findings.items() if any(text.startswith("bcache") for text in finding.signatures)]
         return BcacheState(
@@ -112,111 +123,137 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
                 supers[name] = found
         return supers
 
-    def plan(self, present: BcacheState, wanted: t.Sequence[BcacheSpec]) -> list[Step]:
-        return bcache_plan.plan(present, wanted)
+    def plan(self, state: BcacheState) -> list[Step]:
+        """See :func:`bcache_plan.plan`."""
+        return bcache_plan.plan(state, self.spec)
 
-    def facts(self, present: BcacheState) -> dict[str, t.Any]:
+    def facts(self, state: BcacheState) -> dict[str, t.Any]:
         origins = set()
-        for item in self.wanted:
+        for spec in self.spec:
             try:
-                origins.add(present.ground.devices.resolve(item.origin).name)
+                origins.add(state.ground.devices.resolve(spec.origin).name)
             except DeviceMissing:
                 continue
-        caches = bcache_facts.caches_of(present.registered, present.ground)
-        return {"problems": bcache_plan.problems(present), "caches": [cache.as_plain() for cache in caches if cache.origin_name in origins]}
+        caches = bcache_facts.caches_of(state.registered, state.ground)
+        return {"problems": bcache_plan.problems(state), "caches": [cache.as_plain() for cache in caches if cache.origin_name in origins]}
 
     # -- apply
 
-    def apply(self, step: Step) -> None:
-        operation: t.Callable[[Step], None] = getattr(self, f"_{step.operation}")
-        operation(step)
+    @functools.singledispatchmethod
+    def carry_out(self, operation: Operation, _step: Step) -> None:
+        """Carry one operation out.
 
-    def _make_backing(self, step: Step) -> None:
-        path = step.arguments["origin"]
+        :raises CommandFailed: if a command failed and its effect is not there.
+        :raises NotEffective: if the kernel does not do what was written, or what must be proven before a step is not.
+        :raises Refused: if a device is no longer what it was when the step was planned.
+        """
+        raise TypeError(operation)
+
+    carry_out.register(CreateMirror, MirrorOperations._create_mirror)
+    carry_out.register(StartMirror, MirrorOperations._start_mirror)
+    carry_out.register(ReleaseMirror, MirrorOperations._release_mirror)
+    carry_out.register(Flush, FlushOperations._flush)
+    carry_out.register(EndFlush, FlushOperations._end_flush)
+
+    @carry_out.register
+    def _make_backing(self, operation: MakeBacking, step: Step) -> None:
+        path = operation.origin
         self._require_still_empty(step, path)
-        self._make(step, ["make-bcache", "--bdev", "--block", str(step.arguments["block_size"]), path])
-        self._register_backing(step)
+        self._make(step, ["make-bcache", "--bdev", "--block", str(operation.block_size), path])
+        self._start_backing(path, step)
 
-    def _register_backing(self, step: Step) -> None:
-        folder = self._backing(step)
-        self._register(step, self._kernel_name(step.arguments["origin"]), lambda: self.sysfs.exists(f"{folder}/cache_mode"))
+    @carry_out.register
+    def _register_backing(self, operation: RegisterBacking, step: Step) -> None:
+        self._start_backing(operation.origin, step)
+
+    def _start_backing(self, origin: str, step: Step) -> None:
+        folder = self._backing(origin)
+        self._register(step, self._kernel_name(origin), lambda: self.sysfs.exists(f"{folder}/cache_mode"))
         uuid = self.sysfs.read(f"{folder}/backing_dev_uuid") or ""
         if self.sysfs.read(f"{folder}/running") == "1":
-            link = self.root / "dev/bcache/by-uuid" / uuid
-            self._await(step, lambda: os.path.lexists(link), f"udev did not show {step.arguments['origin']} as /dev/bcache/by-uuid/{uuid}", 30.0)
+            self._await_link(origin, uuid, step)
 
-    def _make_set(self, step: Step) -> None:
-        asked = step.arguments
-        path, cset = asked["path"], asked["set"]
+    def _await_link(self, origin: str, uuid: str, step: Step) -> None:
+        link = self.root / "dev/bcache/by-uuid" / uuid
+        self._await(step, lambda: os.path.lexists(link), f"udev did not show {origin} as /dev/bcache/by-uuid/{uuid}", 30.0)
+
+    @carry_out.register
+    def _make_set(self, operation: MakeSet, step: Step) -> None:
+        path, cset = operation.path, operation.set
         self._require_still_empty(step, path)
-        bcache_journal.note_between(self._uuid(step), Between(cset), self.root)
-        sizes = ["--bucket", str(asked["bucket_size"]), "--block", str(asked["cache_block_size"])]
+        bcache_journal.note_between(self._uuid(operation.origin, step), Between(cset), self.root)
+        sizes = ["--bucket", str(operation.bucket_size), "--block", str(operation.block_size)]
         self._make(step, ["make-bcache", "--cache", *sizes, "--cset-uuid", cset, path])
         self._start_set(step, self._kernel_name(path), cset)
 
-    def _register_set(self, step: Step) -> None:
-        self._start_set(step, step.arguments["device"], step.arguments["set"])
+    @carry_out.register
+    def _register_set(self, operation: RegisterSet, step: Step) -> None:
+        self._start_set(step, operation.device, operation.set)
 
     def _start_set(self, step: Step, device: str, cset: str) -> None:
         self._register(step, device, lambda: self.sysfs.exists(f"{FOLDER}/{cset}") and self.sysfs.exists(f"{BLOCK}/{device}/bcache/set"))
 
-    def _attach(self, step: Step) -> None:
-        folder, cset = self._backing(step), step.arguments["set"]
+    @carry_out.register
+    def _attach(self, operation: Attach, step: Step) -> None:
+        self._attach_to(operation.origin, operation.set, step)
+
+    def _attach_to(self, origin: str, cset: str, step: Step) -> None:
+        folder = self._backing(origin)
         if self._set_of(folder) != cset:
             # The kernel attaches by itself what waited for a set, and answers with an error who asks for it then.
             self._write(step, f"{folder}/attach", cset, lambda: self._set_of(folder) == cset)
-            self._await(step, lambda: self._set_of(folder) == cset, f"the kernel did not attach {step.arguments['origin']} to the cache set {cset}")
-        uuid = self._uuid(step)
+            self._await(step, lambda: self._set_of(folder) == cset, f"the kernel did not attach {origin} to the cache set {cset}")
+        uuid = self._uuid(origin, step)
         bcache_journal.note_between(uuid, None, self.root)
-        link = self.root / "dev/bcache/by-uuid" / uuid
-        self._await(step, lambda: os.path.lexists(link), f"udev did not show {step.arguments['origin']} as /dev/bcache/by-uuid/{uuid}", 30.0)
+        self._await_link(origin, uuid, step)
 
-    def _detach(self, step: Step) -> None:
-        folder, cset = self._backing(step), step.arguments["set"]
+    @carry_out.register
+    def _detach(self, operation: Detach, step: Step) -> None:
+        origin, cset = operation.origin, operation.set
+        folder = self._backing(origin)
         if self._set_of(folder) == cset:
-            self._require_clean(step, folder)
-            bcache_journal.note_between(self._uuid(step), Between(cset, detaching=True), self.root)
+            self._require_clean(origin, step, folder)
+            bcache_journal.note_between(self._uuid(origin, step), Between(cset, detaching=True), self.root)
             self._write(step, f"{folder}/detach", "1", lambda: self._set_of(folder) is None)
-            self._await(step, lambda: self._set_of(folder) is None, f"the kernel did not detach the cache of {step.arguments['origin']}")
+            self._await(step, lambda: self._set_of(folder) is None, f"the kernel did not detach the cache of {origin}")
         state = self.sysfs.read(f"{folder}/state")
         if state != NO_CACHE:
-            raise NotEffective(
-                f"{step.item}: {step.arguments['origin']} was detached from its cache and is in the state '{state}': look at dmesg.", item=step.item
-            )
-        bcache_journal.note_between(self._uuid(step), Between(cset), self.root)
+            raise NotEffective(f"{step.item}: {origin} was detached from its cache and is in the state '{state}': look at dmesg.", item=step.item)
+        bcache_journal.note_between(self._uuid(origin, step), Between(cset), self.root)
 
-    def _set_mode(self, step: Step) -> None:
-        folder, mode = self._backing(step), step.arguments["mode"]
+    @carry_out.register
+    def _set_mode(self, operation: SetMode, step: Step) -> None:
+        folder, mode = self._backing(operation.origin), operation.mode
         self._write(step, f"{folder}/cache_mode", mode, lambda: chosen(self.sysfs.read(f"{folder}/cache_mode")) == mode)
 
-    def _set_label(self, step: Step) -> None:
-        folder, label = self._backing(step), step.arguments["label"]
+    @carry_out.register
+    def _set_label(self, operation: SetLabel, step: Step) -> None:
+        folder, label = self._backing(operation.origin), operation.label
         self._write(step, f"{folder}/label", label, lambda: self.sysfs.read(f"{folder}/label") == label)
 
-    def _set_setting(self, step: Step) -> None:
-        asked = step.arguments
-        key, value = asked["key"], asked["value"]
-        folders = {BACKING: [self._backing(step)], SET: [f"{FOLDER}/{asked['set']}"], CACHE: [f"{BLOCK}/{name}/bcache" for name in self._caches(asked["set"])]}
-        for folder in folders[asked["place"]]:
+    @carry_out.register
+    def _set_setting(self, operation: SetSetting, step: Step) -> None:
+        key, value, cset = operation.key, operation.value, operation.set
+        folders = {BACKING: [self._backing(operation.origin)], SET: [f"{FOLDER}/{cset}"], CACHE: [f"{BLOCK}/{name}/bcache" for name in self._caches(cset)]}
+        for folder in folders[operation.place]:
             if not self.sysfs.exists(f"{folder}/{key}"):
                 raise Refused(f"{step.item}: the kernel of this host has no bcache setting {key}: take it out for this host.", item=step.item)
             self._write(step, f"{folder}/{key}", str(value), lambda folder=folder: has_value(key, self.sysfs.read(f"{folder}/{key}"), value))
 
-    def _write_rules(self, step: Step) -> None:
-        """Keep the settings of the backing device and of its set; without settings: forget those of the backing device."""
-        asked = step.arguments
+    @carry_out.register
+    def _write_rules(self, operation: WriteRules, step: Step) -> None:
         rules = {uuid: dict(kept) for uuid, kept in bcache_rules.read_rules(self.root).items()}
-        uuid = self._uuid(step)
-        wanted = asked.get("settings")
-        rules[uuid] = bcache_rules.kept(wanted, BACKING, rules.get(uuid, {})) if wanted is not None else {}
-        for name in self._caches(asked["set"]) if wanted is not None and "set" in asked else ():
+        uuid, settings = self._uuid(operation.origin, step), operation.settings
+        rules[uuid] = bcache_rules.kept(settings, BACKING, rules.get(uuid, {})) if settings is not None else {}
+        for name in self._caches(operation.set) if settings is not None and operation.set is not None else ():
             found = bcache_facts.read_superblock(self.runner, node_of(name))
             if found is not None:
-                rules[found.uuid] = bcache_rules.kept(wanted, SET, rules.get(found.uuid, {}))
+                rules[found.uuid] = bcache_rules.kept(settings, SET, rules.get(found.uuid, {}))
         bcache_rules.write_rules(rules, self.root)
 
-    def _unregister_set(self, step: Step) -> None:
-        cset, device = step.arguments["set"], step.arguments["device"]
+    @carry_out.register
+    def _unregister_set(self, operation: UnregisterSet, step: Step) -> None:
+        cset, device = operation.set, operation.device
         folder = f"{FOLDER}/{cset}"
         if not self.sysfs.exists(folder):
             return
@@ -249,9 +286,9 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
                 item=step.item,
             )
 
-    def _wipe(self, step: Step) -> None:
-        """Make the cache device empty, if it is still what it was taken for."""
-        path, cset = step.arguments["path"], step.arguments["set"]
+    @carry_out.register
+    def _wipe(self, operation: Wipe, step: Step) -> None:
+        path, cset = operation.path, operation.set
         # Of the path that is made empty: kernel names and links can mean another device by now.
         found = bcache_facts.read_superblock(self.runner, path)
         if found is not None:
@@ -346,14 +383,14 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
     def _kernel_name(self, path: str) -> str:
         return kernel_name(path, self.root)
 
-    def _backing(self, step: Step) -> str:
-        """The directory of the backing device of an item in sysfs."""
-        return f"{BLOCK}/{self._kernel_name(step.arguments['origin'])}/bcache"
+    def _backing(self, origin: str) -> str:
+        """The directory of a backing device in sysfs."""
+        return f"{BLOCK}/{self._kernel_name(origin)}/bcache"
 
-    def _uuid(self, step: Step) -> str:
-        uuid = self.sysfs.read(f"{self._backing(step)}/backing_dev_uuid")
+    def _uuid(self, origin: str, step: Step) -> str:
+        uuid = self.sysfs.read(f"{self._backing(origin)}/backing_dev_uuid")
         if not uuid:
-            raise NotEffective(f"{step.item}: {step.arguments['origin']} is not registered as a backing device any more: look at dmesg.", item=step.item)
+            raise NotEffective(f"{step.item}: {origin} is not registered as a backing device any more: look at dmesg.", item=step.item)
         return uuid
 
     def _set_of(self, folder: str) -> str | None:
@@ -365,15 +402,3 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             self.sysfs.target(f"{FOLDER}/{cset}/{name}") for name in self.sysfs.names(f"{FOLDER}/{cset}") if name.startswith("cache") and name[5:].isdigit()
         ]
         return [place.parent.name for place in links if place is not None]
-
-
-def run_module(module: AnsibleModule) -> t.NoReturn:
-    """The whole of the module ``bcache``."""
-    if not module.params["caches"]:
-        module.exit_json(problems=[], caches=[], **Outcome((), None).as_result())
-    try:
-        wanted = read_items(module.params["caches"])
-    except StorageError as error:
-        module.fail_json(**error.as_result())
-    warn_of_former_names(module, wanted)
-    run_layer(module, BcacheLayer(Runner(), wanted), wanted)

@@ -16,8 +16,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import DIRTY, Backing
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import BACKING, SET, SETTINGS, as_plain, has_value
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import BcacheSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.steps import EndFlush, Flush, SetLabel, SetMode, SetSetting, WriteRules
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, BcacheState, CacheSetTarget
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 
 if t.TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Item:
     :param leaves: the set that it has to be detached from.
     """
 
-    wanted: BcacheSpec
+    spec: BcacheSpec
     device: BlockDevice | None
     backing: Backing | None
     registered: bool
@@ -42,12 +43,11 @@ class Item:
 
     @property
     def name(self) -> str:
-        return self.wanted.name
+        return self.spec.name
 
-    def step(self, attribute: str, before: t.Any, after: t.Any, action: str, operation: str, **arguments: t.Any) -> Step:
-        """One step of this item, with what every operation needs."""
-        common = {"origin": self.wanted.origin, "flush_timeout": self.wanted.flush_timeout}
-        return Step(LAYER, self.name, attribute, before, after, action, operation, {**common, **arguments})
+    def step(self, attribute: str, before: t.Any, after: t.Any, action: str, operation: Operation) -> Step:
+        """One step of this item."""
+        return Step(LAYER, self.name, attribute, before, after, action, operation)
 
 
 @dataclass
@@ -57,37 +57,37 @@ class LivePlan:
     :param done: what is planned once for all who share a set, and has been.
     """
 
-    present: BcacheState
+    state: BcacheState
     done: set[tuple[str, str]] = field(default_factory=set)
 
     def label(self, item: Item, backing: Backing | None) -> list[Step]:
-        before, after = (backing.label if backing is not None else None), item.wanted.label
+        before, after = (backing.label if backing is not None else None), item.spec.label
         if before == after:
             return []
-        return [item.step("label", before or None, after, f"Label the bcache on {item.wanted.origin} {after}", "set_label", label=after)]
+        return [item.step("label", before or None, after, f"Label the bcache on {item.spec.origin} {after}", SetLabel(item.spec.origin, after))]
 
     def mode(self, item: Item, backing: Backing | None, *, attached_anew: bool) -> list[Step]:
-        wanted = item.wanted
+        spec = item.spec
         before = backing.mode if backing is not None else "writethrough"
         if attached_anew and before == "writeback" and not (backing is not None and backing.state == DIRTY and item.leaves is None):
             before = "writethrough"
         dirty = backing is not None and backing.has_dirty_blocks and item.leaves is None
-        interrupted = backing is not None and backing.uuid in self.present.journal.flushing and item.leaves is None
-        if before == wanted.mode and (wanted.mode == "writeback" or not dirty):
-            action = f"Put back the settings of {wanted.origin} that an interrupted flush changed"
-            return [item.step("flush", "interrupted", "over", action, "end_flush")] if interrupted else []
-        if wanted.mode == "writeback":
-            steps = [item.step("flush", "interrupted", "over", f"End the interrupted flush of {wanted.origin}", "end_flush")] if interrupted else []
-            return [*steps, item.step("mode", before, "writeback", f"Switch {wanted.origin} from {before} to writeback", "set_mode", mode="writeback")]
+        interrupted = backing is not None and backing.uuid in self.state.journal.flushing and item.leaves is None
+        if before == spec.mode and (spec.mode == "writeback" or not dirty):
+            action = f"Put back the settings of {spec.origin} that an interrupted flush changed"
+            return [item.step("flush", "interrupted", "over", action, EndFlush(spec.origin))] if interrupted else []
+        if spec.mode == "writeback":
+            steps = [item.step("flush", "interrupted", "over", f"End the interrupted flush of {spec.origin}", EndFlush(spec.origin))] if interrupted else []
+            return [*steps, item.step("mode", before, "writeback", f"Switch {spec.origin} from {before} to writeback", SetMode(spec.origin, "writeback"))]
         if before == "writeback" or dirty:
-            action = f"Switch {wanted.origin} from {before} to {wanted.mode} and flush it" if before != wanted.mode else f"Flush {wanted.origin}"
-            shown = before if before != wanted.mode else f"{before}, dirty"
-            return [item.step("mode", shown, wanted.mode, action, "flush", mode=wanted.mode)]
-        return [item.step("mode", before, wanted.mode, f"Switch {wanted.origin} from {before} to {wanted.mode}", "set_mode", mode=wanted.mode)]
+            action = f"Switch {spec.origin} from {before} to {spec.mode} and flush it" if before != spec.mode else f"Flush {spec.origin}"
+            shown = before if before != spec.mode else f"{before}, dirty"
+            return [item.step("mode", shown, spec.mode, action, Flush(spec.origin, spec.flush_timeout, spec.mode))]
+        return [item.step("mode", before, spec.mode, f"Switch {spec.origin} from {before} to {spec.mode}", SetMode(spec.origin, spec.mode))]
 
     def settings(self, item: Item, backing: Backing | None, target: CacheSetTarget) -> list[Step]:
         steps = []
-        for key, value in item.wanted.settings.items():
+        for key, value in item.spec.settings.items():
             known = SETTINGS[key]
             if known.place == BACKING:
                 text = backing.texts.get(key) if backing is not None and item.registered else None
@@ -100,8 +100,9 @@ class LivePlan:
                 continue
             self._require_known(item, key, backing, target)
             before = as_plain(key, text)
-            action = f"Set {key} of {item.wanted.origin if known.place == BACKING else 'the cache of ' + item.wanted.origin} to {value}"
-            steps.append(item.step(f"settings.{key}", before, value, action, "set_setting", key=key, value=value, place=known.place, set=target.set))
+            action = f"Set {key} of {item.spec.origin if known.place == BACKING else 'the cache of ' + item.spec.origin} to {value}"
+            operation = SetSetting(item.spec.origin, key, value, known.place, target.set)
+            steps.append(item.step(f"settings.{key}", before, value, action, operation))
         return steps
 
     def _require_known(self, item: Item, key: str, backing: Backing | None, target: CacheSetTarget) -> None:
@@ -116,30 +117,28 @@ class LivePlan:
     def rules(self, item: Item, backing: Backing | None, target: CacheSetTarget) -> list[Step]:
         """The settings that no superblock holds, in the file that sets them again at boot."""
         places = []
-        own = self.present.rules.get(backing.uuid, {}) if backing is not None else {}
-        wanted_own = bcache_rules.kept(item.wanted.settings, BACKING, own)
+        own = self.state.rules.get(backing.uuid, {}) if backing is not None else {}
+        wanted_own = bcache_rules.kept(item.spec.settings, BACKING, own)
         if wanted_own != own:
             places.append((own, wanted_own))
-        shared = self.present.rules.get(self._cache_uuid(target), {})
-        wanted_shared = bcache_rules.kept(item.wanted.settings, SET, shared)
-        arguments: dict[str, t.Any] = {}
+        shared = self.state.rules.get(self._cache_uuid(target), {})
+        wanted_shared = bcache_rules.kept(item.spec.settings, SET, shared)
         if wanted_shared != shared:
             places.append((shared, wanted_shared))
-            arguments = {"set": target.set}
         if not places:
             return []
         before = {key: value for old, _new in places for key, value in old.items()}
         after = {key: value for _old, new in places for key, value in new.items()}
-        action = f"Keep the settings of {item.wanted.origin} over a reboot (udev rule)"
-        settings = dict(item.wanted.settings)
-        return [item.step("boot_rule", before or None, after or None, action, "write_rules", settings=settings, **arguments)]
+        action = f"Keep the settings of {item.spec.origin} over a reboot (udev rule)"
+        operation = WriteRules(item.spec.origin, dict(item.spec.settings), target.set if wanted_shared != shared else None)
+        return [item.step("boot_rule", before or None, after or None, action, operation)]
 
     def _cache_uuid(self, target: CacheSetTarget) -> str:
         """The UUID in the superblock of the cache device, which udev knows; empty while there is none."""
         device = target.fast.device
         if device is None or target.rebuild is not None or (target.exists is None and not target.register):
             return ""
-        sb = self.present.supers.get(device.name)
+        sb = self.state.supers.get(device.name)
         if sb is not None:
             return sb.uuid
         return (device.signature.uuid or "") if device.signature is not None else ""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import spec as wanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import spec as common
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import settings as bcache_settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, format_size, parse_size
@@ -26,7 +26,7 @@ LEAST_BUCKET, LARGEST_BUCKET = 4 * KIB, 8 * MIB
 
 
 @dataclass(frozen=True)
-class BcacheSpec(wanted.CacheSpec):
+class BcacheSpec(common.CacheSpec):
     """One cached device. ``bucket_size`` and ``block_size`` in bytes, or None for the usual."""
 
     bucket_size: int | None = None
@@ -44,7 +44,7 @@ def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[BcacheSpec]:
     :raises BadInput: naming the item and what to write instead.
     """
     read = [_read_item(item) for item in items]
-    wanted.require_unique(read)
+    common.require_unique(read)
     labels: dict[str, str] = {}
     for cache in read:
         if cache.label in labels:
@@ -58,16 +58,16 @@ def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[BcacheSpec]:
 
 
 def _read_item(item: t.Mapping[str, t.Any]) -> BcacheSpec:
-    common = wanted.read_common(item)
-    name = common["name"]
-    wanted.require_whole_device(common, "bcache")
-    if common["chunk_size"] is not None:
+    fields = common.read_common(item)
+    name = fields["name"]
+    common.require_whole_device(fields, "bcache")
+    if fields["chunk_size"] is not None:
         raise BadInput(f"{name}: chunk_size is not supported for bcache; set bucket_size (what is allocated at once) or block_size.", item=name)
-    if not common["origin"].startswith("/dev/"):
-        raise BadInput(f"{name}: the origin '{common['origin']}' is not a path below /dev: write for example /dev/disk/by-id/ata-SERIAL.", item=name)
-    if common["origin"] in common["cache_devices"]:
-        raise BadInput(f"{name}: {common['origin']} is the origin and a cache device at once: name another cache device.", item=name)
-    mode = wanted.read_mode(item, MODES, "bcache")
+    if not fields["origin"].startswith("/dev/"):
+        raise BadInput(f"{name}: the origin '{fields['origin']}' is not a path below /dev: write for example /dev/disk/by-id/ata-SERIAL.", item=name)
+    if fields["origin"] in fields["cache_devices"]:
+        raise BadInput(f"{name}: {fields['origin']} is the origin and a cache device at once: name another cache device.", item=name)
+    mode = common.read_mode(item, MODES, "bcache")
     block = _power(item.get("block_size"), "block_size", LEAST_BLOCK, LARGEST_BLOCK, name)
     bucket = _power(item.get("bucket_size"), "bucket_size", LEAST_BUCKET, LARGEST_BUCKET, name)
     return BcacheSpec(
@@ -76,7 +76,7 @@ def _read_item(item: t.Mapping[str, t.Any]) -> BcacheSpec:
         settings=bcache_settings.read_settings(item.get("settings") or {}, name),
         bucket_size=bucket,
         block_size=block,
-        **common,
+        **fields,
     )
 
 

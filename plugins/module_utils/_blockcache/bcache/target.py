@@ -29,6 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.udev_rules import Rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, resolve_stable, uses_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, HostDevices
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, StartMirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
 
@@ -140,26 +141,27 @@ def _tail(machine: str, identity: str) -> str:
 
 def _identity(fast: FastDevice) -> str:
     if fast.device is None:
-        return str(fast.steps[0].arguments["uuid"])
+        # A step before may clear away what is left of another mirror.
+        return next(step.operation.uuid for step in fast.steps if isinstance(step.operation, (CreateMirror, StartMirror)))
     if fast.device.kind == "partition" and not fast.device.properties.get("ID_PART_ENTRY_UUID"):
         # Where partitions have no UUID, their identity is the serial number of the disk, which all of them share.
         return fast.device.stable_path or fast.path
     return fast.device.properties.get("MD_UUID") or fast.device.identity or fast.device.stable_path or fast.path
 
 
-def emptied(present: BcacheState, names: t.Container[str]) -> BcacheState:
+def emptied(state: BcacheState, names: t.Container[str]) -> BcacheState:
     """The host as it will be when the sets on some devices have been taken down."""
-    devices = [dataclasses.replace(device, holders=(), signature=None) for device in present.ground.devices if device.name in names]
+    devices = [dataclasses.replace(device, holders=(), signature=None) for device in state.ground.devices if device.name in names]
     if not devices:
-        return present
-    sets = {uuid: cset for uuid, cset in present.registered.sets.items() if not any(name in names for name in cset.caches)}
-    findings = {name: finding for name, finding in present.ground.findings.items() if name not in names}
-    ground = dataclasses.replace(present.ground, devices=present.ground.devices.with_changed(devices), findings=findings)
-    supers = {name: sb for name, sb in present.supers.items() if name not in names}
-    return dataclasses.replace(present, ground=ground, registered=dataclasses.replace(present.registered, sets=sets), supers=supers)
+        return state
+    sets = {uuid: cset for uuid, cset in state.registered.sets.items() if not any(name in names for name in cset.caches)}
+    findings = {name: finding for name, finding in state.ground.findings.items() if name not in names}
+    ground = dataclasses.replace(state.ground, devices=state.ground.devices.with_changed(devices), findings=findings)
+    supers = {name: sb for name, sb in state.supers.items() if name not in names}
+    return dataclasses.replace(state, ground=ground, registered=dataclasses.replace(state.registered, sets=sets), supers=supers)
 
 
-def find_target(present: BcacheState, wanted: BcacheSpec, awaited: t.Container[str | None], taken: t.Container[str]) -> CacheSetTarget:
+def find_target(state: BcacheState, spec: BcacheSpec, awaited: t.Container[str | None], taken: t.Container[str]) -> CacheSetTarget:
     """Where an item's cache will lie.
 
     :param awaited: sets that backing devices of the list wait for: one that is there but not registered is brought back.
@@ -168,130 +170,125 @@ def find_target(present: BcacheState, wanted: BcacheSpec, awaited: t.Container[s
     :raises BadInput: if a path cannot be meant.
     :raises Refused: if the device carries anything else.
     """
-    fast = fast_device.choose(present.ground, wanted, LAYER, taken=taken, check_empty=False)
+    fast = fast_device.choose(state.ground, spec, LAYER, taken=taken, check_empty=False)
     identity = _identity(fast)
-    new = new_set_uuid(present.ground.machine, identity, present.token)
+    new = new_set_uuid(state.ground.machine, identity, state.token)
     name = fast.device.name if fast.device is not None else ""
-    block = fast.device.logical_block if fast.device is not None else _member_block(present, wanted)
-    there = present.registered.set_on(name)
+    block = fast.device.logical_block if fast.device is not None else _member_block(state, spec)
+    there = state.registered.set_on(name)
     if there is not None:
-        return _existing(fast, there, wanted, new, block)
-    sb = present.supers.get(name)
-    if (
-        sb is not None
-        and sb.cache
-        and sb.set is not None
-        and (is_own(sb.set, present.ground.machine, identity) or sb.set in awaited or sb.set in _noted(present))
-    ):
-        if wanted.bucket_size not in (None, sb.bucket_size) and sb.set not in awaited:
-            return CacheSetTarget(fast, new, _new_block(wanted, block), wanted.bucket_size or BUCKET, rebuild=sb.set)
+        return _existing(fast, there, spec, new, block)
+    sb = state.supers.get(name)
+    if sb is not None and sb.cache and sb.set is not None and (is_own(sb.set, state.ground.machine, identity) or sb.set in awaited or sb.set in _noted(state)):
+        if spec.bucket_size not in (None, sb.bucket_size) and sb.set not in awaited:
+            return CacheSetTarget(fast, new, _new_block(spec, block), spec.bucket_size or BUCKET, rebuild=sb.set)
         return CacheSetTarget(fast, sb.set, sb.block_size or block, sb.bucket_size or BUCKET, register=True)
     if sb is not None and sb.cache:
         raise Refused(
-            f"{wanted.name}: {fast.path} carries the cache of another bcache set ({sb.set}) that is not running, and may hold blocks that its origin does"
+            f"{spec.name}: {fast.path} carries the cache of another bcache set ({sb.set}) that is not running, and may hold blocks that its origin does"
             f" not have: name an empty device, or start that set (echo {fast.path} > /sys/fs/bcache/register), detach what uses it, or, if nothing on it is"
             f" needed, run wipefs -a {fast.path} yourself.",
-            item=wanted.name,
+            item=spec.name,
         )
-    fast_device.choose(present.ground, wanted, LAYER, taken=taken)
-    bucket = wanted.bucket_size or BUCKET
+    fast_device.choose(state.ground, spec, LAYER, taken=taken)
+    bucket = spec.bucket_size or BUCKET
     if fast.size // bucket < LEAST_BUCKETS:
         raise BadInput(
-            f"{wanted.name}: {' and '.join(wanted.cache_devices)} has room for {fast.size // bucket} buckets of {format_size(bucket)}, and the kernel takes"
+            f"{spec.name}: {' and '.join(spec.cache_devices)} has room for {fast.size // bucket} buckets of {format_size(bucket)}, and the kernel takes"
             f" no cache with less than {LEAST_BUCKETS}: name a larger device or write a smaller bucket_size.",
-            item=wanted.name,
+            item=spec.name,
         )
-    return CacheSetTarget(fast, new, _new_block(wanted, block), bucket)
+    return CacheSetTarget(fast, new, _new_block(spec, block), bucket)
 
 
-def _noted(present: BcacheState) -> set[str]:
-    return {between.set for between in present.journal.between.values()}
+def _noted(state: BcacheState) -> set[str]:
+    return {between.set for between in state.journal.between.values()}
 
 
-def _existing(fast: FastDevice, there: CacheSet, wanted: BcacheSpec, new: str, block: int) -> CacheSetTarget:
+def _existing(fast: FastDevice, there: CacheSet, spec: BcacheSpec, new: str, block: int) -> CacheSetTarget:
     bucket = there.bucket_size or BUCKET
-    if wanted.bucket_size in (None, there.bucket_size):
+    if spec.bucket_size in (None, there.bucket_size):
         return CacheSetTarget(fast, there.uuid, there.block_size or block, bucket, exists=there)
-    return CacheSetTarget(fast, new, _new_block(wanted, block), wanted.bucket_size or BUCKET, rebuild=there.uuid)
+    return CacheSetTarget(fast, new, _new_block(spec, block), spec.bucket_size or BUCKET, rebuild=there.uuid)
 
 
-def _new_block(wanted: BcacheSpec, block: int) -> int:
-    if wanted.block_size is not None and wanted.block_size < block:
+def _new_block(spec: BcacheSpec, block: int) -> int:
+    if spec.block_size is not None and spec.block_size < block:
         raise BadInput(
-            f"{wanted.name}: block_size is {format_size(wanted.block_size)}, and {' and '.join(wanted.cache_devices)} writes blocks of {format_size(block)}:"
+            f"{spec.name}: block_size is {format_size(spec.block_size)}, and {' and '.join(spec.cache_devices)} writes blocks of {format_size(block)}:"
             " write no less than that.",
-            item=wanted.name,
+            item=spec.name,
         )
     return block
 
 
-def _member_block(present: BcacheState, wanted: BcacheSpec) -> int:
-    return max(present.ground.devices.resolve(path, wanted.name).logical_block for path in wanted.cache_devices)
+def _member_block(state: BcacheState, spec: BcacheSpec) -> int:
+    return max(state.ground.devices.resolve(path, spec.name).logical_block for path in spec.cache_devices)
 
 
-def find_origin(present: BcacheState, wanted: BcacheSpec) -> BlockDevice | None:
+def find_origin(state: BcacheState, spec: BcacheSpec) -> BlockDevice | None:
     """The slow device of an item; None if it is not there and nothing is to be done with it.
 
     :raises DeviceMissing: if it is needed and not there.
     :raises BadInput: if its path may name another device one day.
     """
-    if wanted.present:
-        return resolve_stable(present.ground.devices, wanted.origin, wanted.name)
+    if spec.present:
+        return resolve_stable(state.ground.devices, spec.origin, spec.name)
     try:
-        return present.ground.devices.resolve(wanted.origin, wanted.name)
+        return state.ground.devices.resolve(spec.origin, spec.name)
     except DeviceMissing:
         return None
 
 
-def require_unformatted(present: BcacheState, device: BlockDevice, wanted: BcacheSpec) -> None:
+def require_unformatted(state: BcacheState, device: BlockDevice, spec: BcacheSpec) -> None:
     """Refuse an origin that anybody uses or that carries anything: its content could not be kept.
 
     :raises Refused: saying what is on it and what a person can do.
     """
-    finding = present.ground.findings.get(device.name, DeviceUse())
+    finding = state.ground.findings.get(device.name, DeviceUse())
     if device.signature is not None:
         finding = finding.with_signatures(device.signature.type, device.signature.partition_table)
     reasons = [*uses_of(device), *(reason for reason in finding.reasons if "exclusively" not in reason or not device.holders)]
     if reasons:
         raise Refused(
-            f"{wanted.name}: {wanted.origin} {' and '.join(reasons)}. bcache writes its superblock where the content begins, which cannot be kept in place:"
-            f" copy it elsewhere, make the device empty (wipefs -a {wanted.origin}), run again and copy it back, or use lvm_cache or dm_cache, which take an"
+            f"{spec.name}: {spec.origin} {' and '.join(reasons)}. bcache writes its superblock where the content begins, which cannot be kept in place:"
+            f" copy it elsewhere, make the device empty (wipefs -a {spec.origin}), run again and copy it back, or use lvm_cache or dm_cache, which take an"
             " origin as it is.",
-            item=wanted.name,
+            item=spec.name,
         )
 
 
-def new_backing_block(device: BlockDevice, target: CacheSetTarget, wanted: BcacheSpec) -> int:
+def new_backing_block(device: BlockDevice, target: CacheSetTarget, spec: BcacheSpec) -> int:
     """The block size of a backing device that is going to be made.
 
     :raises BadInput: if the one asked for is smaller than what a device below writes.
     """
     least = max(device.logical_block, target.block_size)
-    if wanted.block_size is not None and wanted.block_size < least:
+    if spec.block_size is not None and spec.block_size < least:
         raise BadInput(
-            f"{wanted.name}: block_size is {format_size(wanted.block_size)}, and the devices below write blocks of {format_size(least)}: write no less.",
-            item=wanted.name,
+            f"{spec.name}: block_size is {format_size(spec.block_size)}, and the devices below write blocks of {format_size(least)}: write no less.",
+            item=spec.name,
         )
-    return wanted.block_size or least
+    return spec.block_size or least
 
 
-def require_fitting_blocks(block: int | None, target: CacheSetTarget, wanted: BcacheSpec) -> None:
+def require_fitting_blocks(block: int | None, target: CacheSetTarget, spec: BcacheSpec) -> None:
     """Refuse what no step can change: the block size of a backing device that has data.
 
     :raises Refused: saying so.
     """
-    if block is not None and wanted.block_size not in (None, block):
+    if block is not None and spec.block_size not in (None, block):
         raise Refused(
-            f"{wanted.name}: {wanted.origin} was made with blocks of {format_size(block)}, and block_size asks for {format_size(wanted.block_size or 0)}: it"
+            f"{spec.name}: {spec.origin} was made with blocks of {format_size(block)}, and block_size asks for {format_size(spec.block_size or 0)}: it"
             " cannot be changed without making the device anew, which loses what is on it; take block_size out.",
-            item=wanted.name,
+            item=spec.name,
         )
     if block is not None and target.block_size > block:
         raise Refused(
-            f"{wanted.name}: {wanted.origin} has blocks of {format_size(block)}, and a cache on {' and '.join(wanted.cache_devices)} has blocks of"
+            f"{spec.name}: {spec.origin} has blocks of {format_size(block)}, and a cache on {' and '.join(spec.cache_devices)} has blocks of"
             f" {format_size(target.block_size)}, which the kernel does not attach to smaller ones: name a cache device that writes blocks of"
             f" {format_size(block)}.",
-            item=wanted.name,
+            item=spec.name,
         )
 
 

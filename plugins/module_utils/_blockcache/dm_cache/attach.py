@@ -17,13 +17,20 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, require_mirrored, resolve_stable, uses_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.operations import (
+    ClearDevice,
+    EnterPassthrough,
+    LoadTable,
+    PrepareDevice,
+    WriteUnit,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.record import LAYER, Record
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import DmCacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.state import OUR_METADATA, DmCacheState, OriginContent
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable, Layout
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import sizes as lvm_layout
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import PACKAGES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
@@ -36,14 +43,14 @@ class AttachPlan:
     :param taken: the name of the cache by the kernel name of each device that one before it in the list has taken; grows.
     """
 
-    def __init__(self, present: DmCacheState, wanted: DmCacheSpec, taken: dict[str, str]) -> None:
-        self.present = present
-        self.wanted = wanted
+    def __init__(self, state: DmCacheState, spec: DmCacheSpec, taken: dict[str, str]) -> None:
+        self.state = state
+        self.spec = spec
         self.taken = taken
-        self.name = wanted.name
-        self.record = present.records.get(wanted.name)
-        self.top = present.kernel.mappings.get(wanted.name)
-        self.unit_text = present.units.get(wanted.name, "")
+        self.name = spec.name
+        self.record = state.records.get(spec.name)
+        self.top = state.kernel.mappings.get(spec.name)
+        self.unit_text = state.units.get(spec.name, "")
 
     def _attach(self, before: str | None, *, gone: bool = False) -> list[Step]:
         """A cache where there is none.
@@ -51,50 +58,50 @@ class AttachPlan:
         :param before: the kernel name of the device whose cache is taken away by the steps before.
         :param gone: whether there is such a cache.
         """
-        wanted, present = self.wanted, self.present
+        spec, state = self.spec, self.state
         origin = self._origin()
         if origin.name in self.taken:
-            raise BadInput(f"{self.name}: {wanted.origin} is taken by the cache {self.taken[origin.name]} of the list: cache a device once.", item=self.name)
+            raise BadInput(f"{self.name}: {spec.origin} is taken by the cache {self.taken[origin.name]} of the list: cache a device once.", item=self.name)
         if self.top is None:
             self._require_unused(origin)
         fast = self._choose(before)
-        if fast.device is not None and fast.device.name in {origin.name, *(device.name for device in present.devices.parents(origin))}:
-            raise BadInput(f"{self.name}: {wanted.origin} already lies on {wanted.cache_devices[0]}: name another cache device.", item=self.name)
-        if wanted.kind == tables.CACHE and not present.tools.cache_check:
+        if fast.device is not None and fast.device.name in {origin.name, *(device.name for device in state.devices.parents(origin))}:
+            raise BadInput(f"{self.name}: {spec.origin} already lies on {spec.cache_devices[0]}: name another cache device.", item=self.name)
+        if spec.kind == tables.CACHE and not state.tools.cache_check:
             raise ToolMissing(
                 f"{self.name}: the command cache_check is missing on this host, and the cache is checked with it at every boot:"
                 f" install the package {PACKAGES['cache_check']}.",
                 item=self.name,
             )
-        if wanted.mode == tables.WRITEBACK:
-            require_mirrored(fast.redundancy, wanted.cache_devices, self.name, wanted.origin, allowed=wanted.allow_unmirrored_writeback)
+        if spec.mode == tables.WRITEBACK:
+            require_mirrored(fast.redundancy, spec.cache_devices, self.name, spec.origin, allowed=spec.allow_unmirrored_writeback)
         layout = self._lay_out(fast, origin)
         target = self._table(layout, origin.size, self._merged({}))
         self._take(fast)
         old = self.record.cache_device if self.record is not None and not gone else ""
         left = [self._clear_step(old, readable=False, maybe=not self._known_on(old))] if old not in ("", fast.path) else []
         # A mirror that another cache of this host is known to lie on is not this one's to take apart.
-        freed = bool(left) and not self._known_on(old) and present.heads.get(old) is not None
+        freed = bool(left) and not self._known_on(old) and state.heads.get(old) is not None
         leaving = {before or ""} | ({self._resolve(old).name} if freed else set())
-        retired = fast_device.retire(present.ground, wanted, LAYER, leaving)
+        retired = fast_device.retire(state.ground, spec, LAYER, leaving)
         return [*left, *retired, *fast.steps, *self._attach_steps(fast, layout, target, replaces=gone, new=not self._was_ours(fast, before))]
 
     def _attach_steps(self, fast: FastDevice, layout: Layout, target: CacheTable, *, replaces: bool, new: bool) -> list[Step]:
         record = self._record(fast.path, layout, target)
         pending = dataclasses.replace(record, table=None)
-        steps = [] if self._stored(pending) and not replaces else [self._unit_step(pending, f"Note that {fast.path} is prepared for {self.wanted.path}")]
-        helpers = [[role, part.render()] for role, part in record.helpers().items()]
+        steps = [] if self._stored(pending) and not replaces else [self._unit_step(pending, f"Note that {fast.path} is prepared for {self.spec.path}")]
+        helpers = tuple((role, part.render()) for role, part in record.helpers().items())
         about = f"{format_size(layout.data)} of data" + (f" and {format_size(layout.metadata)} of metadata" if layout.metadata else "")
         size = {"size": layout.data, "metadata": layout.metadata, "chunk_size": layout.block_size}
         action = f"Prepare {fast.path} for {about}"
-        steps.append(self._step("cache_device", None, fast.path, action, "prepare", helpers=helpers, device=fast.path, new=new))
+        steps.append(self._step("cache_device", None, fast.path, action, PrepareDevice(fast.path, helpers, new)))
         after = {"kind": target.kind, "cache_device": fast.path, "mode": target.mode, "settings": dict(target.settings), **size}
         memory = (
             f", which takes about {format_size(tables.writecache_memory(layout.data, layout.block_size))} of memory" if target.kind == tables.WRITECACHE else ""
         )
-        action = f"Attach a {target.kind} on {fast.path} to {self.wanted.origin} as {self.wanted.path} in mode {target.mode}{memory}"
+        action = f"Attach a {target.kind} on {fast.path} to {self.spec.origin} as {self.spec.path} in mode {target.mode}{memory}"
         settled = target.settle()
-        steps.append(self._step("cache", None, after, action, "load", table=settled.render(), device=self.wanted.origin))
+        steps.append(self._step("cache", None, after, action, LoadTable(settled.render())))
         steps.append(self._unit_step(record))
         if settled != target:
             steps += self._load_steps(settled, target)
@@ -102,17 +109,17 @@ class AttachPlan:
 
     def _choose(self, before: str | None) -> FastDevice:
         """The device to lie on: empty, or carrying nothing but what this very cache left there."""
-        present, wanted = self.present, self.wanted
-        fast = fast_device.choose(present.ground, wanted, LAYER, taken=self.taken, check_empty=False)
+        state, spec = self.state, self.spec
+        fast = fast_device.choose(state.ground, spec, LAYER, taken=self.taken, check_empty=False)
         if fast.device is None or not self._was_ours(fast, before):
-            return fast_device.choose(present.ground, wanted, LAYER, taken=self.taken)
+            return fast_device.choose(state.ground, spec, LAYER, taken=self.taken)
         theirs = self._known_on(fast.path)
         if theirs:
             raise self._refused(f"cannot get its cache on {fast.path}, on which the cache {' and '.join(theirs)} of this host lies: name another device")
-        ours = {device.name for device in present.devices if (tables.parse_uuid(device.dm_uuid) or ("", ""))[1] == self.name}
+        ours = {device.name for device in state.devices if (tables.parse_uuid(device.dm_uuid) or ("", ""))[1] == self.name}
         others = dataclasses.replace(fast.device, holders=tuple(name for name in fast.device.holders if name not in ours))
         held = bool(set(fast.device.holders) & ours)
-        finding = present.ground.findings.get(fast.device.name, DeviceUse())
+        finding = state.ground.findings.get(fast.device.name, DeviceUse())
         foreign = tuple(name for name in finding.cache_metadata if name not in OUR_METADATA)
         reasons = [*uses_of(others), *DeviceUse(finding.signatures, foreign, () if held else finding.users).reasons]
         if reasons:
@@ -126,7 +133,7 @@ class AttachPlan:
 
     def _known_on(self, path: str) -> list[str]:
         """Other caches that are known to lie on a device, whether they run or not: what is there is theirs."""
-        records = [record for name, record in self.present.records.items() if name != self.name and record.table is not None and path]
+        records = [record for name, record in self.state.records.items() if name != self.name and record.table is not None and path]
         return [record.name for record in records if record.cache_device == path or self._is_one(record.cache_device, path)]
 
     def _is_one(self, *paths: str) -> bool:
@@ -135,10 +142,10 @@ class AttachPlan:
         return False
 
     def _lay_out(self, fast: FastDevice, origin: BlockDevice) -> Layout:
-        wanted = self.wanted
-        layout = tables.lay_out(wanted.kind, fast.size, lambda size: self._block_size(size, origin), wanted.size, wanted.share)
+        spec = self.spec
+        layout = tables.lay_out(spec.kind, fast.size, lambda size: self._block_size(size, origin), spec.size, spec.share)
         if layout is None:
-            asked = f"{format_size(wanted.size)} of data do" if wanted.size is not None else "a cache does"
+            asked = f"{format_size(spec.size)} of data do" if spec.size is not None else "a cache does"
             raise BadInput(
                 f"{self.name}: {asked} not fit on {fast.path}, which has {format_size(fast.size)}, with the metadata beside it: write a smaller size, or"
                 " name a larger device.",
@@ -147,85 +154,83 @@ class AttachPlan:
         return layout
 
     def _block_size(self, size: int, origin: BlockDevice) -> int:
-        asked = self.wanted.chunk_size
-        if self.wanted.kind == tables.CACHE:
+        asked = self.spec.chunk_size
+        if self.spec.kind == tables.CACHE:
             return lvm_layout.choose_chunk(size, asked, self.name)
         # What is on the origin, or has the mapping open, counts on its smallest block: a larger one would break it.
-        content = self.present.origins.get(self.wanted.origin, OriginContent())
+        content = self.state.origins.get(self.spec.origin, OriginContent())
         least = max(origin.logical_block, 512)
         largest = 512 if self._in_use() or content.block_size not in (0, 4096) else 4096
         block = asked if asked is not None else max(least, largest)
         if block < least:
             raise BadInput(
-                f"{self.name}: settings.block_size is {block}, and {self.wanted.origin} has sectors of {least} bytes: set settings.block_size to {least}.",
+                f"{self.name}: settings.block_size is {block}, and {self.spec.origin} has sectors of {least} bytes: set settings.block_size to {least}.",
                 item=self.name,
             )
         if asked is not None and self._in_use() and asked > least:
             raise self._refused(
-                f"is in use as {self.wanted.path} with sectors of {least} bytes, which settings.block_size: {asked} would break: set it to {least}"
+                f"is in use as {self.spec.path} with sectors of {least} bytes, which settings.block_size: {asked} would break: set it to {least}"
             )
         return block
 
     def _require_unused(self, origin: BlockDevice) -> None:
-        ours = {device.name for device in self.present.devices if (tables.parse_uuid(device.dm_uuid) or ("", ""))[1] == self.name}
+        ours = {device.name for device in self.state.devices if (tables.parse_uuid(device.dm_uuid) or ("", ""))[1] == self.name}
         rest = dataclasses.replace(origin, holders=tuple(name for name in origin.holders if name not in ours))
-        content = self.present.origins.get(self.wanted.origin, OriginContent())
+        content = self.state.origins.get(self.spec.origin, OriginContent())
         users = list(dict.fromkeys([*uses_of(rest), *(() if set(origin.holders) & ours else content.users)]))
         if users:
-            raise self._refused(f"{' and '.join(users)}: stop that, and mount {self.wanted.path} in its place once the cache is there")
+            raise self._refused(f"{' and '.join(users)}: stop that, and mount {self.spec.path} in its place once the cache is there")
 
     # -- shared
 
     def _merged(self, settings: tables.Settings) -> dict[str, t.Any]:
         """Settings that are not named stay; those of the kernel's own choice are taken away."""
-        merged = {**settings, **self.wanted.settings}
+        merged = {**settings, **self.spec.settings}
         return {key: value for key, value in merged.items() if value is not None}
 
     def _clear_step(self, fast: str, *, readable: bool, maybe: bool = False) -> Step:
         action = f"Leave {fast or 'the cache device'} empty" if readable else f"Let go of {fast or 'the cache device that is gone'}"
-        return self._step("cache_device", fast, None, action, "clear", device=fast, erase=readable or maybe, must=readable)
+        return self._step("cache_device", fast, None, action, ClearDevice(fast, erase=readable or maybe, must=readable))
 
     def _in_use(self) -> bool:
         return self.top is not None and self.top.opens > 0
 
     def _origin(self) -> BlockDevice:
-        return resolve_stable(self.present.devices, self.wanted.origin, self.name)
+        return resolve_stable(self.state.devices, self.spec.origin, self.name)
 
     def _origin_path(self) -> str:
         """Where the origin is, in the words that were used when the cache was made."""
-        return self.record.origin if self.record is not None else self.wanted.origin
+        return self.record.origin if self.record is not None else self.spec.origin
 
     def _resolve(self, path: str) -> BlockDevice:
-        return self.present.devices.resolve(path, self.name)
+        return self.state.devices.resolve(path, self.name)
 
     def _take(self, fast: FastDevice) -> None:
         if fast.device is not None:
             self.taken[fast.device.name] = self.name
-        for path in (self.wanted.origin, *self.wanted.cache_devices):
+        for path in (self.spec.origin, *self.spec.cache_devices):
             try:
                 self.taken[self._resolve(path).name] = self.name
             except DeviceMissing:
                 continue
 
     def _table(self, layout: Layout, length: int, settings: tables.Settings) -> CacheTable:
-        wanted = self.wanted
-        return dm_cache_record.table_of(
-            self.name, wanted.kind, length, self._origin_path() if self.top is not None else wanted.origin, layout, wanted.mode, settings
-        )
+        spec = self.spec
+        return dm_cache_record.table_of(self.name, spec.kind, length, self._origin_path() if self.top is not None else spec.origin, layout, spec.mode, settings)
 
     def _record(self, fast: str, layout: Layout, table: CacheTable) -> Record:
         return Record(self.name, table.origin, table.length, fast, layout, table)
 
     def _stored(self, record: Record) -> bool:
         """Whether the unit says so already, and is enabled."""
-        return self.unit_text == dm_cache_record.render_unit(record, self.present.tools)
+        return self.unit_text == dm_cache_record.render_unit(record, self.state.tools)
 
     def _unit_step(self, record: Record, action: str = "") -> Step:
         what = "without a cache" if record.table is None else f"with its {record.table.kind} in mode {record.table.mode}"
-        action = action or f"Have {self.wanted.path} brought up at boot {what}, before file systems are mounted"
+        action = action or f"Have {self.spec.path} brought up at boot {what}, before file systems are mounted"
         before = None if self.record is None else self.record.table.mode if self.record.table is not None else "no cache"
         after = record.table.mode if record.table is not None else "no cache"
-        return self._step("unit", before, after, action, "write_unit", record=record.as_text())
+        return self._step("unit", before, after, action, WriteUnit(record))
 
     def _load_steps(self, before: CacheTable, after: CacheTable) -> list[Step]:
         changes = []
@@ -239,14 +244,14 @@ class AttachPlan:
         if before.cleaner != after.cleaner:
             changes.append("only emptying itself" if after.cleaner else "caching")
         plain = [{"mode": table.mode, "settings": dict(table.settings), "only_empties_itself": table.cleaner} for table in (before, after)]
-        action = f"Load the cache of {self.wanted.path} again with {', '.join(changes) or 'its table'}"
-        passthrough = after.mode == tables.PASSTHROUGH
-        through = dataclasses.replace(after, mode=tables.WRITETHROUGH).render()
-        return [self._step("table", plain[0], plain[1], action, "load", table=after.render(), device=after.origin, passthrough=passthrough, through=through)]
+        action = f"Load the cache of {self.spec.path} again with {', '.join(changes) or 'its table'}"
+        operation: Operation = LoadTable(after.render())
+        if after.mode == tables.PASSTHROUGH:
+            operation = EnterPassthrough(after.render(), dataclasses.replace(after, mode=tables.WRITETHROUGH).render())
+        return [self._step("table", plain[0], plain[1], action, operation)]
 
-    def _step(self, attribute: str, before: t.Any, after: t.Any, action: str, operation: str, **arguments: t.Any) -> Step:
-        common = {"name": self.name, "flush_timeout": self.wanted.flush_timeout}
-        return Step(LAYER, self.name, attribute, before, after, action, operation, {**common, **arguments})
+    def _step(self, attribute: str, before: t.Any, after: t.Any, action: str, operation: Operation) -> Step:
+        return Step(LAYER, self.name, attribute, before, after, action, operation)
 
     def _refused(self, reason: str) -> Refused:
-        return Refused(f"{self.name}: {self.wanted.origin} {reason}.", item=self.name)
+        return Refused(f"{self.name}: {self.spec.origin} {reason}.", item=self.name)

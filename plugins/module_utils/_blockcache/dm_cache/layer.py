@@ -14,8 +14,8 @@ in which what is mounted stands still, whenever this is killed.
 
 from __future__ import annotations
 
+import functools
 import os
-import time
 import typing as t
 from pathlib import Path
 
@@ -25,8 +25,21 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import plan as dm_cache_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.facts import Kernel
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.operations import (
+    ClearDevice,
+    EnterPassthrough,
+    FlushCache,
+    LoadTable,
+    PrepareDevice,
+    ProveClean,
+    RemoveMapping,
+    ResumeMapping,
+    StartUnit,
+    WriteUnit,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.record import LAYER, Tools
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import DmCacheSpec, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import DmCacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.state import (
     OUR_METADATA,
     DmCacheState,
@@ -36,26 +49,23 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import WRITECACHE
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_host_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import FlushWatch, write_out
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import FSTAB, bare_mounts_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import require_order
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import warn_of_former_names
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange, holding
 
 if t.TYPE_CHECKING:
-    from ansible.module_utils.basic import AnsibleModule
-
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.facts import Kernel, Mapping
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.facts import Mapping
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
 #: Loading a large cache after a crash reads all of its metadata, on a device that may be slow.
 PATIENCE = 24 * 3600.0
@@ -73,37 +83,19 @@ _HEAD = 4096
 
 
 class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]]):
-    """Caches of block devices.
-
-    :param runner: starts the commands.
-    :param wanted: what :meth:`read` has to look at more closely.
-    :param root: below which /sys, /proc, /dev and /etc are read.
-    :param clock: seconds that only grow.
-    :param sleep: waits so many seconds.
-    """
+    """Caches of block devices."""
 
     name = LAYER
     one_at_a_time = True
-
-    def __init__(
-        self,
-        runner: Runner,
-        wanted: t.Sequence[DmCacheSpec] = (),
-        root: Path = Path("/"),
-        *,
-        clock: t.Callable[[], float] = time.monotonic,
-        sleep: t.Callable[[float], None] = time.sleep,
-    ) -> None:
-        self.runner = runner
-        self.wanted = wanted
-        self.root = root
-        self.clock = clock
-        self.sleep = sleep
 
     # -- read and plan
 
     def read(self) -> DmCacheState:
         """Three dmsetup and a look at the block devices, whatever the number of caches; a device without a cache costs a wipefs more."""
+        for warning in former_names(self.spec):
+            self.warn(warning)
+        if not self.spec:
+            return DmCacheState(Kernel(), Devices(()), HostDevices(Devices(())), Tools("dmsetup"))
         devices = self._settled_devices()
         kernel = dm_cache_facts.read_kernel(self.runner, self.root)
         records, units = dm_cache_record.read_records(self.root)
@@ -111,7 +103,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
         for mapping in kernel.mappings.values():
             found = dm_cache_facts.attached_of(mapping, kernel, devices) if tables.parse_uuid(mapping.uuid) == ("top", mapping.name) else None
             in_use |= {found.cache_name} if found is not None and found.cache_name is not None else set()
-        candidates = [path for cache in self.wanted if cache.present for path in cache.cache_devices]
+        candidates = [path for cache in self.spec if cache.present for path in cache.cache_devices]
         return DmCacheState(
             kernel=kernel,
             devices=devices,
@@ -126,25 +118,31 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
             root=self.root,
         )
 
-    def plan(self, present: DmCacheState, wanted: t.Sequence[DmCacheSpec]) -> list[Step]:
-        steps = dm_cache_plan.plan(present, wanted)
+    def plan(self, state: DmCacheState) -> list[Step]:
+        steps = dm_cache_plan.plan(state, self.spec)
         for step in steps:
             # What is not named stays as it was, so that only the table that follows from both can be compared.
-            if step.operation == "load" and step.after and "settings" in step.after:
+            if isinstance(step.operation, (LoadTable, EnterPassthrough)) and step.after and "settings" in step.after:
                 require_order(WRITECACHE, step.after["settings"], step.item)
         return steps
 
-    def facts(self, present: DmCacheState) -> dict[str, t.Any]:
-        names = {cache.name for cache in self.wanted}
-        bare = bare_mounts_of(present.fstab, present.devices, self.wanted)
-        return {"problems": [*problems(present), *bare], "caches": [cache.as_plain() for cache in present.caches if cache.name in names]}
+    def facts(self, state: DmCacheState) -> dict[str, t.Any]:
+        names = {item.name for item in self.spec}
+        bare = bare_mounts_of(state.fstab, state.devices, self.spec)
+        return {"problems": [*problems(state), *bare], "caches": [cache.as_plain() for cache in state.caches if cache.name in names]}
 
-    def concerns(self, present: DmCacheState, wanted: t.Sequence[DmCacheSpec]) -> list[str]:
-        counted = [counted_dirty(present, cache.name) for cache in wanted if cache.present]
-        return [*(said for said in counted if said), *bare_mounts_of(present.fstab, present.devices, wanted)]
+    def check_settled(self, state: DmCacheState) -> None:
+        """Blocks that count as dirty although nothing depends on them, and lines of fstab that name an origin."""
+        for item in self.spec:
+            counted = counted_dirty(state, item.name) if item.present else ""
+            if counted:
+                self.warn(counted)
+        self.check_planned(state)
 
-    def foresee(self, present: DmCacheState, wanted: t.Sequence[DmCacheSpec]) -> list[str]:
-        return bare_mounts_of(present.fstab, present.devices, wanted)
+    def check_planned(self, state: DmCacheState) -> None:
+        """Lines of fstab that name an origin."""
+        for warning in bare_mounts_of(state.fstab, state.devices, self.spec):
+            self.warn(warning)
 
     def _tools(self) -> Tools:
         return Tools(self.runner.find("dmsetup"), self.runner.find("cache_check") if self.runner.has("cache_check") else "")
@@ -156,7 +154,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
     def _origins(self, devices: Devices, kernel: Kernel) -> dict[str, OriginContent]:
         """What stands on origins and uses them, of those that have no cache yet."""
         found = {}
-        for cache in self.wanted:
+        for cache in self.spec:
             mapping = kernel.mappings.get(cache.name)
             if not cache.present or (mapping is not None and isinstance(mapping.table, CacheTable) and mapping.table.kind == cache.kind):
                 continue
@@ -178,30 +176,31 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
 
     # -- apply
 
-    def apply(self, step: Step) -> None:
-        operation: t.Callable[[Step], None] = getattr(self, f"_{step.operation}")
-        operation(step)
+    @functools.singledispatchmethod
+    def carry_out(self, operation: Operation, _step: Step) -> None:
+        raise TypeError(operation)
 
-    def _write_unit(self, step: Step) -> None:
-        record = dm_cache_record.read_plain(step.arguments["record"]) if step.arguments["record"] else None
-        if record is None:
-            self._remove_rule(step.arguments["name"])
-        dm_cache_record.write_record(self.runner, record, step.arguments["name"], self._tools(), self.root)
+    carry_out.register(CreateMirror, MirrorOperations._create_mirror)
+    carry_out.register(StartMirror, MirrorOperations._start_mirror)
+    carry_out.register(ReleaseMirror, MirrorOperations._release_mirror)
 
-    def _prepare(self, step: Step) -> None:
-        """The mappings on the cache device, with nothing in them."""
-        asked = step.arguments
-        if asked["new"]:
-            self._require_still_empty(step)
+    @carry_out.register
+    def _write_unit(self, operation: WriteUnit, step: Step) -> None:
+        if operation.record is None:
+            self._remove_rule(step.item)
+        dm_cache_record.write_record(self.runner, operation.record, step.item, self._tools(), self.root)
+
+    @carry_out.register
+    def _prepare(self, operation: PrepareDevice, step: Step) -> None:
+        if operation.new:
+            self._require_still_empty(operation.device, step)
         self._write_rule()
         self._remove_helpers(step)
-        for role, table in asked["helpers"]:
-            name = tables.helper_name(role, asked["name"])
-            self._dmsetup(step, "create", name, "--uuid", tables.uuid_of(role, asked["name"]), "--table", table)
-        self._erase(step, f"/dev/mapper/{tables.helper_name(asked['helpers'][0][0], asked['name'])}")
+        for role, table in operation.helpers:
+            self._create_mapping(step, role, tables.helper_name(role, step.item), table)
+        self._erase(step, f"/dev/mapper/{tables.helper_name(operation.helpers[0][0], step.item)}")
 
-    def _require_still_empty(self, step: Step) -> None:
-        path = step.arguments["device"]
+    def _require_still_empty(self, path: str, step: Step) -> None:
         finding = cache_device.examine(self.runner, path, self.root, self.sleep)
         if finding.reasons:
             raise Refused(
@@ -223,34 +222,34 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
             replace_file(self.root / RULE_FILE, "")
             self.runner.run(["udevadm", "control", "--reload"], ok=None)
 
-    def _load(self, step: Step) -> None:
-        """Give what is mounted another table, or make it."""
-        asked = step.arguments
-        name = asked["name"]
-        if name not in self._mappings():
-            self._dmsetup(step, "create", name, "--uuid", tables.uuid_of("top", name), "--table", asked["table"])
-        elif asked.get("passthrough"):
-            self._enter_passthrough(step)
+    @carry_out.register
+    def _load(self, operation: LoadTable, step: Step) -> None:
+        if step.item in self._mappings():
+            self._exchange(step, operation.table)
         else:
-            self._exchange(step, asked["table"])
+            self._create_mapping(step, "top", step.item, operation.table)
 
-    def _enter_passthrough(self, step: Step) -> None:
-        """The kernel takes it only while no block is dirty, and every load of a table may make them all so again: that is tried first.
+    @carry_out.register
+    def _enter_passthrough(self, operation: EnterPassthrough, step: Step) -> None:
+        """Every load of a table may make all blocks dirty again: that is tried first.
 
         :raises Refused: if it does.
         """
-        name = step.arguments["name"]
+        name = step.item
+        if name not in self._mappings():
+            self._create_mapping(step, "top", name, operation.table)
+            return
         # A small cache is clean again before its status can be read, unless the table that is tried cleans nothing.
-        self._exchange(step, holding(step.arguments["through"]))
+        self._exchange(step, holding(operation.through))
         refused = None
         if self._dirty(name):
-            self._exchange(step, step.arguments["through"])
+            self._exchange(step, operation.through)
         else:
             try:
-                self._exchange(step, step.arguments["table"])
+                self._exchange(step, operation.table)
             except CommandFailed as error:
                 refused = error.completed
-                self._exchange(step, step.arguments["through"])
+                self._exchange(step, operation.through)
             else:
                 return
         unit = unit_name(LAYER, name)
@@ -265,16 +264,16 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
     def _exchange(self, step: Step, table: str) -> None:
         self._tables_of(step).load(table)
 
-    def _go_on(self, step: Step) -> None:
+    @carry_out.register
+    def _resume(self, _operation: ResumeMapping, step: Step) -> None:
         self._tables_of(step).go_on()
 
     def _tables_of(self, step: Step) -> Exchange:
-        name = step.arguments["name"]
-        return Exchange(self.runner, name, step.item, f"/dev/mapper/{name}", patience=PATIENCE)
+        return Exchange(self.runner, step.item, step.item, f"/dev/mapper/{step.item}", patience=PATIENCE)
 
-    def _start(self, step: Step) -> None:
-        name = step.arguments["name"]
-        unit = unit_name(LAYER, name)
+    @carry_out.register
+    def _start(self, _operation: StartUnit, step: Step) -> None:
+        unit = unit_name(LAYER, step.item)
         self._remove_helpers(step)
         self.runner.run(["systemctl", "daemon-reload"], item=step.item)
         self.runner.run(["systemctl", "reset-failed", unit], ok=None, item=step.item)
@@ -288,24 +287,25 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
                 completed=error.completed,
             ) from None
 
-    def _flush(self, step: Step) -> None:
-        asked = step.arguments
-        name = asked["name"]
+    @carry_out.register
+    def _flush(self, operation: FlushCache, step: Step) -> None:
+        name = step.item
         mapping = self._mappings().get(name)
         table = mapping.table if mapping is not None else None
         if not isinstance(table, CacheTable):
             raise NotEffective(f"{step.item}: /dev/mapper/{name} has no cache any more that could be flushed: run again.", item=step.item)
         if not table.cleaner:
-            self._exchange(step, asked["clean"])
-        watch = FlushWatch(step.item, f"/dev/mapper/{name}", lambda: self._dirty(name), limit=asked["flush_timeout"], clock=self.clock)
+            self._exchange(step, operation.clean)
+        watch = FlushWatch(step.item, f"/dev/mapper/{name}", lambda: self._dirty(name), limit=operation.flush_timeout, clock=self.clock)
         watch.until_clean(self.sleep)
 
     def _dirty(self, name: str) -> int | None:
         return getattr(self._status(name), "dirty", None)
 
-    def _prove_clean(self, step: Step) -> None:
+    @carry_out.register
+    def _prove_clean(self, _operation: ProveClean, step: Step) -> None:
         """The kernel's own figure, of a table in which nothing can become dirty. A cache that failed has no figure: that is no proof."""
-        name = step.arguments["name"]
+        name = step.item
         mapping = self._mappings().get(name)
         table = mapping.table if mapping is not None else None
         status = self._status(name)
@@ -319,25 +319,26 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
             )
         write_out(self.runner, step.item, f"/dev/mapper/{name}")
 
-    def _clear(self, step: Step) -> None:
-        """Make a cache device empty that nothing goes through any more, and let go of it."""
-        asked = step.arguments
-        nodes = [f"/dev/mapper/{tables.helper_name(role, asked['name'])}" for role in ("meta", "data")]
+    @carry_out.register
+    def _clear(self, operation: ClearDevice, step: Step) -> None:
+        device = operation.device
+        nodes = [f"/dev/mapper/{tables.helper_name(role, step.item)}" for role in ("meta", "data")]
         node = next((node for node in nodes if self._node(node).exists()), None)
-        if node is None and asked["device"] and cache_device_is_ours(self._node(asked["device"])):
-            node = asked["device"]
-        if node is not None and asked["erase"]:
+        if node is None and device and cache_device_is_ours(self._node(device)):
+            node = device
+        if node is not None and operation.erase:
             try:
                 self._erase(step, node)
             except StorageError:
                 # A device that is gone cannot be made empty, and is not to be.
-                if asked["must"]:
+                if operation.must:
                     raise
         self._remove_helpers(step)
-        udev.refresh(self.runner, [asked["device"]] if asked["device"] and self._node(asked["device"]).exists() else [], step.item)
+        udev.refresh(self.runner, [device] if device and self._node(device).exists() else [], step.item)
 
-    def _remove_top(self, step: Step) -> None:
-        self._dmsetup(step, "remove", "--retry", step.arguments["name"])
+    @carry_out.register
+    def _remove_top(self, _operation: RemoveMapping, step: Step) -> None:
+        self._dmsetup(step, "remove", "--retry", step.item)
 
     # -- commands and what they left behind
 
@@ -349,11 +350,14 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
             error.args = (error.message,)
             raise
 
+    def _create_mapping(self, step: Step, role: str, name: str, table: str) -> None:
+        self._dmsetup(step, "create", name, "--uuid", tables.uuid_of(role, step.item), "--table", table)
+
     def _remove_helpers(self, step: Step) -> None:
-        present = self._mappings()
+        mappings = self._mappings()
         for role in ("meta", "data"):
-            name = tables.helper_name(role, step.arguments["name"])
-            if name in present:
+            name = tables.helper_name(role, step.item)
+            if name in mappings:
                 self._dmsetup(step, "remove", "--retry", name)
 
     def _erase(self, step: Step, path: str) -> None:
@@ -390,15 +394,3 @@ def cache_device_is_ours(node: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def run_module(module: AnsibleModule) -> t.NoReturn:
-    """The whole of the module ``dm_cache``."""
-    if not module.params["caches"]:
-        module.exit_json(problems=[], caches=[], **Outcome((), None).as_result())
-    try:
-        wanted = read_items(module.params["caches"])
-    except StorageError as error:
-        module.fail_json(**error.as_result())
-    warn_of_former_names(module, wanted)
-    run_layer(module, DmCacheLayer(Runner(), wanted), wanted)

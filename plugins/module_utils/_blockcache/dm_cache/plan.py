@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From the device-mapper that is there to the caches that are wanted: pure, and the place of every refusal.
+"""From the device-mapper that is there to the specified caches: pure, and the place of every refusal.
 
 What is mounted stays one mapping from the first day to the last. A cache is put under it and taken from under it while it is
 in use: it becomes a cache, or a plain way to the origin, by one exchange of tables.
@@ -23,6 +23,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.attach import AttachPlan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.facts import Attached, Mapping
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.operations import (
+    FlushCache,
+    LoadTable,
+    ProveClean,
+    RemoveMapping,
+    ResumeMapping,
+    StartUnit,
+    WriteUnit,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.record import LAYER, Record
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import DmCacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.state import OUR_METADATA, DmCacheState
@@ -33,18 +42,18 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
 
-def plan(present: DmCacheState, wanted: t.Sequence[DmCacheSpec]) -> list[Step]:
+def plan(state: DmCacheState, specs: t.Sequence[DmCacheSpec]) -> list[Step]:
     """The steps for every cache of the list, in its order.
 
-    :raises BadInput: if what is asked for cannot be meant on this host.
+    :raises BadInput: if the specification is invalid on this host.
     :raises DeviceMissing: if the origin or the cache device is not there.
     :raises Refused: if it would risk data, naming the option that allows it or what a person has to do.
     :raises ToolMissing: if a cache is to be attached and cache_check is not installed.
     """
     taken: dict[str, str] = {}
     steps: list[Step] = []
-    for cache in wanted:
-        steps += _CachePlan(present, cache, taken).steps()
+    for spec in specs:
+        steps += _CachePlan(state, spec, taken).steps()
     return steps
 
 
@@ -58,7 +67,7 @@ class _CachePlan(AttachPlan):
         if self.top is None:
             return [*steps, *self._bare()]
         self._require_same_origin()
-        attached = dm_cache_facts.attached_of(self.top, self.present.kernel, self.present.devices)
+        attached = dm_cache_facts.attached_of(self.top, self.state.kernel, self.state.devices)
         return [*steps, *(self._attached(attached) if attached is not None else self._bare())]
 
     def _mend(self) -> list[Step]:
@@ -67,42 +76,40 @@ class _CachePlan(AttachPlan):
         if top is None:
             return []
         if tables.parse_uuid(top.uuid) != ("top", self.name):
-            raise self._refused(f"cannot be cached as {self.wanted.path}, because somebody else has a mapping of that name: write another name")
+            raise self._refused(f"cannot be cached as {self.spec.path}, because somebody else has a mapping of that name: write another name")
         if not top.rows:
             self.top = None
-            return [self._step("mapping", "without a table", None, f"Remove what is left of {self.wanted.path} from a run that was broken off", "remove_top")]
+            return [self._step("mapping", "without a table", None, f"Remove what is left of {self.spec.path} from a run that was broken off", RemoveMapping())]
         if top.table is None:
-            raise self._refused(f"has a table under {self.wanted.path} that is not one of ours: a person changed it and must change it back")
+            raise self._refused(f"has a table under {self.spec.path} that is not one of ours: a person changed it and must change it back")
         if not (top.suspended or top.waiting):
             return []
         before = {"suspended": top.suspended, "waiting_table": top.waiting}
         after = {"suspended": False, "waiting_table": False}
-        action = (
-            f"Let {self.wanted.path} go on with the table it has" if top.suspended else f"Drop the table of {self.wanted.path} that waits and is not wanted"
-        )
-        return [self._step("mapping", before, after, action, "go_on")]
+        action = f"Let {self.spec.path} go on with the table it has" if top.suspended else f"Drop the table of {self.spec.path} that waits and is not wanted"
+        return [self._step("mapping", before, after, action, ResumeMapping())]
 
     # -- a cache is loaded
 
     def _attached(self, found: Attached) -> list[Step]:
-        wanted = self.wanted
-        status = self.present.kernel.status.get(self.name, dm.CacheStatus(found.table.kind))
+        spec = self.spec
+        status = self.state.kernel.status.get(self.name, dm.CacheStatus(found.table.kind))
         state, problem = dm_cache_facts.judge(self.name, found, status)
         if state != "ok":
             return self._unhealthy(found, state, problem)
-        if wanted.state == "absent":
+        if spec.state == "absent":
             return [*self._flushed(found, status, keep=False), *self._detach(found)]
-        if wanted.state == "flushed":
+        if spec.state == "flushed":
             return self._flushed(found, status, keep=True)
-        fast = fast_device.choose(self.present.ground, wanted, LAYER, taken=self.taken, check_empty=False)
+        fast = fast_device.choose(self.state.ground, spec, LAYER, taken=self.taken, check_empty=False)
         if fast.device is not None and fast.device.name == found.cache_name and not self._differences(found):
             self._take(fast)
-            return [*self._adjust(found, status, fast), *fast_device.retire(self.present.ground, wanted, LAYER)]
+            return [*self._adjust(found, status, fast), *fast_device.retire(self.state.ground, spec, LAYER)]
         return self._rebuild(found, status)
 
     def _unhealthy(self, found: Attached, state: str, problem: str) -> list[Step]:
         harmless = found.table.settled and not (self.record is not None and self.record.may_be_dirty)
-        if self.wanted.state == "absent" and harmless:
+        if self.spec.state == "absent" and harmless:
             return self._detach(found, broken=True)
         if harmless:
             way = "it wrote through, so nothing is lost: run with state: absent, after which the origin serves alone, then again with a good device"
@@ -112,9 +119,9 @@ class _CachePlan(AttachPlan):
 
     def _adjust(self, found: Attached, status: dm.CacheStatus, fast: FastDevice) -> list[Step]:
         """The same cache on the same device: its mode and settings, by one exchange of tables."""
-        wanted, layout = self.wanted, found.layout
+        spec, layout = self.spec, found.layout
         if layout is None:
-            raise self._refused(f"has a table under {wanted.path} that is not one of ours: a person changed it and must change it back")
+            raise self._refused(f"has a table under {spec.path} that is not one of ours: a person changed it and must change it back")
         target = self._table(layout, found.table.length, self._merged(self._settings(found.table)))
         record = self._record(fast.path, layout, target)
         loaded = _same(found.table, target)
@@ -127,20 +134,20 @@ class _CachePlan(AttachPlan):
             reached = found.table.clean() if steps else found.table
             return [*steps, *([] if _same(reached, target) else self._load_steps(reached, target)), *waiting]
         if waiting or not loaded:
-            require_mirrored(fast.redundancy, wanted.cache_devices, wanted.name, wanted.origin, allowed=wanted.allow_unmirrored_writeback)
+            require_mirrored(fast.redundancy, spec.cache_devices, spec.name, spec.origin, allowed=spec.allow_unmirrored_writeback)
         return [*waiting, *([] if loaded else self._load_steps(found.table, target))]
 
     def _differences(self, found: Attached) -> list[str]:
         """What cannot be changed while the cache is there."""
-        wanted, layout = self.wanted, found.layout
+        spec, layout = self.spec, found.layout
         if layout is None:
             return []
         differences = []
-        if found.table.kind != wanted.kind:
+        if found.table.kind != spec.kind:
             differences.append("kind")
-        if wanted.chunk_size is not None and wanted.chunk_size != found.table.block_size:
+        if spec.chunk_size is not None and spec.chunk_size != found.table.block_size:
             differences.append("chunk_size")
-        expected = None if wanted.size is None else wanted.size - wanted.size % (4096 if wanted.kind == tables.WRITECACHE else found.table.block_size)
+        expected = None if spec.size is None else spec.size - spec.size % (4096 if spec.kind == tables.WRITECACHE else found.table.block_size)
         if expected is not None and expected != layout.data:
             differences.append("size")
         if found.table.length != self._origin().size:
@@ -163,21 +170,21 @@ class _CachePlan(AttachPlan):
             record = self._record(self._spell_cache(found), found.layout, self._by_path(found.table.settle()))
             steps += [] if self._stored(record) else [self._unit_step(record)]
         else:
-            steps = steps or [self._prove_step(found)]
+            steps = steps or [self._prove_step()]
         return steps
 
     def _flush_steps(self, found: Attached, status: dm.CacheStatus) -> list[Step]:
         table = self._by_path(found.table)
         amount = f" ({format_size(status.dirty * found.table.block_size)} dirty)" if status.dirty else ""
-        action = f"Flush the cache of {self.wanted.path}{amount}"
+        action = f"Flush the cache of {self.spec.path}{amount}"
         before = {"mode": found.table.mode, "dirty_blocks": "not proven" if status.dirty is None else "some" if status.dirty else 0}
         after = {"mode": table.settle().mode, "dirty_blocks": 0}
-        flush = self._step("flush", before, after, action, "flush", clean=table.clean().render(), kind=table.kind)
-        return [flush, self._prove_step(found)]
+        flush = self._step("flush", before, after, action, FlushCache(table.clean().render(), self.spec.flush_timeout))
+        return [flush, self._prove_step()]
 
-    def _prove_step(self, found: Attached) -> Step:
-        action = f"Prove that no block of the cache of {self.wanted.path} is dirty and none can become so"
-        return self._step("dirty", "not proven", 0, action, "prove_clean", kind=found.table.kind)
+    def _prove_step(self) -> Step:
+        action = f"Prove that no block of the cache of {self.spec.path} is dirty and none can become so"
+        return self._step("dirty", "not proven", 0, action, ProveClean())
 
     def _detach(self, found: Attached, *, broken: bool = False) -> list[Step]:
         steps = self._take_away(found, broken=broken)
@@ -192,21 +199,21 @@ class _CachePlan(AttachPlan):
         steps = [] if self._stored(alone) else [self._unit_step(alone)]
         before = {"kind": found.table.kind, "cache_device": fast, "chunk_size": found.table.block_size, "size": found.layout.data if found.layout else None}
         linear = LinearTable(found.table.length, self._origin_path())
-        action = f"Let {self.wanted.path} go to {self._origin_path()} without the cache"
-        steps.append(self._step("cache", before, None, action, "load", table=linear.render(), device=self._origin_path()))
+        action = f"Let {self.spec.path} go to {self._origin_path()} without the cache"
+        steps.append(self._step("cache", before, None, action, LoadTable(linear.render())))
         return [*steps, self._clear_step(fast, readable=found.cache_name is not None and not broken, maybe=broken)]
 
     def _finish_absence(self, alone: Record) -> list[Step]:
         """The mapping itself goes when nobody uses it, else it stays without a cache."""
         if self._in_use():
-            action = f"Keep {self.wanted.path} as a plain way to {alone.origin}, because it is in use, also after a reboot"
+            action = f"Keep {self.spec.path} as a plain way to {alone.origin}, because it is in use, also after a reboot"
             # The record that the cache is taken away with says the same while its device is remembered.
             return [*([] if alone.cache_device else [self._unit_step(alone, action)]), *self._released()]
-        unit = self._step("unit", "enabled", None, f"Take the unit of {self.wanted.path} away", "write_unit", record=None)
-        return [self._step("mapping", self.wanted.path, None, f"Remove {self.wanted.path}", "remove_top"), unit, *self._released()]
+        unit = self._step("unit", "enabled", None, f"Take the unit of {self.spec.path} away", WriteUnit(None))
+        return [self._step("mapping", self.spec.path, None, f"Remove {self.spec.path}", RemoveMapping()), unit, *self._released()]
 
     def _released(self) -> list[Step]:
-        return fast_device.release(self.present.ground, self.wanted, LAYER) if self.wanted.release_devices else []
+        return fast_device.release(self.state.ground, self.spec, LAYER) if self.spec.release_devices else []
 
     # -- no cache is loaded
 
@@ -218,7 +225,7 @@ class _CachePlan(AttachPlan):
         if not record.may_be_dirty:
             return self._bare()
         table = t.cast(CacheTable, record.table)
-        head = self.present.heads.get(record.cache_device)
+        head = self.state.heads.get(record.cache_device)
         if head is None or not set(head) & OUR_METADATA:
             missing = "is not there" if head is None else "does not carry the metadata of the cache any more"
             raise self._refused(
@@ -227,28 +234,28 @@ class _CachePlan(AttachPlan):
             )
         origin, fast = self._resolve(record.origin), self._resolve(record.cache_device)
         self._require_unused(origin)
-        action = f"Start the cache of {self.wanted.path}, which is known and does not run"
-        unit = [] if self.unit_text == dm_cache_record.render_unit(record, self.present.tools) else [self._unit_step(record)]
-        step = self._step("cache", "not running", "running", action, "start")
+        action = f"Start the cache of {self.spec.path}, which is known and does not run"
+        unit = [] if self.unit_text == dm_cache_record.render_unit(record, self.state.tools) else [self._unit_step(record)]
+        step = self._step("cache", "not running", "running", action, StartUnit())
         # The kernel's figure is not there yet: it is asked when it is.
         status = dm.CacheStatus(table.kind, dirty=None)
         return [*unit, step, *self._attached_later(Attached(table, origin.name, fast.name, record.layout), status)]
 
     def _attached_later(self, found: Attached, status: dm.CacheStatus) -> list[Step]:
-        if self.wanted.state == "absent":
+        if self.spec.state == "absent":
             return [*self._flush_steps(found, status), *self._detach(found)]
-        if self.wanted.state == "flushed":
+        if self.spec.state == "flushed":
             return self._flushed(found, status, keep=True)
-        fast = fast_device.choose(self.present.ground, self.wanted, LAYER, taken=self.taken, check_empty=False)
+        fast = fast_device.choose(self.state.ground, self.spec, LAYER, taken=self.taken, check_empty=False)
         if fast.device is not None and fast.device.name == found.cache_name and not self._differences(found):
             self._take(fast)
             return self._adjust(found, dataclasses.replace(status, dirty=0), fast)
         return self._rebuild(found, status)
 
     def _bare(self) -> list[Step]:
-        if self.wanted.state == "present":
+        if self.spec.state == "present":
             return self._attach(None)
-        if self.wanted.state == "flushed":
+        if self.spec.state == "flushed":
             return []
         return self._forget()
 
@@ -256,14 +263,14 @@ class _CachePlan(AttachPlan):
         """Whatever is left of a cache that was taken away, or never came to be."""
         record = self.record
         fast = record.cache_device if record is not None else ""
-        head = self.present.heads.get(fast)
+        head = self.state.heads.get(fast)
         steps = []
         theirs = bool(self._known_on(fast))
         if self._helpers() or (set(head or ()) & OUR_METADATA and not theirs):
             steps.append(self._clear_step(fast, readable=False, maybe=not theirs))
         if self.top is None:
-            gone = self.name in self.present.units
-            unit = [self._step("unit", "enabled", None, f"Take the unit of {self.wanted.path} away", "write_unit", record=None)] if gone else []
+            gone = self.name in self.state.units
+            unit = [self._step("unit", "enabled", None, f"Take the unit of {self.spec.path} away", WriteUnit(None))] if gone else []
             return [*steps, *unit, *self._released()]
         alone = Record(self.name, self._origin_path(), t.cast(LinearTable, self.top.table).length)
         missing = dataclasses.replace(record, table=None) if record is not None and fast and head is None else alone
@@ -277,30 +284,30 @@ class _CachePlan(AttachPlan):
         top = t.cast(Mapping, self.top)
         table = top.table
         number = table.origin if isinstance(table, CacheTable) else table.device if isinstance(table, LinearTable) else ""
-        found = next((device for device in self.present.devices if device.number == number), None)
+        found = next((device for device in self.state.devices if device.number == number), None)
         try:
-            wanted = self.present.devices.resolve(self.wanted.origin, self.name)
+            origin = self.state.devices.resolve(self.spec.origin, self.name)
         except DeviceMissing:
-            if self.wanted.state == "present":
+            if self.spec.state == "present":
                 raise
             return
-        if found is None or found.name != wanted.name:
+        if found is None or found.name != origin.name:
             spelled = (found.stable_path or found.path) if found is not None else "a device that is gone"
-            raise self._refused(f"is not what {self.wanted.path} caches, which is {spelled}: write another name, or that origin")
+            raise self._refused(f"is not what {self.spec.path} caches, which is {spelled}: write another name, or that origin")
 
     def _spell_cache(self, found: Attached) -> str:
         """The path of the device that a cache lies on, as it was written when it was made."""
         if self.record is not None and self.record.cache_device:
             return self.record.cache_device
-        device = self.present.devices.get(found.cache_name) if found.cache_name is not None else None
+        device = self.state.devices.get(found.cache_name) if found.cache_name is not None else None
         if device is None:
             return ""
-        array = self.present.ground.arrays.get(device.name)
+        array = self.state.ground.arrays.get(device.name)
         return array.path if array is not None else device.stable_path or device.path
 
     def _helpers(self) -> list[str]:
         names = [tables.helper_name(role, self.name) for role in ("meta", "data")]
-        return [name for name in names if name in self.present.kernel.mappings]
+        return [name for name in names if name in self.state.kernel.mappings]
 
     def _by_path(self, table: CacheTable) -> CacheTable:
         """A table that was read, with paths in the place of numbers."""

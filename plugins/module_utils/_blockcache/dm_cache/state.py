@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The host as the plans of raw caches see it, and what a person should know of it."""
+"""The host as the plans of raw caches see it, and warnings about it."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -64,12 +64,12 @@ class OriginContent:
     block_size: int = 0
 
 
-def counted_dirty(present: DmCacheState, name: str) -> str:
+def counted_dirty(state: DmCacheState, name: str) -> str:
     """Of a cache that writes through and whose blocks count as dirty all the same: what that is and how it ends; else nothing.
 
     The record of a cache says that it writes through only after a flush, so that the origin has everything.
     """
-    mapping, record, status = present.kernel.mappings.get(name), present.records.get(name), present.kernel.status.get(name)
+    mapping, record, status = state.kernel.mappings.get(name), state.records.get(name), state.kernel.status.get(name)
     table = mapping.table if mapping is not None else None
     if not isinstance(table, tables.CacheTable) or table.kind != tables.CACHE or not table.settled or status is None or not status.dirty:
         return ""
@@ -83,22 +83,22 @@ def counted_dirty(present: DmCacheState, name: str) -> str:
     )
 
 
-def problems(present: DmCacheState) -> list[str]:
-    """What a person should know of caches that are left as they are."""
+def problems(state: DmCacheState) -> list[str]:
+    """Warnings about caches that are left as they are."""
     found = []
-    for name, mapping in present.kernel.mappings.items():
+    for name, mapping in state.kernel.mappings.items():
         if tables.parse_uuid(mapping.uuid) != ("top", name):
             continue
-        attached = dm_cache_facts.attached_of(mapping, present.kernel, present.devices)
+        attached = dm_cache_facts.attached_of(mapping, state.kernel, state.devices)
         if isinstance(mapping.table, LinearTable):
             found.append(
                 f"/dev/mapper/{name} has no cache any more and stays, as a plain way to its origin, because it is in use: unmount it, mount the origin"
                 " instead, and run again with state: absent to take the name away; or attach a cache again."
             )
-        elif attached is not None and not attached.table.settled and present.ground.redundancy([attached.cache_name or ""]) == DEGRADED:
+        elif attached is not None and not attached.table.settled and state.ground.redundancy([attached.cache_name or ""]) == DEGRADED:
             found.append(
                 f"/dev/mapper/{name} has a write-back cache on a mirror that is degraded: its newest data is only on what is left of the mirror."
                 f" Replace the member that failed, or change to mode writethrough, which flushes. {STALE_MEMBER}"
             )
-    found += [cache.problem for cache in present.caches if cache.problem]
+    found += [cache.problem for cache in state.caches if cache.problem]
     return found

@@ -19,6 +19,7 @@ Sources: CLI/eio_cli, eio_ttc.c (``eio_cache_edit``), eio_conf.c (``eio_cache_cr
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 import typing as t
@@ -31,15 +32,29 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import facts as proc
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import plan as enhanceio_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import LAYER, AtBoot
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.operations import (
+    CreateCache,
+    DeleteCache,
+    EnableCache,
+    FlushCache,
+    ProveClean,
+    ResumeCache,
+    SetMode,
+    SetPolicy,
+    SetSetting,
+    StopCleaning,
+    WipeSuperblock,
+    WriteBootFiles,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.state import EnhanceIOState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.state import EnhanceIOState, half_flushed, problems
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, FlushWatch
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 
 #: Making a cache writes all of its metadata; changing one that is clean takes a moment.
@@ -51,11 +66,8 @@ _CHANGING = 60
 class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceIOSpec]]):
     """EnhanceIO caches.
 
-    :param runner: starts the commands.
-    :param wanted: the caches that are named: their devices are looked at.
     :param module: the kernel module.
     :param volatile_below: what may lose acknowledged writes in a power cut at or below the device of a path, sentences.
-    :param root: below which /sys, /proc, /dev and /etc are.
     """
 
     name = LAYER
@@ -64,21 +76,17 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
     def __init__(
         self,
         runner: Runner,
-        wanted: t.Sequence[EnhanceIOSpec] = (),
+        spec: t.Sequence[EnhanceIOSpec] = (),
+        root: Path = Path("/"),
         *,
         module: str = "enhanceio",
         volatile_below: t.Callable[[str], t.Sequence[str]] = lambda path: (),  # noqa: ARG005
-        root: Path = Path("/"),
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
-        self.runner = runner
-        self.wanted = wanted
+        super().__init__(runner, spec, root, clock=clock, sleep=sleep)
         self.module = module
         self.volatile_below = volatile_below
-        self.root = root
-        self.clock = clock
-        self.sleep = sleep
 
     # -- read and plan
 
@@ -87,12 +95,16 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
 
         Only a cache device that no cache lies on costs a wipefs more, and is opened.
         """
+        for warning in former_names(self.spec):
+            self.warn(warning)
+        if not self.spec:
+            return EnhanceIOState({}, Devices(()), fast_device.HostDevices(Devices(())))
         caches = self._settled()
         devices = self._settled_devices()
-        at_boot = {item.name: self._read_boot(item.name) for item in self.wanted}
+        at_boot = {item.name: self._read_boot(item.name) for item in self.spec}
         fast = [proc.find(devices, cache.config.fast) for cache in caches.values()]
         in_use = {device.name for device in fast if device is not None}
-        candidates = [path for item in self.wanted for path in item.cache_devices]
+        candidates = [path for item in self.spec for path in item.cache_devices]
         ground = fast_device.read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep)
         looked_at = [*candidates, *(files.fast for files in at_boot.values() if files.fast)]
         return EnhanceIOState(
@@ -108,29 +120,21 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
             volatile=self._read_volatile(caches),
         )
 
-    def plan(self, present: EnhanceIOState, wanted: t.Sequence[EnhanceIOSpec]) -> list[Step]:
-        return enhanceio_plan.plan(present, wanted)
+    def plan(self, state: EnhanceIOState) -> list[Step]:
+        return enhanceio_plan.plan(state, self.spec)
 
-    def facts(self, present: EnhanceIOState) -> dict[str, t.Any]:
-        named = [present.caches[item.name] for item in self.wanted if item.name in present.caches]
-        return {
-            "problems": enhanceio_plan.problems(present),
-            "caches": [proc.describe(cache, present.devices, self.root).as_plain() for cache in named],
-        }
+    def facts(self, state: EnhanceIOState) -> dict[str, t.Any]:
+        named = [state.caches[item.name] for item in self.spec if item.name in state.caches]
+        return {"problems": problems(state), "caches": [proc.describe(cache, state.devices, self.root).as_plain() for cache in named]}
 
-    def concerns(self, present: EnhanceIOState, wanted: t.Sequence[EnhanceIOSpec]) -> list[str]:
-        """Mode and dirty blocks are two facts: a change of mode that somebody broke off may leave both."""
-        found = [present.caches[item.name] for item in wanted if item.present and item.name in present.caches]
-        return [
-            f"{cache.name}: mode {cache.config.mode} and still {format_size(cache.dirty)} dirty, which only the cache device has:"
-            " change it to mode writeback and back again, which flushes it."
-            for cache in found
-            if cache.config.mode != "writeback" and cache.dirty
-        ]
+    def check_settled(self, state: EnhanceIOState) -> None:
+        """Caches that are dirty in a mode that writes through."""
+        for warning in half_flushed(state, self.spec):
+            self.warn(warning)
 
     def _settled(self) -> dict[str, proc.Cache]:
         """The caches that run, as soon as no other command is changing one of those that are named."""
-        names = {item.name for item in self.wanted}
+        names = {item.name for item in self.spec}
         for _second in range(_CHANGING):
             caches = {cache.name: cache for cache in proc.read_running(self.root)}
             if not any(cache.config.flags & output.CHANGING for name, cache in caches.items() if name in names):
@@ -168,7 +172,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
     def _read_volatile(self, caches: t.Mapping[str, proc.Cache]) -> dict[str, t.Sequence[str]]:
         """Only for caches that are to enter write-back: it means asking every drive."""
         modes = {name: cache.config.mode for name, cache in caches.items()}
-        entering = [item for item in self.wanted if item.present and item.mode in proc.SWALLOWS and modes.get(item.name) != item.mode]
+        entering = [item for item in self.spec if item.present and item.mode in proc.SWALLOWS and modes.get(item.name) != item.mode]
         asked = [item for item in entering if not item.allow_ignored_flushes]
         paths = dict.fromkeys(path for item in asked for path in (item.origin, *item.cache_devices))
         found: dict[str, t.Sequence[str]] = {}
@@ -180,41 +184,45 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
 
     # -- apply
 
-    def apply(self, step: Step) -> None:
-        operation: t.Callable[[Step], None] = getattr(self, f"_{step.operation}")
-        operation(step)
+    @functools.singledispatchmethod
+    def carry_out(self, operation: Operation, _step: Step) -> None:
+        raise TypeError(operation)
 
-    def _create(self, step: Step) -> None:
-        asked = step.arguments
-        finding = examine(self.runner, asked["path"], self.root, self.sleep)
+    carry_out.register(CreateMirror, MirrorOperations._create_mirror)
+    carry_out.register(StartMirror, MirrorOperations._start_mirror)
+    carry_out.register(ReleaseMirror, MirrorOperations._release_mirror)
+
+    @carry_out.register
+    def _create(self, operation: CreateCache, step: Step) -> None:
+        path = operation.path
+        finding = examine(self.runner, path, self.root, self.sleep)
         if finding.reasons:
             raise Refused(
-                f"{step.item}: {asked['path']} was empty when it was looked at and now {' and '.join(finding.reasons)}, so that it is not taken for a cache:"
-                f" {finding.advice(asked['path'])}.",
+                f"{step.item}: {path} was empty when it was looked at and now {' and '.join(finding.reasons)}, so that it is not taken for a cache:"
+                f" {finding.advice(path)}.",
                 item=step.item,
             )
         self._load_module(step)
-        words = ["-d", asked["origin"], "-s", asked["path"], "-p", asked["policy"], "-m", output.MODE_WORDS[asked["mode"]], "-b", str(asked["block_size"])]
+        words = [*_options(operation), "-b", str(operation.block_size)]
         self._run(step, ["eio_cli", "create", *words, "-c", step.item], lambda: self._cache(step) is not None)
         self._forget_foreign_rule(step)
-        cache = self._require_cache(step)
-        if cache.config.block_size != asked["block_size"]:
+        cache = self._require_cache(step, operation.origin)
+        if cache.config.block_size != operation.block_size:
             raise NotEffective(
-                f"{step.item}: the EnhanceIO of this host made blocks of {cache.config.block_size} bytes where {asked['block_size']} were asked for: leave"
+                f"{step.item}: the EnhanceIO of this host made blocks of {cache.config.block_size} bytes where {operation.block_size} were asked for: leave"
                 " chunk_size out. The cache runs and nothing is lost.",
                 item=step.item,
             )
 
-    def _enable(self, step: Step) -> None:
+    @carry_out.register
+    def _enable(self, operation: EnableCache, step: Step) -> None:
         """Start a cache with what its superblock holds. The tool ends with 0 whatever happened."""
-        asked = step.arguments
         self._load_module(step)
-        words = ["-d", asked["origin"], "-s", asked["path"], "-p", asked["policy"], "-m", output.MODE_WORDS[asked["mode"]]]
-        completed = self.runner.run(["eio_cli", "enable", *words, "-c", step.item], ok=None, timeout=PATIENCE, item=step.item)
+        completed = self.runner.run(["eio_cli", "enable", *_options(operation), "-c", step.item], ok=None, timeout=PATIENCE, item=step.item)
         if self._cache(step) is None:
             raise NotEffective(
-                f"{step.item}: the cache on {asked['path']} could not be started, and may hold blocks that {asked['origin']} does not have: look at dmesg, and"
-                " do not use the origin until it runs.",
+                f"{step.item}: the cache on {operation.path} could not be started, and may hold blocks that {operation.origin} does not have: look at dmesg,"
+                " and do not use the origin until it runs.",
                 item=step.item,
                 completed=completed,
             )
@@ -223,20 +231,20 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         if not (self.root / proc.PROC).is_dir():
             self.runner.run(["modprobe", self.module], item=step.item)
 
-    def _flush(self, step: Step) -> None:
+    @carry_out.register
+    def _flush(self, operation: FlushCache, step: Step) -> None:
         """Have everything written back, with nothing becoming dirty meanwhile; the mode that follows keeps it so."""
-        watch = FlushWatch(
-            step.item, step.arguments["origin"], lambda: self._require_cache(step).stats["nr_dirty"], limit=step.arguments["flush_timeout"], clock=self.clock
-        )
+        origin = operation.origin
+        watch = FlushWatch(step.item, origin, lambda: self._require_cache(step, origin).stats["nr_dirty"], limit=operation.flush_timeout, clock=self.clock)
         while True:
-            self._keep_cleaning(step)
+            self._keep_cleaning(step, origin)
             if watch() == 0:
                 return
             self.sleep(INTERVAL)
 
-    def _keep_cleaning(self, step: Step) -> None:
+    def _keep_cleaning(self, step: Step, origin: str) -> None:
         """Begin the cleaning, and begin it again if it went through and left something."""
-        cache = self._require_cache(step)
+        cache = self._require_cache(step, origin)
         if cache.config.state != "normal":
             raise NotEffective(
                 f"{step.item}: the cache became {cache.config.state} while it was flushed: look at dmesg; nothing was taken away.", item=step.item
@@ -245,15 +253,17 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         if cache.config.mode == "writeback" and (not cleaning & output.CLEAN_KEEP or (cache.stats["nr_dirty"] and not cleaning & output.CLEAN_START)):
             self._set(step, "do_clean", output.CLEAN_START | output.CLEAN_KEEP)
 
-    def _stop_cleaning(self, step: Step) -> None:
+    @carry_out.register
+    def _stop_cleaning(self, _operation: StopCleaning, step: Step) -> None:
         self._set(step, "do_clean", 0)
 
-    def _set_mode(self, step: Step) -> None:
-        mode = step.arguments["mode"]
+    @carry_out.register
+    def _set_mode(self, operation: SetMode, step: Step) -> None:
+        mode, origin = operation.mode, operation.origin
         if mode != "writeback":
             # The driver flushes in here too, and can then neither be watched nor stopped.
-            self._require_clean(step)
-        elif self._require_cache(step).config.flags & output.FAST_REMOVE:
+            self._require_clean(step, origin)
+        elif self._require_cache(step, origin).config.flags & output.FAST_REMOVE:
             raise Refused(
                 f"{step.item}: somebody has set fast removal (control=6) for this cache, with which it would lose what is dirty when it is deleted:"
                 f" set dev.enhanceio.{step.item}.control=7 first.",
@@ -263,19 +273,22 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         self._run(step, command, lambda: getattr(self._config(step), "mode", None) == mode)
         self._forget_foreign_rule(step)
         if mode != "writeback":
-            self._require_clean(step, left_writeback=True)
+            self._require_clean(step, origin, left_writeback=True)
 
-    def _set_policy(self, step: Step) -> None:
-        policy = step.arguments["policy"]
+    @carry_out.register
+    def _set_policy(self, operation: SetPolicy, step: Step) -> None:
+        policy = operation.policy
         self._run(step, ["eio_cli", "edit", "-c", step.item, "-p", policy], lambda: getattr(self._config(step), "policy", None) == policy)
         self._forget_foreign_rule(step)
 
-    def _set_setting(self, step: Step) -> None:
-        self._set(step, step.arguments["key"], step.arguments["value"])
+    @carry_out.register
+    def _set_setting(self, operation: SetSetting, step: Step) -> None:
+        self._set(step, operation.key, operation.value)
 
-    def _resume(self, step: Step) -> None:
+    @carry_out.register
+    def _resume(self, operation: ResumeCache, step: Step) -> None:
         """Give a degraded cache its device back; the driver makes it anew, whatever is on it."""
-        path = step.arguments["path"]
+        path = operation.path
         finding = examine(self.runner, path, self.root, self.sleep)
         superblock = proc.read_superblock(self.root / path.lstrip("/"))
         if superblock is not None and superblock.name == step.item and not superblock.may_be_dirty:
@@ -290,24 +303,27 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
                 item=step.item,
             )
 
-    def _prove_clean(self, step: Step) -> None:
-        self._require_clean(step, left_writeback=True)
+    @carry_out.register
+    def _prove_clean(self, operation: ProveClean, step: Step) -> None:
+        self._require_clean(step, operation.origin, left_writeback=True)
 
-    def _delete(self, step: Step) -> None:
-        self._require_clean(step, left_writeback=True)
+    @carry_out.register
+    def _delete(self, operation: DeleteCache, step: Step) -> None:
+        self._require_clean(step, operation.origin, left_writeback=True)
         self._run(step, ["eio_cli", "delete", "-c", step.item], lambda: self._cache(step) is None)
         self._forget_foreign_rule(step)
         if self._cache(step) is not None:
             raise NotEffective(f"{step.item}: eio_cli ended well and the cache is still there: look at dmesg.", item=step.item)
 
-    def _wipe(self, step: Step) -> None:
+    @carry_out.register
+    def _wipe(self, operation: WipeSuperblock, step: Step) -> None:
         """Overwrite the superblock of a cache that does not run and in which nothing is dirty, and nothing else."""
-        path = self.root / step.arguments["path"].lstrip("/")
-        self._require_unused(step, path)
+        path = self.root / operation.path.lstrip("/")
+        self._require_unused(step, operation.path)
         try:
             handle = os.open(path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
         except OSError as error:
-            raise CommandFailed(f"{step.item}: {step.arguments['path']} cannot be opened to wipe it: {error.strerror}.", item=step.item) from None
+            raise CommandFailed(f"{step.item}: {operation.path} cannot be opened to wipe it: {error.strerror}.", item=step.item) from None
         try:
             # The driver wrote past the page cache.
             os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -316,26 +332,27 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
                 return
             if superblock.name != step.item or superblock.may_be_dirty:
                 raise Refused(
-                    f"{step.item}: {step.arguments['path']} holds the cache {superblock.name} in mode {superblock.mode} ({superblock.state}), which may have"
+                    f"{step.item}: {operation.path} holds the cache {superblock.name} in mode {superblock.mode} ({superblock.state}), which may have"
                     " blocks that its origin does not have: it is not wiped.",
                     item=step.item,
                 )
             os.pwrite(handle, bytes(output.SUPERBLOCK_SIZE), output.SUPERBLOCK_OFFSET)
             os.fsync(handle)
         except OSError as error:
-            raise CommandFailed(f"{step.item}: {step.arguments['path']} cannot be wiped: {error.strerror}.", item=step.item) from None
+            raise CommandFailed(f"{step.item}: {operation.path} cannot be wiped: {error.strerror}.", item=step.item) from None
         finally:
             os.close(handle)
 
-    def _require_unused(self, step: Step, path: Path) -> None:
-        real = os.path.realpath(path)
+    def _require_unused(self, step: Step, path: str) -> None:
+        real = os.path.realpath(self.root / path.lstrip("/"))
         for cache in proc.read_running(self.root):
             if os.path.realpath(self.root / cache.config.fast.lstrip("/")) == real:
-                raise Refused(f"{step.item}: the cache {cache.name} runs on {step.arguments['path']}, which is not wiped.", item=step.item)
+                raise Refused(f"{step.item}: the cache {cache.name} runs on {path}, which is not wiped.", item=step.item)
 
-    def _write_boot_files(self, step: Step) -> None:
+    @carry_out.register
+    def _write_boot_files(self, operation: WriteBootFiles, step: Step) -> None:
         """In an order in which a boot between two of them never shows an origin without its write-back cache."""
-        unit, rule = step.arguments["unit"], step.arguments["rule"]
+        unit, rule = operation.unit, operation.rule
         place, name = self.root / boot.RULE.format(name=step.item), boot.unit_name(step.item)
         if rule and not (self.root / boot_unit.FOLDER / name).exists():
             # Not enabled yet, but the rule will call it: a rule without it would hide the origin for good.
@@ -369,20 +386,25 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         cache = self._cache(step)
         return cache.config if cache is not None else None
 
-    def _require_cache(self, step: Step) -> proc.Cache:
+    def _require_cache(self, step: Step, origin: str) -> proc.Cache:
         cache = self._cache(step)
         if cache is None:
-            raise NotEffective(f"{step.item}: the cache of {step.arguments['origin']} does not run any more: look at dmesg.", item=step.item)
+            raise NotEffective(f"{step.item}: the cache of {origin} does not run any more: look at dmesg.", item=step.item)
         return cache
 
-    def _require_clean(self, step: Step, *, left_writeback: bool = False) -> None:
+    def _require_clean(self, step: Step, origin: str, *, left_writeback: bool = False) -> None:
         """Nothing may be dirty and nothing may become so: the driver says 0, and is told to keep it so, or is in another mode."""
-        cache = self._require_cache(step)
+        cache = self._require_cache(step, origin)
         kept = cache.config.mode != "writeback" or (not left_writeback and bool(cache.stats["do_clean"] & output.CLEAN_KEEP))
         if cache.stats["nr_dirty"] or not kept or cache.config.state == "failed":
             found = f"mode {cache.config.mode}, state {cache.config.state}, {cache.stats['nr_dirty']} dirty blocks"
             raise NotEffective(
-                f"{step.item}: it could not be proven that the cache of {step.arguments['origin']} holds nothing that the origin does not have (found {found});"
+                f"{step.item}: it could not be proven that the cache of {origin} holds nothing that the origin does not have (found {found});"
                 " the cache stays and nothing is lost: look at dmesg and run again.",
                 item=step.item,
             )
+
+
+def _options(operation: CreateCache | EnableCache) -> list[str]:
+    """The options of eio_cli that ``create`` and ``enable`` share."""
+    return ["-d", operation.origin, "-s", operation.path, "-p", operation.policy, "-m", output.MODE_WORDS[operation.mode]]

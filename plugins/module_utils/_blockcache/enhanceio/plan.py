@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From the EnhanceIO caches that run to those that are wanted: pure, and the place of every refusal.
+"""From the EnhanceIO caches that run to the specified ones: pure, and the place of every refusal.
 
 A cache goes into write-back last and leaves it first: it is made in write-through, the files that bring it back at boot are
 written, and only then may blocks become dirty. Whatever a run is killed between, the next boot finds what it needs.
@@ -19,7 +19,6 @@ from dataclasses import replace
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import (
     DEGRADED,
-    STALE_MEMBER,
     DeviceUse,
     require_mirrored,
     resolve_stable,
@@ -27,12 +26,26 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import boot, settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import LAYER, AtBoot
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import SWALLOWS, Cache, find
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import Cache, find
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.operations import (
+    CreateCache,
+    DeleteCache,
+    EnableCache,
+    FlushCache,
+    ProveClean,
+    ResumeCache,
+    SetMode,
+    SetPolicy,
+    SetSetting,
+    StopCleaning,
+    WipeSuperblock,
+    WriteBootFiles,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import CHANGING, SET_SIZES, Config, EnhanceIOSuperblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.state import EnhanceIOState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, HostDevices
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
@@ -44,38 +57,23 @@ _METADATA = "EnhanceIO metadata"
 _WITHOUT = "lvm_cache, dm_cache and bcache do the same on every kernel"
 
 
-def plan(present: EnhanceIOState, wanted: t.Sequence[EnhanceIOSpec]) -> list[Step]:
+def plan(state: EnhanceIOState, specs: t.Sequence[EnhanceIOSpec]) -> list[Step]:
     """The steps for every cache of the list, in its order.
 
-    :raises BadInput: if what is asked for cannot be meant on this host.
+    :raises BadInput: if the specification is invalid on this host.
     :raises DeviceMissing: if the origin or a cache device is not there.
     :raises Refused: if it would risk data, naming the option that allows it or what a person has to do.
     :raises ToolMissing: if the driver or a tool is not there and is needed.
     """
     taken: set[str] = set()
     steps: list[Step] = []
-    for item in wanted:
-        steps += _CachePlan(present, item, taken).steps()
+    for spec in specs:
+        steps += _CachePlan(state, spec, taken).steps()
     return steps
 
 
-def problems(present: EnhanceIOState) -> list[str]:
-    """What a person should know of caches that are left as they are, one sentence each."""
-    found = []
-    for cache in present.caches.values():
-        fast = find(present.devices, cache.config.fast)
-        if cache.config.mode in SWALLOWS and fast is not None and present.ground.redundancy([fast.name]) == DEGRADED:
-            found.append(
-                f"{cache.name} is a write-back cache on a mirror that is degraded: its newest data is only on what is left of the mirror."
-                f" Replace the member that failed, or change to mode writethrough, which flushes. {STALE_MEMBER}"
-            )
-        if cache.config.state == "degraded":
-            found.append(f"{cache.name} has lost its cache device {cache.config.fast}, and {cache.config.source} works without it.")
-    return found
-
-
-def _volatile(present: EnhanceIOState, item: EnhanceIOSpec) -> list[str]:
-    return list(dict.fromkeys(reason for path in (item.origin, *item.cache_devices) for reason in present.volatile.get(path, ())))
+def _volatile(state: EnhanceIOState, spec: EnhanceIOSpec) -> list[str]:
+    return list(dict.fromkeys(reason for path in (spec.origin, *spec.cache_devices) for reason in state.volatile.get(path, ())))
 
 
 class _CachePlan:
@@ -84,22 +82,22 @@ class _CachePlan:
     :param taken: kernel names of the cache devices and origins that items before it have taken; grows.
     """
 
-    def __init__(self, present: EnhanceIOState, wanted: EnhanceIOSpec, taken: set[str]) -> None:
-        self.present = present
-        self.wanted = wanted
+    def __init__(self, state: EnhanceIOState, spec: EnhanceIOSpec, taken: set[str]) -> None:
+        self.state = state
+        self.spec = spec
         self.taken = taken
-        self.name = wanted.name
+        self.name = spec.name
 
     def steps(self) -> list[Step]:
-        running = self.present.caches.get(self.name)
+        running = self.state.caches.get(self.name)
         if running is not None:
             return self._steps_of_running(running)
         left = self._left_behind()
         if left is not None and left[1].may_be_dirty:
             return self._revive(*left)
-        if self.wanted.state == "flushed":
+        if self.spec.state == "flushed":
             return []
-        if self.wanted.present:
+        if self.spec.present:
             return self._attach(left)
         return [*self._boot_steps(None), *([self._wipe_step(left[0])] if left is not None else []), *self._release()]
 
@@ -108,9 +106,9 @@ class _CachePlan:
     def _steps_of_running(self, cache: Cache) -> list[Step]:
         self._require_same_origin(cache)
         self._require_healthy(cache)
-        if self.wanted.state == "absent":
+        if self.spec.state == "absent":
             steps = [*self._stop(cache), *self._release()]
-        elif self.wanted.state == "flushed":
+        elif self.spec.state == "flushed":
             steps = self._stay(cache, "writethrough" if cache.config.mode == "writeback" else cache.config.mode, cache.config.policy, self._lies_on(cache))
         else:
             steps = self._adjust(cache)
@@ -120,16 +118,16 @@ class _CachePlan:
 
     def _lies_on(self, cache: Cache) -> str:
         """The path of the cache device as the user wrote it, or one that stays."""
-        device = find(self.present.devices, cache.config.fast)
+        device = find(self.state.devices, cache.config.fast)
         if device is None:
             return cache.config.fast
-        written = (path for path in self.wanted.cache_devices if find(self.present.devices, path) is device)
-        array = self.present.ground.arrays.get(device.name)
+        written = (path for path in self.spec.cache_devices if find(self.state.devices, path) is device)
+        array = self.state.ground.arrays.get(device.name)
         return next(written, None) or (array.path if array is not None else None) or device.stable_path or cache.config.fast
 
     def _require_same_origin(self, cache: Cache) -> None:
-        origin = resolve_stable(self.present.devices, self.wanted.origin, self.name)
-        found = find(self.present.devices, cache.config.source)
+        origin = resolve_stable(self.state.devices, self.spec.origin, self.name)
+        found = find(self.state.devices, cache.config.source)
         if found is None or found.name != origin.name:
             raise self._refused(
                 f"and the EnhanceIO cache {self.name} that runs is that of {cache.config.source}: give this one another name, or take that one away first"
@@ -147,18 +145,18 @@ class _CachePlan:
 
     def _adjust(self, cache: Cache) -> list[Step]:
         config = cache.config
-        if config.state == "degraded" and all(find(self.present.devices, path) is None for path in self.wanted.cache_devices):
+        if config.state == "degraded" and all(find(self.state.devices, path) is None for path in self.spec.cache_devices):
             raise self._refused(f"works without its cache, because the cache device {config.fast} is gone: bring it back, or name another in cache_devices")
-        chosen = fast_device.choose(self.present.ground, self.wanted, LAYER, taken=self.taken, check_empty=False)
-        found = find(self.present.devices, config.fast)
+        chosen = fast_device.choose(self.state.ground, self.spec, LAYER, taken=self.taken, check_empty=False)
+        found = find(self.state.devices, config.fast)
         same = chosen.device is not None and found is not None and chosen.device.name == found.name
         if not same or self._wants_other_blocks(config):
             # Looked at before anything is taken away: what cannot be attached again is not detached.
             return [*self._stop(cache), *self._attach(None, replaces=found.name if found is not None else "")]
-        self.taken.update([*self._names(chosen), resolve_stable(self.present.devices, self.wanted.origin, self.name).name])
+        self.taken.update([*self._names(chosen), resolve_stable(self.state.devices, self.spec.origin, self.name).name])
         self._permit(chosen, entering=config.mode != "writeback")
         back = [self._resume_step(chosen.path)] if config.state == "degraded" else []
-        return back + self._stay(cache, self.wanted.mode, self.wanted.policy or config.policy, chosen.path)
+        return back + self._stay(cache, self.spec.mode, self.spec.policy or config.policy, chosen.path)
 
     def _wants_other_blocks(self, config: Config) -> bool:
         """Whether the cache has to be made anew for the size of its blocks.
@@ -166,7 +164,7 @@ class _CachePlan:
         eio_cli hands the block size over in a way that the driver does not understand: it always takes 4096 bytes, and only
         the size of its sets tells what was asked for.
         """
-        asked = self.wanted.chunk_size
+        asked = self.spec.chunk_size
         if asked is None or asked == config.block_size:
             return False
         if config.block_size == BLOCK_SIZE and config.set_size == SET_SIZES[asked]:
@@ -190,8 +188,8 @@ class _CachePlan:
         if config.mode != mode:
             steps.append(self._mode_step(config.mode, mode))
         elif mode == "writeback" and cache.stats["do_clean"]:
-            action = f"Let writes to {self.wanted.origin} stay in the cache {self.name} again, after a flush that was broken off"
-            steps.append(self._step("do_clean", cache.stats["do_clean"], 0, action, "stop_cleaning"))
+            action = f"Let writes to {self.spec.origin} stay in the cache {self.name} again, after a flush that was broken off"
+            steps.append(self._step("do_clean", cache.stats["do_clean"], 0, action, StopCleaning()))
         if config.policy != policy:
             steps.append(self._policy_step(config.policy, policy))
         # A cache that enters write-back shows most of its settings only then.
@@ -204,11 +202,12 @@ class _CachePlan:
         steps: list[Step] = []
         if cache.config.mode == "writeback":
             steps += [self._flush_step(cache), self._mode_step("writeback", "writethrough")]
-        steps.append(self._step("dirty", "not proven", 0, f"Prove that no block of the cache {self.name} of {self.wanted.origin} is dirty", "prove_clean"))
+        action = f"Prove that no block of the cache {self.name} of {self.spec.origin} is dirty"
+        steps.append(self._step("dirty", "not proven", 0, action, ProveClean(self.spec.origin)))
         steps += self._boot_steps(None)
         before = {"mode": cache.config.mode, "policy": cache.config.policy, "block_size": cache.config.block_size, "device": cache.config.fast}
-        steps.append(self._step("cache", before, None, f"Delete the EnhanceIO cache {self.name} of {self.wanted.origin}", "delete"))
-        if find(self.present.devices, cache.config.fast) is not None:
+        steps.append(self._step("cache", before, None, f"Delete the EnhanceIO cache {self.name} of {self.spec.origin}", DeleteCache(self.spec.origin)))
+        if find(self.state.devices, cache.config.fast) is not None:
             steps.append(self._wipe_step(cache.config.fast))
         return steps
 
@@ -219,18 +218,18 @@ class _CachePlan:
 
         :raises Refused: if it is that of another origin, or if a write-back cache that should run cannot be looked at.
         """
-        boot_files = self.present.boot.get(self.name, AtBoot())
-        for path in (*self.wanted.cache_devices, *([boot_files.fast] if boot_files.fast else [])):
-            device = find(self.present.devices, path)
+        boot_files = self.state.boot.get(self.name, AtBoot())
+        for path in (*self.spec.cache_devices, *([boot_files.fast] if boot_files.fast else [])):
+            device = find(self.state.devices, path)
             if device is None:
                 continue
-            above = [array for array in self.present.ground.arrays.values() if device.name in array.members]
+            above = [array for array in self.state.ground.arrays.values() if device.name in array.members]
             for name, place in [(device.name, path), *((array.name, array.path) for array in above)]:
-                superblock = self.present.superblocks.get(name)
+                superblock = self.state.superblocks.get(name)
                 if superblock is not None and superblock.name == self.name:
                     self._require_of_this_origin(place, superblock)
                     return place, superblock
-        if boot_files.rule and (not boot_files.fast or find(self.present.devices, boot_files.fast) is None):
+        if boot_files.rule and (not boot_files.fast or find(self.state.devices, boot_files.fast) is None):
             lost = f"its cache device {boot_files.fast}" if boot_files.fast else "its cache device"
             raise self._refused(
                 f"has a write-back cache that does not run, and {lost} cannot be found, which may hold newer blocks: bring it back; if it is lost for good,"
@@ -239,8 +238,8 @@ class _CachePlan:
         return None
 
     def _require_of_this_origin(self, path: str, superblock: EnhanceIOSuperblock) -> None:
-        source, origin = find(self.present.devices, superblock.source), find(self.present.devices, self.wanted.origin)
-        same = superblock.source == self.wanted.origin or (source is not None and source is origin)
+        source, origin = find(self.state.devices, superblock.source), find(self.state.devices, self.spec.origin)
+        same = superblock.source == self.spec.origin or (source is not None and source is origin)
         if superblock.may_be_dirty and not same:
             raise self._refused(
                 f"and {path} holds a write-back cache {self.name} of {superblock.source} that may have blocks its origin does not have:"
@@ -250,18 +249,19 @@ class _CachePlan:
     def _revive(self, path: str, superblock: EnhanceIOSuperblock) -> list[Step]:
         """A write-back cache that does not run, as after a boot without the driver: it is started, and then treated as any other."""
         self._require_tools()
-        origin = resolve_stable(self.present.devices, self.wanted.origin, self.name)
-        used = [reason for device in (origin, *self.present.devices.children(origin)) for reason in uses_of(device) if not reason.startswith("has the")]
+        origin = resolve_stable(self.state.devices, self.spec.origin, self.name)
+        used = [reason for device in (origin, *self.state.devices.children(origin)) for reason in uses_of(device) if not reason.startswith("has the")]
         if used:
             raise self._refused(
                 f"{used[0]} without its write-back cache {self.name}, which does not run and may hold newer blocks: stop using it at once; if anything was"
                 " written to it since, a person must decide which of the two is right"
             )
         after = {"mode": superblock.mode, "policy": superblock.policy, "device": path}
-        start = self._step("cache", None, after, f"Start the write-back cache {self.name} of {self.wanted.origin} again", "enable", path=path, **after)
+        enable = EnableCache(self.spec.origin, path, superblock.mode, superblock.policy)
+        start = self._step("cache", None, after, f"Start the write-back cache {self.name} of {self.spec.origin} again", enable)
         config = Config(superblock.source, path, origin.size, 0, 0, superblock.block_size, "writeback", superblock.policy, "normal", 0)
         counts = dict.fromkeys(("reads", "writes", "read_hits", "write_hits", "cached_blocks", "do_clean", "nr_blocks", "nr_dirty"), 0)
-        cache = Cache(self.name, replace(config, source=self.wanted.origin), counts)
+        cache = Cache(self.name, replace(config, source=self.spec.origin), counts)
         return [start, *self._steps_of_running(cache)]
 
     def _attach(self, left: tuple[str, EnhanceIOSuperblock] | None, *, replaces: str = "") -> list[Step]:
@@ -270,33 +270,33 @@ class _CachePlan:
         :param left: the superblock of an earlier one of this name, in which nothing is dirty.
         :param replaces: kernel name of the device that the cache lies on until the steps before these.
         """
-        wanted = self.wanted
+        spec = self.spec
         self._require_tools()
-        origin = resolve_stable(self.present.devices, wanted.origin, self.name)
+        origin = resolve_stable(self.state.devices, spec.origin, self.name)
         # Two links of one disk are two origins to whoever compares only what was written.
         if origin.name in self.taken:
-            raise BadInput(f"{self.name}: {wanted.origin} is taken by a cache before it in the list: cache a device once.", item=self.name)
-        chosen = fast_device.choose(self._ground_without(left), wanted, LAYER, taken=self.taken)
+            raise BadInput(f"{self.name}: {spec.origin} is taken by a cache before it in the list: cache a device once.", item=self.name)
+        chosen = fast_device.choose(self._ground_without(left), spec, LAYER, taken=self.taken)
         self._require_apart(origin, chosen, replaces)
         self.taken.update([*self._names(chosen), origin.name])
         self._permit(chosen, entering=True)
-        first = "writethrough" if wanted.mode == "writeback" else wanted.mode
-        policy, block_size = wanted.policy or "lru", wanted.chunk_size or BLOCK_SIZE
+        first = "writethrough" if spec.mode == "writeback" else spec.mode
+        policy, block_size = spec.policy or "lru", spec.chunk_size or BLOCK_SIZE
         steps = [*chosen.steps, *([self._wipe_step(left[0])] if left is not None else [])]
         after = {"mode": first, "policy": policy, "block_size": block_size, "device": chosen.path}
-        action = f"Make the EnhanceIO cache {self.name} of {wanted.origin} on {chosen.path} in mode {first}"
-        steps.append(self._step("cache", None, after, action, "create", path=chosen.path, mode=first, policy=policy, block_size=block_size))
-        files = self._boot_steps(self._files(wanted.mode, policy, block_size, chosen.path), replaces=bool(replaces))
-        if wanted.mode == "writeback":
+        action = f"Make the EnhanceIO cache {self.name} of {spec.origin} on {chosen.path} in mode {first}"
+        steps.append(self._step("cache", None, after, action, CreateCache(spec.origin, chosen.path, first, policy, block_size)))
+        files = self._boot_steps(self._files(spec.mode, policy, block_size, chosen.path), replaces=bool(replaces))
+        if spec.mode == "writeback":
             steps += [*files, self._mode_step(first, "writeback"), *self._setting_steps({}, "writeback")]
         else:
-            steps += [*self._setting_steps({}, wanted.mode), *files]
+            steps += [*self._setting_steps({}, spec.mode), *files]
         return steps
 
     def _ground_without(self, left: tuple[str, EnhanceIOSuperblock] | None) -> HostDevices:
         """The ground as it will be when the superblock of our own earlier cache is wiped."""
-        ground = self.present.ground
-        device = find(self.present.devices, left[0]) if left is not None else None
+        ground = self.state.ground
+        device = find(self.state.devices, left[0]) if left is not None else None
         if device is None:
             return ground
         finding = ground.findings.get(device.name, DeviceUse())
@@ -304,15 +304,13 @@ class _CachePlan:
         return replace(ground, findings={**ground.findings, device.name: cleaned})
 
     def _require_apart(self, origin: BlockDevice, chosen: FastDevice, replaces: str) -> None:
-        users = self.present.users()
+        users = self.state.users()
         for name in self._names(chosen):
             if users.get(name) not in (None, self.name) and name != replaces:
                 raise BadInput(f"{self.name}: {chosen.path} is used by the EnhanceIO cache {users[name]}: name another device.", item=self.name)
-            device = self.present.devices.get(name)
+            device = self.state.devices.get(name)
             if device is not None and (device.parent or device.name) == (origin.parent or origin.name):
-                raise BadInput(
-                    f"{self.name}: {chosen.path} and {self.wanted.origin} are one disk, which EnhanceIO refuses: name another device.", item=self.name
-                )
+                raise BadInput(f"{self.name}: {chosen.path} and {self.spec.origin} are one disk, which EnhanceIO refuses: name another device.", item=self.name)
         if users.get(origin.name) not in (None, self.name):
             raise self._refused(f"already has the EnhanceIO cache {users[origin.name]}: a device has one cache")
 
@@ -324,19 +322,19 @@ class _CachePlan:
         A mirror that degraded under a cache that is in write-back already is no reason to fail a play that changes nothing:
         problems() tells it.
         """
-        wanted = self.wanted
-        if wanted.mode != "writeback" or (not entering and chosen.redundancy == DEGRADED):
+        spec = self.spec
+        if spec.mode != "writeback" or (not entering and chosen.redundancy == DEGRADED):
             return
-        require_mirrored(chosen.redundancy, wanted.cache_devices, self.name, wanted.origin, allowed=wanted.allow_unmirrored_writeback)
+        require_mirrored(chosen.redundancy, spec.cache_devices, self.name, spec.origin, allowed=spec.allow_unmirrored_writeback)
         if not entering:
             return
-        origin = resolve_stable(self.present.devices, wanted.origin, self.name)
-        for device in (origin, *self.present.devices.children(origin)):
+        origin = resolve_stable(self.state.devices, spec.origin, self.name)
+        for device in (origin, *self.state.devices.children(origin)):
             if {"/", "/usr"} & set(device.mountpoints):
                 raise self._refused(
                     "carries the system itself, which is mounted at boot before an EnhanceIO cache can be started: use mode writethrough or writearound"
                 )
-        volatile = [] if wanted.allow_ignored_flushes else _volatile(self.present, wanted)
+        volatile = [] if spec.allow_ignored_flushes else _volatile(self.state, spec)
         if volatile:
             raise self._refused(
                 f"would lose flushed writes in a power cut, because EnhanceIO in mode writeback does not pass every flush down, and {volatile[0].rstrip('.')}:"
@@ -345,19 +343,19 @@ class _CachePlan:
             )
 
     def _require_tools(self) -> None:
-        present = self.present
-        if not present.module_there:
+        state = self.state
+        if not state.module_there:
             raise ToolMissing(
-                f"{self.name}: the kernel module {present.module} is not installed for kernel {present.kernel or 'of this host'}; this collection does not"
+                f"{self.name}: the kernel module {state.module} is not installed for kernel {state.kernel or 'of this host'}; this collection does not"
                 f" build EnhanceIO, whose public source does not build on kernels from 5.10 on. {_WITHOUT}.",
                 item=self.name,
             )
-        if "eio_cli" not in present.tools:
+        if "eio_cli" not in state.tools:
             raise ToolMissing(
                 f"{self.name}: the command eio_cli of EnhanceIO is missing on this host: install it, or name its folder in tool_dirs. {_WITHOUT}.",
                 item=self.name,
             )
-        missing = [name for name in boot.TOOLS if name not in present.tools]
+        missing = [name for name in boot.TOOLS if name not in state.tools]
         if missing:
             raise ToolMissing(
                 f"{self.name}: the command {missing[0]} is missing on this host, and an EnhanceIO cache could not be started at boot.", item=self.name
@@ -373,63 +371,62 @@ class _CachePlan:
         return [self._setting_step(*change) for change in settings.changes(asked, known, self.name)]
 
     def _settings(self, mode: str) -> dict[str, int]:
-        devices = [find(self.present.devices, path) for path in self.wanted.cache_devices]
-        return settings.values(self.wanted.settings, mode, min((device.size for device in devices if device is not None), default=0))
+        devices = [find(self.state.devices, path) for path in self.spec.cache_devices]
+        return settings.values(self.spec.settings, mode, min((device.size for device in devices if device is not None), default=0))
 
     def _files(self, mode: str, policy: str, block_size: int, fast: str) -> AtBoot:
-        if set(boot.TOOLS) - set(self.present.tools):
+        if set(boot.TOOLS) - set(self.state.tools):
             self._require_tools()
-        return boot.wanted_files(self.name, self.wanted.origin, fast, mode, policy, block_size, self._settings(mode), self.present.tools, self.present.module)
+        return boot.wanted_files(self.name, self.spec.origin, fast, mode, policy, block_size, self._settings(mode), self.state.tools, self.state.module)
 
-    def _boot_steps(self, wanted: AtBoot | None, *, replaces: bool = False) -> list[Step]:
-        """The step that makes the files that bring the cache back as they shall be; none if they are.
+    def _boot_steps(self, files: AtBoot | None, *, replaces: bool = False) -> list[Step]:
+        """The step that writes the files that bring the cache back; none if they are as specified.
 
-        :param wanted: None if there shall be none.
+        :param files: None to remove them.
         :param replaces: whether steps before this one take the files away that are there now.
         """
-        found = AtBoot() if replaces else self.present.boot.get(self.name, AtBoot())
-        after = wanted or AtBoot()
+        found = AtBoot() if replaces else self.state.boot.get(self.name, AtBoot())
+        after = files or AtBoot()
         if found == after:
             return []
-        action = f"Write what brings the cache {self.name} back at boot" if wanted else f"Remove what brings the cache {self.name} back at boot"
-        arguments = {"unit": after.unit, "rule": after.rule}
-        return [self._step("at_boot", vars(found), vars(after), action, "write_boot_files", **arguments)]
+        action = f"Write what brings the cache {self.name} back at boot" if files else f"Remove what brings the cache {self.name} back at boot"
+        return [self._step("at_boot", vars(found), vars(after), action, WriteBootFiles(after.unit, after.rule))]
 
     # -- steps
 
     def _flush_step(self, cache: Cache) -> Step:
-        action = f"Flush the cache {self.name} of {self.wanted.origin} ({format_size(cache.dirty)} dirty)"
-        return self._step("dirty", cache.dirty, 0, action, "flush")
+        action = f"Flush the cache {self.name} of {self.spec.origin} ({format_size(cache.dirty)} dirty)"
+        return self._step("dirty", cache.dirty, 0, action, FlushCache(self.spec.origin, self.spec.flush_timeout))
 
     def _mode_step(self, before: str, after: str) -> Step:
-        return self._step("mode", before, after, f"Switch the cache {self.name} of {self.wanted.origin} from {before} to {after}", "set_mode", mode=after)
+        action = f"Switch the cache {self.name} of {self.spec.origin} from {before} to {after}"
+        return self._step("mode", before, after, action, SetMode(self.spec.origin, after))
 
     def _policy_step(self, before: str, after: str) -> Step:
-        action = f"Switch the cache {self.name} of {self.wanted.origin} from policy {before} to {after}"
-        return self._step("policy", before, after, action, "set_policy", policy=after)
+        action = f"Switch the cache {self.name} of {self.spec.origin} from policy {before} to {after}"
+        return self._step("policy", before, after, action, SetPolicy(after))
 
     def _setting_step(self, key: str, before: int | None, after: int) -> Step:
-        return self._step(f"settings.{key}", before, after, f"Set {key} of the cache {self.name} to {after}", "set_setting", key=key, value=after)
+        return self._step(f"settings.{key}", before, after, f"Set {key} of the cache {self.name} to {after}", SetSetting(key, after))
 
     def _resume_step(self, path: str) -> Step:
-        return self._step("state", "degraded", "normal", f"Give the cache {self.name} its cache device {path} back, empty", "resume", path=path)
+        return self._step("state", "degraded", "normal", f"Give the cache {self.name} its cache device {path} back, empty", ResumeCache(path))
 
     def _wipe_step(self, path: str) -> Step:
-        return self._step("cache_device", path, None, f"Wipe the superblock of the cache {self.name} on {path}", "wipe", path=path)
+        return self._step("cache_device", path, None, f"Wipe the superblock of the cache {self.name} on {path}", WipeSuperblock(path))
 
     def _release(self) -> list[Step]:
-        return fast_device.release(self.present.ground, self.wanted, LAYER) if self.wanted.release_devices else []
+        return fast_device.release(self.state.ground, self.spec, LAYER) if self.spec.release_devices else []
 
     # -- shared
 
     def _names(self, chosen: FastDevice) -> list[str]:
         """Kernel names of the device that was chosen and of the members of its mirror."""
-        found = [chosen.device] + [find(self.present.devices, path) for path in self.wanted.cache_devices]
+        found = [chosen.device] + [find(self.state.devices, path) for path in self.spec.cache_devices]
         return [device.name for device in found if device is not None]
 
-    def _step(self, attribute: str, before: t.Any, after: t.Any, action: str, operation: str, **arguments: t.Any) -> Step:
-        common = {"name": self.name, "origin": self.wanted.origin, "flush_timeout": self.wanted.flush_timeout}
-        return Step(LAYER, self.name, attribute, before, after, action, operation, {**common, **arguments})
+    def _step(self, attribute: str, before: t.Any, after: t.Any, action: str, operation: Operation) -> Step:
+        return Step(LAYER, self.name, attribute, before, after, action, operation)
 
     def _refused(self, reason: str) -> Refused:
-        return Refused(f"{self.name}: {self.wanted.origin} {reason}.", item=self.name)
+        return Refused(f"{self.name}: {self.spec.origin} {reason}.", item=self.name)

@@ -56,9 +56,9 @@ def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[EnhanceIOSpec]:
 
     :raises BadInput: naming the item and what to write instead.
     """
-    wanted = [_read_item(item) for item in items]
-    require_unique(wanted)
-    return wanted
+    specs = [_read_item(item) for item in items]
+    require_unique(specs)
+    return specs
 
 
 def _read_item(item: t.Mapping[str, t.Any]) -> EnhanceIOSpec:

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""EnhanceIO as it is on a host: what the plan starts from."""
+"""EnhanceIO as it is on a host: what the plan starts from, and warnings about it."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -12,12 +12,15 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import AtBoot
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import Cache, find
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import SWALLOWS, Cache, find
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import EnhanceIOSuperblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
 
@@ -49,3 +52,29 @@ class EnhanceIOState:
         """The name of the cache by the kernel name of the device that it lies on or caches."""
         named = [(cache.name, find(self.devices, path)) for cache in self.caches.values() for path in (cache.config.fast, cache.config.source)]
         return {device.name: name for name, device in named if device is not None}
+
+
+def problems(state: EnhanceIOState) -> list[str]:
+    """Warnings about caches that are left as they are, one sentence each."""
+    found = []
+    for cache in state.caches.values():
+        fast = find(state.devices, cache.config.fast)
+        if cache.config.mode in SWALLOWS and fast is not None and state.ground.redundancy([fast.name]) == DEGRADED:
+            found.append(
+                f"{cache.name} is a write-back cache on a mirror that is degraded: its newest data is only on what is left of the mirror."
+                f" Replace the member that failed, or change to mode writethrough, which flushes. {STALE_MEMBER}"
+            )
+        if cache.config.state == "degraded":
+            found.append(f"{cache.name} has lost its cache device {cache.config.fast}, and {cache.config.source} works without it.")
+    return found
+
+
+def half_flushed(state: EnhanceIOState, specs: t.Iterable[EnhanceIOSpec]) -> list[str]:
+    """Warnings about caches that write through and are dirty: mode and dirty blocks are two facts, and a change that was broken off leaves both."""
+    found = [state.caches[spec.name] for spec in specs if spec.present and spec.name in state.caches]
+    return [
+        f"{cache.name}: mode {cache.config.mode} and still {format_size(cache.dirty)} dirty, which only the cache device has:"
+        " change it to mode writeback and back again, which flushes it."
+        for cache in found
+        if cache.config.mode != "writeback" and cache.dirty
+    ]

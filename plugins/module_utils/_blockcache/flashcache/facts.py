@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The caches of flashcache in the words of every type, and what a person should know of them."""
+"""The caches of flashcache in the type-independent model, and warnings about them."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -131,8 +131,8 @@ def counters_of(cache: Running) -> dict[str, int]:
     return counters
 
 
-def concerns_of(cache: Running, ground: HostDevices) -> t.Iterator[str]:
-    """What a person should know of a cache that runs and is left as it is, one sentence each."""
+def warnings_of(cache: Running, ground: HostDevices) -> t.Iterator[str]:
+    """Warnings about a cache that runs and is left as it is, one sentence each."""
     name, table = cache.name, cache.table
     if table.mode == "writeback" and cache.ssd_name and ground.redundancy([cache.ssd_name]) == DEGRADED:
         yield (f"{name}: the mirror under the write-back cache of {table.disk} is degraded: replace the member that failed, or flush the cache. {STALE_MEMBER}")

@@ -15,6 +15,7 @@ shows, and what is clean is what the superblock says after the device has gone.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import time
 import typing as t
@@ -22,35 +23,43 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import read_host_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import diff as flashcache_case
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import diff as flashcache_diff
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import facts as flashcache_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import host as flashcache_host
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import plan as flashcache_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import remains as flashcache_remains
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import FlashcacheState, Running
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.operations import (
+    ClearDevice,
+    CreateCache,
+    FlushCache,
+    ForgetRemains,
+    LoadCache,
+    RemoveCache,
+    SetSysctl,
+    StartUnit,
+    WriteUnit,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import folder_of, parse_tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.plan import LAYER
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.remains import Remains
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places, ssd_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, STANDSTILL, FlushWatch
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import FSTAB, bare_mounts_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import MirrorOperations
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import warn_of_former_names
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 
 if t.TYPE_CHECKING:
-    from ansible.module_utils.basic import AnsibleModule
-
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import FlashcacheSuperblock
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
 
 #: ``dmsetup remove`` writes back whatever is dirty and must not be ended in the middle.
 PATIENCE = 7 * 24 * 3600.0
@@ -62,9 +71,8 @@ Volatile = t.Callable[[str], t.Sequence[str]]
 class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[FlashcacheSpec]]):
     """Caches of flashcache.
 
-    :param wanted: the same that is planned; its devices are looked at.
     :param volatile_below: what below a path keeps writes in volatile memory, each as a clause.
-    :param root: below which /sys, /proc, /dev, /etc and /run are.
+    :param kernel_module: the name of the kernel module; ``release`` is that of the kernel, by default of the one that runs.
     """
 
     name = LAYER
@@ -73,25 +81,19 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
     def __init__(
         self,
         runner: Runner,
-        wanted: t.Sequence[FlashcacheSpec],
-        volatile_below: Volatile,
+        spec: t.Sequence[FlashcacheSpec],
         root: Path = Path("/"),
         *,
+        volatile_below: Volatile,
         kernel_module: str = "flashcache",
         release: str = "",
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
-        self.runner = runner
-        self.wanted = wanted
+        super().__init__(runner, spec, root, clock=clock, sleep=sleep)
         self.volatile_below = volatile_below
-        self.root = root
         self.kernel_module = kernel_module
         self.release = release or os.uname().release
-        self.clock = clock
-        self.sleep = sleep
-        #: Errors that a cache had counted when it was removed: nothing shows them afterwards.
-        self.notes: list[str] = []
         #: What the caches that this run has removed left on their SSDs, also on one without a path that could be noted.
         self.left: dict[str, str] = {}
 
@@ -99,11 +101,15 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
 
     def read(self) -> FlashcacheState:
         """The block devices, two dmsetup for all caches, one systemctl, and one wipefs for each device that no cache lies on yet."""
+        for warning in former_names(self.spec):
+            self.warn(warning)
+        if not self.spec:
+            return FlashcacheState(HostDevices(Devices(())), {}, {}, {}, Places({}, self.kernel_module))
         # One that was written and not enabled is none where one shall be, and one where none shall be.
-        units = {item.name: (boot_unit.read_unit if item.present else boot_unit.stored_unit)(_unit(item.name), self.root) for item in self.wanted}
-        remains = {item.name: flashcache_remains.read_remains(item.name, self.root) for item in self.wanted}
+        units = {item.name: (boot_unit.read_unit if item.present else boot_unit.stored_unit)(_unit(item.name), self.root) for item in self.spec}
+        remains = {item.name: flashcache_remains.read_remains(item.name, self.root) for item in self.spec}
         emptied = {item: left.device for item, left in remains.items()}
-        paths = [path for item in self.wanted for path in (*item.cache_devices, ssd_of(units[item.name]), emptied[item.name]) if path]
+        paths = [path for item in self.spec for path in (*item.cache_devices, ssd_of(units[item.name]), emptied[item.name]) if path]
         devices, running, removing = self._read_settled(paths)
         used = {cache.ssd_name for cache in running.values() if cache.ssd_name}
         ground = read_host_devices(self.runner, devices, paths, in_use=used | removing, root=self.root, sleep=self.sleep)
@@ -113,12 +119,12 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             ground=ground,
             running=running,
             stored={name: found for name, found in stored.items() if found is not None},
-            volatile={path: tuple(self.volatile_below(path)) for item in self.wanted for path in (*item.cache_devices, item.origin) if item.present},
+            volatile={path: tuple(self.volatile_below(path)) for item in self.spec for path in (*item.cache_devices, item.origin) if item.present},
             places=Places(tools, self.kernel_module),
             removing=frozenset(removing),
             memory=flashcache_host.read_memory(self.root),
             release=self.release,
-            module=bool(running) or not (any(stored.values()) or any(item.state != "absent" for item in self.wanted)) or self._has_module(),
+            module=bool(running) or not (any(stored.values()) or any(item.state != "absent" for item in self.spec)) or self._has_module(),
             units=units,
             started=self._started([item for item, text in units.items() if text]),
             emptied={item: path for item, path in emptied.items() if path},
@@ -126,26 +132,38 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             fstab=read_file(self.root / FSTAB),
         )
 
-    def plan(self, present: FlashcacheState, wanted: t.Sequence[FlashcacheSpec]) -> list[Step]:
-        return flashcache_plan.plan(present, wanted)
+    def plan(self, state: FlashcacheState) -> list[Step]:
+        return flashcache_plan.plan(state, self.spec)
 
-    def facts(self, present: FlashcacheState) -> dict[str, t.Any]:
-        caches = [present.running[item.name] for item in self.wanted if item.name in present.running]
-        states = [flashcache_facts.state_of(cache, present.ground).as_plain() for cache in caches]
-        problems = [sentence for cache in caches for sentence in flashcache_facts.concerns_of(cache, present.ground)]
-        return {"problems": [*self.notes, *self.concerns(present, self.wanted), *problems], "caches": states}
+    def check_settled(self, state: FlashcacheState) -> None:
+        """Drives whose volatile cache was turned on, and lines of fstab that name an origin."""
+        for warning in self._warnings(state):
+            self.warn(warning)
 
-    def concerns(self, present: FlashcacheState, wanted: t.Sequence[FlashcacheSpec]) -> list[str]:
-        return [*self._exposed(present), *bare_mounts_of(present.fstab, present.ground.devices, wanted)]
+    def check_planned(self, state: FlashcacheState) -> None:
+        """Lines of fstab that name an origin."""
+        for warning in bare_mounts_of(state.fstab, state.ground.devices, self.spec):
+            self.warn(warning)
 
-    def foresee(self, present: FlashcacheState, wanted: t.Sequence[FlashcacheSpec]) -> list[str]:
-        return bare_mounts_of(present.fstab, present.ground.devices, wanted)
+    def facts(self, state: FlashcacheState) -> dict[str, t.Any]:
+        caches = [state.running[item.name] for item in self.spec if item.name in state.running]
+        of_host = self._warnings(state)
+        # What was found while a cache was removed is in no state that is read afterwards.
+        of_run = [text for text in self.warned if text not in of_host]
+        of_caches = [text for cache in caches for text in flashcache_facts.warnings_of(cache, state.ground)]
+        return {
+            "problems": [*of_run, *of_host, *of_caches],
+            "caches": [flashcache_facts.state_of(cache, state.ground).as_plain() for cache in caches],
+        }
 
-    def _exposed(self, present: FlashcacheState) -> list[str]:
+    def _warnings(self, state: FlashcacheState) -> list[str]:
+        return [*self._exposed(state), *bare_mounts_of(state.fstab, state.ground.devices, self.spec)]
+
+    def _exposed(self, state: FlashcacheState) -> list[str]:
         """Caches that run over a drive whose volatile cache somebody has turned on since."""
         sentences = []
-        for item in self.wanted:
-            clauses = flashcache_case.volatile_under(present, item) if item.name in present.running and not item.allow_ignored_flushes else []
+        for item in self.spec:
+            clauses = flashcache_diff.volatile_under(state, item) if item.name in state.running and not item.allow_ignored_flushes else []
             if clauses:
                 sentences.append(
                     f"{item.name}: a power cut would lose acknowledged writes, because flashcache passes no flush down and {' and '.join(clauses)}:"
@@ -181,38 +199,43 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
 
     # -- apply
 
-    def apply(self, step: Step) -> None:
-        operation: t.Callable[[Step], None] = getattr(self, f"_{step.operation}")
-        operation(step)
+    @functools.singledispatchmethod
+    def carry_out(self, operation: Operation, _step: Step) -> None:
+        raise TypeError(operation)
 
-    def _write_unit(self, step: Step) -> None:
-        boot_unit.write_unit(self.runner, _unit(step.item), step.arguments["text"], self.root)
+    @carry_out.register
+    def _write_unit(self, operation: WriteUnit, step: Step) -> None:
+        boot_unit.write_unit(self.runner, _unit(step.item), operation.text, self.root)
 
-    def _start_unit(self, step: Step) -> None:
+    @carry_out.register
+    def _start_unit(self, _operation: StartUnit, step: Step) -> None:
         boot_unit.mark_started(self.runner, _unit(step.item))
 
-    def _create(self, step: Step) -> None:
-        asked = step.arguments
+    @carry_out.register
+    def _create(self, operation: CreateCache, step: Step) -> None:
+        ssd = operation.ssd
         self._load_module(step)
-        self._forget_pages(step)
-        finding = examine(self.runner, asked["ssd"], self.root, self.sleep)
+        self._forget_pages(step, ssd)
+        finding = examine(self.runner, ssd, self.root, self.sleep)
         if finding.reasons:
             raise Refused(
-                f"{step.item}: {asked['ssd']} was to be empty and now {' and '.join(finding.reasons)}, so that it is not taken for a cache:"
-                f" {finding.advice(asked['ssd'])}.",
+                f"{step.item}: {ssd} was to be empty and now {' and '.join(finding.reasons)}, so that it is not taken for a cache: {finding.advice(ssd)}.",
                 item=step.item,
             )
-        self._run_until_there(step, asked["command"])
+        self._run_until_there(step, operation.command)
 
-    def _load(self, step: Step) -> None:
+    @carry_out.register
+    def _load(self, operation: LoadCache, step: Step) -> None:
         self._load_module(step)
-        self._forget_pages(step)
-        self._run_until_there(step, ["flashcache_load", step.arguments["ssd"], step.item])
+        self._forget_pages(step, operation.ssd)
+        self._run_until_there(step, ["flashcache_load", operation.ssd, step.item])
 
-    def _set_sysctl(self, step: Step) -> None:
-        self._write(step, self._folder(step), step.arguments["key"], step.arguments["value"])
+    @carry_out.register
+    def _set_sysctl(self, operation: SetSysctl, step: Step) -> None:
+        self._write(step, self._folder(step), operation.key, operation.value)
 
-    def _flush(self, step: Step) -> None:
+    @carry_out.register
+    def _flush(self, operation: FlushCache, step: Step) -> None:
         """Let nothing more become dirty, then write back until nothing is."""
         folder = self._folder(step)
         self._write(step, folder, "cache_all", 0)
@@ -227,32 +250,33 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             looks[:] = [] if dirty is None else [dirty]
             return dirty
 
-        FlushWatch(step.item, f"/dev/mapper/{step.item}", look, limit=step.arguments["flush_timeout"], clock=self.clock).until_clean(self.sleep)
+        FlushWatch(step.item, f"/dev/mapper/{step.item}", look, limit=operation.flush_timeout, clock=self.clock).until_clean(self.sleep)
         self._write(step, folder, "do_sync", 0)
         self._require_flushed(step, folder)
 
-    def _remove(self, step: Step) -> None:
-        asked = step.arguments
-        folder = folder_of(asked["ssd"], asked["disk"])
-        if asked["mode"] == "writeback":
+    @carry_out.register
+    def _remove(self, operation: RemoveCache, step: Step) -> None:
+        folder, writes_back = folder_of(operation.ssd, operation.disk), operation.mode == "writeback"
+        if writes_back:
             self._require_flushed(step, folder)
             # With this the kernel would leave on the SSD what became dirty in the meantime.
             self._write(step, folder, "fast_remove", 0)
         self._note_errors(step, folder)
         # Only a cache in write-back writes while it goes, and then its superblock tells whose it is.
-        self._note_remains(step, "" if asked["mode"] == "writeback" else flashcache_remains.digest_of(asked["ssd"], self.root))
+        self._note_remains(step, operation.lasting, "" if writes_back else flashcache_remains.digest_of(operation.ssd, self.root))
         completed = self.runner.run(["dmsetup", "remove", "--retry", step.item], ok=None, timeout=PATIENCE, item=step.item)
         if completed.rc and self._table_there(step.item):
             raise _failed(step, completed)
-        self._note_remains(step, flashcache_remains.digest_of(asked["ssd"], self.root))
+        self._note_remains(step, operation.lasting, flashcache_remains.digest_of(operation.ssd, self.root))
 
-    def _clear(self, step: Step) -> None:
+    @carry_out.register
+    def _clear(self, operation: ClearDevice, step: Step) -> None:
         """Only an SSD of which is known that the cache on it was ours, and is clean."""
-        ssd = step.arguments["ssd"]
+        ssd = operation.ssd
         if self._table_there(step.item):
             # flashcache_destroy does not look whether a cache runs.
             raise Refused(f"{step.item}: the flashcache device {step.item} still runs, so that {ssd} was not made empty: run again.", item=step.item)
-        self._forget_pages(step)
+        self._forget_pages(step, ssd)
         stored = flashcache_host.read_superblock(self.root, ssd)
         if stored is not None and not stored.clean:
             raise NotEffective(
@@ -265,9 +289,9 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             raise Refused(
                 f"{step.item}: {ssd} {' and '.join(finding.users)}, so that it was not made empty: find out who uses it, and run again.", item=step.item
             )
-        self._require_as_left(step, stored, finding)
+        self._require_as_left(step, ssd, stored, finding)
         if stored is not None:
-            self._note_remains(step, flashcache_remains.digest_of(ssd, self.root))
+            self._note_remains(step, operation.lasting, flashcache_remains.digest_of(ssd, self.root))
             self.runner.run(["flashcache_destroy", ssd], item=step.item)
         # In the other modes copies of the first blocks of the origin lie there: file systems with the same UUID.
         self.runner.run(["wipefs", "--all", ssd], item=step.item)
@@ -277,8 +301,13 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             raise NotEffective(f"{step.item}: {ssd} was made empty and still {' and '.join(finding.reasons)}: look at dmesg.", item=step.item)
         flashcache_remains.note_remains(step.item, None, self.root)
 
-    def _keep(self, step: Step) -> None:
+    @carry_out.register
+    def _forget_remains(self, _operation: ForgetRemains, step: Step) -> None:
         flashcache_remains.note_remains(step.item, None, self.root)
+
+    carry_out.register(CreateMirror, MirrorOperations._create_mirror)
+    carry_out.register(StartMirror, MirrorOperations._start_mirror)
+    carry_out.register(ReleaseMirror, MirrorOperations._release_mirror)
 
     # -- parts of operations
 
@@ -286,9 +315,9 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         if not flashcache_host.module_loaded(self.root, self.kernel_module):
             self.runner.run(["modprobe", self.kernel_module], item=step.item)
 
-    def _forget_pages(self, step: Step) -> None:
+    def _forget_pages(self, step: Step, ssd: str) -> None:
         """The tools read the superblock from the page cache, where it may still be as it was before the cache ran."""
-        self.runner.run(["blockdev", "--flushbufs", step.arguments["ssd"]], item=step.item)
+        self.runner.run(["blockdev", "--flushbufs", ssd], item=step.item)
 
     def _run_until_there(self, step: Step, command: t.Sequence[str]) -> None:
         """No input is given: a question that was not foreseen gets no answer, and the tool gives up."""
@@ -335,25 +364,25 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             )
 
     def _note_errors(self, step: Step, folder: str) -> None:
+        """Nothing shows them once the cache has gone."""
         errors = {key: count for key, count in flashcache_host.read_errors(self.root, folder).items() if count}
         if errors:
             counted = ", ".join(f"{key} {count}" for key, count in sorted(errors.items()))
-            self.notes.append(f"{step.item}: the cache had counted errors before it was removed ({counted}): look at dmesg and at the health of its devices.")
+            self.warn(f"{step.item}: the cache had counted errors before it was removed ({counted}): look at dmesg and at the health of its devices.")
 
-    def _note_remains(self, step: Step, digest: str) -> None:
+    def _note_remains(self, step: Step, lasting: str, digest: str) -> None:
         self.left[step.item] = digest
-        flashcache_remains.note_remains(step.item, Remains(step.arguments["lasting"], digest), self.root)
+        flashcache_remains.note_remains(step.item, Remains(lasting, digest), self.root)
 
     def _is_as_left(self, remains: Remains) -> bool:
         return bool(remains.digest) and flashcache_remains.digest_of(remains.device, self.root) == remains.digest
 
-    def _require_as_left(self, step: Step, stored: FlashcacheSuperblock | None, finding: DeviceUse) -> None:
+    def _require_as_left(self, step: Step, ssd: str, stored: FlashcacheSuperblock | None, finding: DeviceUse) -> None:
         """A run that was killed may have been followed by a person who has put the SSD to another use."""
-        ssd = step.arguments["ssd"]
         digest = self.left.get(step.item) or flashcache_remains.read_remains(step.item, self.root).digest
         if self._is_as_left(Remains(ssd, digest)):
             return
-        ours = stored is not None and flashcache_case.is_named(stored, step.item)
+        ours = stored is not None and flashcache_diff.is_named(stored, step.item)
         reasons = (dataclasses.replace(finding, cache_metadata=()) if ours else finding).reasons
         if reasons:
             raise Refused(flashcache_remains.altered_sentence(step.item, ssd, reasons, self.root), item=step.item)
@@ -376,20 +405,3 @@ def _failed(step: Step, completed: Completed) -> CommandFailed:
         item=step.item,
         completed=completed,
     )
-
-
-def run_module(module: AnsibleModule, volatile_below: t.Callable[[Runner], Volatile]) -> t.NoReturn:
-    """The whole of the module ``flashcache``.
-
-    :param volatile_below: makes, from a runner, the function that tells what is volatile below a path.
-    """
-    if not module.params["caches"]:
-        module.exit_json(problems=[], caches=[], **Outcome((), None).as_result())
-    try:
-        wanted = read_items(module.params["caches"])
-    except StorageError as error:
-        module.fail_json(**error.as_result())
-    warn_of_former_names(module, wanted)
-    runner = Runner(vendor_dirs=module.params["tool_dirs"])
-    layer = FlashcacheLayer(runner, wanted, volatile_below(runner), kernel_module=module.params["kernel_module"])
-    run_layer(module, layer, wanted)

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From what a host has to what a user wants of flashcache: the steps, and what is refused, before anything is changed.
+"""From the flashcache devices of a host to the specification: the steps, and what is refused, before anything is changed.
 
 Nothing but sysctls can be changed while a cache runs. Everything else is flushed, removed, emptied and made again, and
 ``dmsetup remove`` takes only a device that nobody uses.
@@ -21,9 +21,20 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import unit as flashcache_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.diff import Diff
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import name_behind
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.operations import (
+    ClearDevice,
+    CreateCache,
+    FlushCache,
+    ForgetRemains,
+    LoadCache,
+    RemoveCache,
+    SetSysctl,
+    StartUnit,
+    WriteUnit,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.settings import default_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
@@ -38,27 +49,27 @@ LAYER = "flashcache"
 _TOOL_MODES = {"writeback": "back", "writethrough": "thru", "writearound": "around"}
 
 
-def plan(present: FlashcacheState, wanted: t.Sequence[FlashcacheSpec]) -> list[Step]:
+def plan(state: FlashcacheState, specs: t.Sequence[FlashcacheSpec]) -> list[Step]:
     """The steps of every cache, in the order of the list.
 
     :raises StorageError: if one of them cannot or must not be.
     """
     taken: set[str] = set()
-    return [step for cache in wanted for step in CachePlan(present, cache, taken).steps()]
+    return [step for spec in specs for step in CachePlan(state, spec, taken).steps()]
 
 
 class CachePlan(Diff):
     """The plan of one cache."""
 
     def steps(self) -> list[Step]:
-        if not self.running and self.candidates & self.present.removing:
+        if not self.running and self.candidates & self.state.removing:
             raise self._refused(
                 "is still being removed by another process, which writes back what is dirty: wait until that has ended (look at dmesg), and run again"
             )
         self._require_in_sight()
-        if self.wanted.state == "absent":
+        if self.spec.state == "absent":
             return self._absent()
-        if self.wanted.state == "flushed":
+        if self.spec.state == "flushed":
             return self._flushed()
         return self._present()
 
@@ -68,7 +79,7 @@ class CachePlan(Diff):
         self._require_module()
         origin = self._origin()
         self._require_own_name(origin)
-        fast = fast_device.choose(self._ground_without_it(), self.wanted, LAYER, taken=self.taken, check_empty=not self._ours())
+        fast = fast_device.choose(self._ground_without_it(), self.spec, LAYER, taken=self.taken, check_empty=not self._ours())
         self._require_fast(fast, origin)
         steps: list[Step] = [*fast.steps]
         if self.running is not None:
@@ -77,13 +88,13 @@ class CachePlan(Diff):
                 return [*self._settle(self.running, fast)]
             steps = [*self._take_down(self.running, f"make it again with another {' and '.join(changed)}"), *steps]
         elif self.stored_on is not None:
-            stored = self.present.stored[self.stored_on]
-            if self._stored_as_wanted(stored, fast):
+            stored = self.state.stored[self.stored_on]
+            if self._stored_as_specified(stored, fast):
                 return [*self._load_for_use(stored, fast)]
             steps = [*self._empty_stored(stored, self._path_of(self.stored_on)), *steps]
         else:
             steps = [*(self._go_on_emptying() or self._forget_steps("which has gone")), *steps]
-        if fast.device is None or name_behind(self.present.ground.devices, flashcache_unit.ssd_of(self.unit)) != fast.device.name:
+        if fast.device is None or name_behind(self.state.ground.devices, flashcache_unit.ssd_of(self.unit)) != fast.device.name:
             steps = self._without_maker(steps)
         self._require_safe(fast, origin)
         self._require_kernel("flashcache_create")
@@ -92,26 +103,26 @@ class CachePlan(Diff):
     def _flushed(self) -> list[Step]:
         if self.running is not None:
             return [] if self.running.flushed else [self._flush_step(self.running.table.dirty)]
-        if self.stored_on is None or self.present.stored[self.stored_on].clean:
+        if self.stored_on is None or self.state.stored[self.stored_on].clean:
             return []
-        stored = self.present.stored[self.stored_on]
+        stored = self.state.stored[self.stored_on]
         return [self._load_step(stored, self._path_of(self.stored_on)), self._flush_step(None)]
 
     def _absent(self) -> list[Step]:
-        wanted, present = self.wanted, self.present
+        spec, state = self.spec, self.state
         steps: list[Step] = []
         if self.running is not None:
             self._require_own_name(None)
             steps = self._take_down(self.running, "remove it")
         elif self.stored_on is not None:
-            steps = self._empty_stored(present.stored[self.stored_on], self._path_of(self.stored_on))
+            steps = self._empty_stored(state.stored[self.stored_on], self._path_of(self.stored_on))
         else:
             steps = self._go_on_emptying()
         steps = self._without_maker(steps)
         if self.unit:
             steps.append(self._unit_away_step())
-        if wanted.release_devices:
-            steps += fast_device.release(present.ground, wanted, LAYER)
+        if spec.release_devices:
+            steps += fast_device.release(state.ground, spec, LAYER)
         return steps
 
     # -- parts of a plan
@@ -134,11 +145,7 @@ class CachePlan(Diff):
                 _described(table.mode, table.ssd),
                 None,
                 f"Remove the flashcache device {running.name}",
-                "remove",
-                ssd=table.ssd,
-                lasting=_lasting(place),
-                disk=table.disk,
-                mode=table.mode,
+                RemoveCache(table.ssd, table.disk, table.mode, _lasting(place)),
             )
         )
         if running.ssd_name is None:
@@ -149,30 +156,30 @@ class CachePlan(Diff):
 
     def _without_maker(self, steps: list[Step]) -> list[Step]:
         """A unit that makes the cache anew at boot must not find an SSD that is free for others; one that loads it stays until nothing is dirty for sure."""
-        clear = next((place for place, step in enumerate(steps) if step.operation == "clear"), None)
+        clear = next((place for place, step in enumerate(steps) if isinstance(step.operation, ClearDevice)), None)
         if not self.unit or flashcache_unit.loads(self.unit) or clear is None:
             return steps
         away, self.unit = self._unit_away_step(), ""
         return [*steps[:clear], away, *steps[clear:]]
 
     def _unit_away_step(self) -> Step:
-        return self._step("unit", self.unit, None, f"Take the unit of {self.wanted.name} away", "write_unit", text="")
+        return self._step("unit", self.unit, None, f"Take the unit of {self.spec.name} away", WriteUnit(""))
 
     def _go_on_emptying(self) -> list[Step]:
         """The SSD that an earlier run was about to empty, if it is in sight."""
-        item, ground = self.wanted.name, self.present.ground
-        path = self.present.emptied.get(item, "")
+        item, ground = self.spec.name, self.state.ground
+        path = self.state.emptied.get(item, "")
         name = name_behind(ground.devices, path) if path else None
         if name is None:
             return []
         finding = ground.findings.get(name)
-        if item in self.present.altered and finding is not None and finding.reasons:
+        if item in self.state.altered and finding is not None and finding.reasons:
             raise Refused(flashcache_remains.altered_sentence(item, path, finding.reasons), item=item)
         return [self._clear_step(path)]
 
     def _forget_steps(self, why: str) -> list[Step]:
-        path = self.present.emptied.get(self.wanted.name)
-        return [self._step("cache_device", "to be emptied", None, f"Forget that {path}, {why}, was to be emptied", "keep", ssd=path)] if path else []
+        path = self.state.emptied.get(self.spec.name)
+        return [self._step("cache_device", "to be emptied", None, f"Forget that {path}, {why}, was to be emptied", ForgetRemains())] if path else []
 
     def _empty_stored(self, stored: FlashcacheSuperblock, path: str) -> list[Step]:
         """Empty an SSD with a cache that does not run; one with dirty blocks is loaded and flushed first."""
@@ -184,12 +191,8 @@ class CachePlan(Diff):
             "cache",
             _described("writeback", path),
             None,
-            f"Remove the flashcache device {self.wanted.name}",
-            "remove",
-            ssd=path,
-            lasting=_lasting(path),
-            disk=stored.disk,
-            mode="writeback",
+            f"Remove the flashcache device {self.spec.name}",
+            RemoveCache(path, stored.disk, "writeback", _lasting(path)),
         )
         return [load, self._flush_step(None), remove, self._clear_step(path)]
 
@@ -201,39 +204,36 @@ class CachePlan(Diff):
         return [*unit, load, *self._start_steps(), *self._new_settings(), *self._forget_steps("which is in use again")]
 
     def _make(self, fast: fast_device.FastDevice, origin: BlockDevice) -> list[Step]:
-        wanted = self.wanted
+        spec = self.spec
         create = self._step(
             "cache",
             None,
-            _described(wanted.mode, fast.path),
-            f"Make the flashcache device {wanted.name} of {wanted.origin} in mode {wanted.mode} on {fast.path}",
-            "create",
-            ssd=fast.path,
-            disk=wanted.origin,
-            command=self._create_command(fast, origin),
+            _described(spec.mode, fast.path),
+            f"Make the flashcache device {spec.name} of {spec.origin} in mode {spec.mode} on {fast.path}",
+            CreateCache(fast.path, tuple(self._create_command(fast, origin))),
         )
         # The unit first: a cache with dirty blocks that no unit loads would leave a stale disk after a crash.
-        return [*self._unit_steps(fast.path, wanted.origin, self._create_command(fast, origin)), create, *self._start_steps(), *self._new_settings()]
+        return [*self._unit_steps(fast.path, spec.origin, self._create_command(fast, origin)), create, *self._start_steps(), *self._new_settings()]
 
     def _settle(self, running: Running, fast: fast_device.FastDevice) -> list[Step]:
         """A cache that runs as wanted but for what can be changed while it runs."""
-        wanted = self.wanted
+        spec = self.spec
         # An earlier run was about to remove it and did not come to it.
         steps = self._forget_steps("which is in use")
         if not running.sysctls:
             raise self._refused(f"has no folder {running.table.folder} below /proc/sys/dev/flashcache: releases without sysctls for each cache are not managed")
-        for key, value in sorted(wanted.numbers.items()):
+        for key, value in sorted(spec.numbers.items()):
             if key not in running.sysctls:
-                raise BadInput(f"{wanted.name}: the flashcache of this host has no setting {key}: leave it out.", item=wanted.name)
+                raise BadInput(f"{spec.name}: the flashcache of this host has no setting {key}: leave it out.", item=spec.name)
             if running.sysctls[key] != value:
                 steps.append(self._setting_step(key, running.sysctls[key], value))
         # The paths it was made with name its folder of sysctls, also at boot; one that may change then is replaced.
         ssd = running.table.ssd if is_stable(running.table.ssd) else fast.path
-        disk = running.table.disk if is_stable(running.table.disk) or wanted.mode == "writeback" else wanted.origin
-        create = () if wanted.mode == "writeback" else [*self._create_command(fast, self._origin())[:-2], ssd, disk]
+        disk = running.table.disk if is_stable(running.table.disk) or spec.mode == "writeback" else spec.origin
+        create = () if spec.mode == "writeback" else [*self._create_command(fast, self._origin())[:-2], ssd, disk]
         steps += self._unit_steps(ssd, disk, create)
         steps += self._start_steps()
-        if wanted.mode == "writeback" and (steps or fast.redundancy != DEGRADED):
+        if spec.mode == "writeback" and (steps or fast.redundancy != DEGRADED):
             self._require_permission(fast)
         return steps
 
@@ -242,60 +242,60 @@ class CachePlan(Diff):
         return [self._setting_step(key, None, value) for key, value in sorted(self._unusual().items())]
 
     def _unusual(self) -> dict[str, int]:
-        return {key: value for key, value in self.wanted.numbers.items() if value != default_of(key, write_only=self.wanted.write_only)}
+        return {key: value for key, value in self.spec.numbers.items() if value != default_of(key, write_only=self.spec.write_only)}
 
     def _unit_steps(self, ssd: str, disk: str, create: t.Sequence[str] = ()) -> list[Step]:
-        wanted, places = self.wanted, self.present.places
-        make = [places["flashcache_load"], ssd, wanted.name] if wanted.mode == "writeback" else [places[create[0]], *create[1:]]
-        text = flashcache_unit.render(wanted.name, ssd, disk, make, self._unusual(), places)
+        spec, places = self.spec, self.state.places
+        make = [places["flashcache_load"], ssd, spec.name] if spec.mode == "writeback" else [places[create[0]], *create[1:]]
+        text = flashcache_unit.render(spec.name, ssd, disk, make, self._unusual(), places)
         before = self.unit
         if before == text:
             return []
         verb = "Change" if before else "Write"
-        return [self._step("unit", before or None, text, f"{verb} the unit that brings {wanted.name} up at boot", "write_unit", text=text)]
+        return [self._step("unit", before or None, text, f"{verb} the unit that brings {spec.name} up at boot", WriteUnit(text))]
 
     def _start_steps(self) -> list[Step]:
-        if self.wanted.name in self.present.started:
+        if self.spec.name in self.state.started:
             return []
-        action = f"Let systemd know that {self.wanted.name} is up, so that it is taken down at shutdown"
-        return [self._step("unit_started", False, True, action, "start_unit")]
+        action = f"Let systemd know that {self.spec.name} is up, so that it is taken down at shutdown"
+        return [self._step("unit_started", False, True, action, StartUnit())]
 
     def _create_command(self, fast: fast_device.FastDevice, origin: BlockDevice) -> list[str]:
-        wanted = self.wanted
+        spec = self.spec
         size = self._size(fast)
-        command = ["flashcache_create", "-p", _TOOL_MODES[wanted.mode]]
+        command = ["flashcache_create", "-p", _TOOL_MODES[spec.mode]]
         # Older releases ask whether an SSD larger than the disk is meant, however small the cache; that is checked here.
         command += ["-f"] if fast.size > origin.size else []
-        command += ["-w"] if wanted.write_only else []
-        command += ["-b", str(wanted.block_size // SECTOR)]
-        command += ["-m", str(wanted.metadata_block_size // SECTOR)] if wanted.mode == "writeback" else []
-        command += ["-s", str(size // SECTOR)] if wanted.size is not None or wanted.share < 1 else []
-        command += ["-a", str(wanted.associativity)]
-        command += ["-d", str(wanted.disk_associativity // SECTOR)] if wanted.disk_associativity else []
-        return [*command, wanted.name, fast.path, wanted.origin]
+        command += ["-w"] if spec.write_only else []
+        command += ["-b", str(spec.block_size // SECTOR)]
+        command += ["-m", str(spec.metadata_block_size // SECTOR)] if spec.mode == "writeback" else []
+        command += ["-s", str(size // SECTOR)] if spec.size is not None or spec.share < 1 else []
+        command += ["-a", str(spec.associativity)]
+        command += ["-d", str(spec.disk_associativity // SECTOR)] if spec.disk_associativity else []
+        return [*command, spec.name, fast.path, spec.origin]
 
     # -- steps
 
     def _load_step(self, stored: FlashcacheSuperblock, path: str) -> Step:
         self._require_loadable(stored, path)
         self._require_kernel("flashcache_load")
-        action = f"Load the flashcache device {self.wanted.name} from {path} ({stored.state_name})"
-        return self._step("cache", None, _described("writeback", path), action, "load", ssd=path, disk=stored.disk)
+        action = f"Load the flashcache device {self.spec.name} from {path} ({stored.state_name})"
+        return self._step("cache", None, _described("writeback", path), action, LoadCache(path))
 
     def _flush_step(self, dirty: int | None) -> Step:
         if self.running is not None and self.running.whitelist:
             self._require_tool("flashcache_setioctl")
-        action = f"Flush the flashcache device {self.wanted.name} and cache no more writes"
-        return self._step("dirty_blocks", dirty, 0, action, "flush", flush_timeout=self.wanted.flush_timeout)
+        action = f"Flush the flashcache device {self.spec.name} and cache no more writes"
+        return self._step("dirty_blocks", dirty, 0, action, FlushCache(self.spec.flush_timeout))
 
     def _clear_step(self, path: str) -> Step:
-        return self._step("cache_device", path, None, f"Prove that nothing is dirty on {path} and make it empty", "clear", ssd=path, lasting=_lasting(path))
+        return self._step("cache_device", path, None, f"Prove that nothing is dirty on {path} and make it empty", ClearDevice(path, _lasting(path)))
 
     def _setting_step(self, key: str, before: int | None, value: int) -> Step:
-        return self._step(f"settings.{key}", before, value, f"Set {key} of {self.wanted.name} to {value}", "set_sysctl", key=key, value=value)
+        return self._step(f"settings.{key}", before, value, f"Set {key} of {self.spec.name} to {value}", SetSysctl(key, value))
 
-    def _step(self, attribute: str, before: t.Any, after: t.Any, action: str, operation: str, **arguments: t.Any) -> Step:
-        return Step(LAYER, self.wanted.name, attribute, before, after, action, operation, arguments)
+    def _step(self, attribute: str, before: t.Any, after: t.Any, action: str, operation: Operation) -> Step:
+        return Step(LAYER, self.spec.name, attribute, before, after, action, operation)
 
 
 def _lasting(path: str) -> str:

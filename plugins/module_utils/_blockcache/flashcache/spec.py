@@ -60,10 +60,10 @@ def read_items(items: t.Iterable[t.Mapping[str, t.Any]]) -> list[FlashcacheSpec]
 
     :raises BadInput: naming the item and what to write instead.
     """
-    wanted = [_read_item(item) for item in items]
-    require_unique(wanted)
+    specs = [_read_item(item) for item in items]
+    require_unique(specs)
     folders: dict[str, str] = {}
-    for cache in wanted:
+    for cache in specs:
         for path in cache.cache_devices if cache.present and not cache.mirror else ():
             folder = folder_of(path, cache.origin)
             if folder in folders:
@@ -73,7 +73,7 @@ def read_items(items: t.Iterable[t.Mapping[str, t.Any]]) -> list[FlashcacheSpec]
                     item=cache.name,
                 )
             folders[folder] = cache.name
-    return wanted
+    return specs
 
 
 def _read_item(item: t.Mapping[str, t.Any]) -> FlashcacheSpec:

@@ -45,20 +45,20 @@ def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tup
         return ()
     kernel, tables = read_kernel(runner, report.volumes)
     redundant, degraded = read_arrays(devices, root)
-    present = LvmState(
+    state = LvmState(
         report.volumes, report.physical, devices, pv_devices(report, devices), kernel=kernel, tables=tables, redundant=redundant, degraded=degraded
     )
-    return tuple(describe(present, volume) for volume in report.volumes if volume.cached)
+    return tuple(describe(state, volume) for volume in report.volumes if volume.cached)
 
 
-def describe(present: LvmState, cached: LogicalVolume) -> CacheState:
+def describe(state: LvmState, cached: LogicalVolume) -> CacheState:
     """One cached volume."""
-    pool = present.pool_of(cached)
-    kernel = present.kernel.get(cached.full_name)
-    state, reason = lvm_health.diagnose(present, cached)
-    under = present.devices_under(pool) if pool is not None else set()
-    fast = [device for device in (present.devices.get(name) for name in sorted(under - {GONE})) if device is not None]
-    device, origin = _device_of(present, cached.vg, cached.name), _device_of(present, cached.vg, next(iter(cached.devices), ""))
+    pool = state.pool_of(cached)
+    kernel = state.kernel.get(cached.full_name)
+    condition, reason = lvm_health.diagnose(state, cached)
+    under = state.devices_under(pool) if pool is not None else set()
+    fast = [device for device in (state.devices.get(name) for name in sorted(under - {GONE})) if device is not None]
+    device, origin = _device_of(state, cached.vg, cached.name), _device_of(state, cached.vg, next(iter(cached.devices), ""))
     figures = kernel if kernel is not None and not kernel.failed else dm.CacheStatus()
     block = cached.chunk_size or figures.block_size
     return CacheState(
@@ -71,14 +71,14 @@ def describe(present: LvmState, cached: LogicalVolume) -> CacheState:
         origin_name=origin.name if origin is not None else None,
         cache_devices=tuple(_path(one) or one.path for one in fast),
         cache_device_names=tuple(one.name for one in fast),
-        mode=_mode(present, cached, figures),
+        mode=_mode(state, cached, figures),
         policy=None if cached.writecache else figures.policy or cached.kernel_policy or cached.policy,
         block_size=block,
         size=pool.size if pool is not None else None,
         used=_bytes(figures.used, block),
         dirty=_bytes(figures.dirty, block),
-        redundancy=present.redundancy(under, pool) if pool is not None and state != "cache_missing" else UNMIRRORED,
-        state=state,
+        redundancy=state.redundancy(under, pool) if pool is not None and condition != "cache_missing" else UNMIRRORED,
+        state=condition,
         problem=f"{cached.full_name} {reason}." if reason else "",
         settings=_settings(cached),
         counters={name: value for name in _COUNTERS for value in [getattr(figures, name)] if value is not None},
@@ -154,18 +154,18 @@ def _of_lvm(device: BlockDevice) -> bool:
     return device.kind == "lvm" or (device.signature is not None and device.signature.type == _SIGNATURE)
 
 
-def _device_of(present: LvmState, vg: str, name: str) -> BlockDevice | None:
+def _device_of(state: LvmState, vg: str, name: str) -> BlockDevice | None:
     wanted = dm.device_name(vg, name)
-    return next((device for device in present.devices if device.dm_name == wanted), None)
+    return next((device for device in state.devices if device.dm_name == wanted), None)
 
 
 def _path(device: BlockDevice | None) -> str | None:
     return (device.stable_path or device.path) if device is not None else None
 
 
-def _mode(present: LvmState, cached: LogicalVolume, figures: dm.CacheStatus) -> str:
+def _mode(state: LvmState, cached: LogicalVolume, figures: dm.CacheStatus) -> str:
     """What the kernel does; of a cache that has failed what it was told, and of one that does not run what LVM will tell it."""
-    table = present.tables.get(cached.full_name)
+    table = state.tables.get(cached.full_name)
     return figures.mode or (table.mode if table is not None else cached.mode)
 
 

@@ -29,24 +29,24 @@ WRITECACHE_BLOCK_MEMORY = 82
 MEMORY_SHARE = 0.25
 
 
-def diagnose(present: LvmState, cached: LogicalVolume) -> tuple[str, str]:
+def diagnose(state: LvmState, cached: LogicalVolume) -> tuple[str, str]:
     """One of ``model.STATES``, and if it is not ``ok`` what is wrong and what a person can do, as the rest of a sentence about the volume."""
-    pool = present.pool_of(cached)
-    kernel = present.kernel.get(cached.full_name, CacheStatus())
-    if any(present.lost(part) for part in _origin_of(present, cached)):
+    pool = state.pool_of(cached)
+    kernel = state.kernel.get(cached.full_name, CacheStatus())
+    if any(state.lost(part) for part in _origin_of(state, cached)):
         return "failed", "lies on a device that is missing: bring it back, or let a person repair the volume group"
-    if pool is None or present.lost(pool):
-        return "cache_missing", _missing_advice(present, cached)
+    if pool is None or state.lost(pool):
+        return "cache_missing", _missing_advice(state, cached)
     if kernel.failed or kernel.errors:
-        return "failed", _failed_advice(present, cached, kernel)
+        return "failed", _failed_advice(state, cached, kernel)
     if cached.check_needed == "check needed" or kernel.needs_check or kernel.read_only:
         how = (
             f"lvconvert --repair {pool.full_name}"
             if kind_of(cached, pool) == "cachepool"
             else "a restore from backup (a cachevol cannot be repaired); what the cache holds alone is lost with it"
         )
-        state = "read_only" if kernel.read_only and not kernel.needs_check else "needs_check"
-        return state, f"has cache metadata that the kernel marked as needing a check: deactivate it, then a person runs {how}"
+        condition = "read_only" if kernel.read_only and not kernel.needs_check else "needs_check"
+        return condition, f"has cache metadata that the kernel marked as needing a check: deactivate it, then a person runs {how}"
     if not cached.active:
         return "inactive", inactive_advice(cached)
     return "ok", ""
@@ -62,37 +62,37 @@ def inactive_advice(volume: LogicalVolume) -> str:
     return f"is not active, so that its cache cannot be read back: activate it with lvchange -ay {volume.full_name} first"
 
 
-def writes_through(present: LvmState, cached: LogicalVolume) -> bool:
+def writes_through(state: LvmState, cached: LogicalVolume) -> bool:
     """Whether a cache certainly holds nothing that the origin does not have, even if it cannot be read any more.
 
     LVM writes another mode than write-back down only after its flush has ended; the kernel must do the same as is written.
     """
     if cached.mode == "writeback":
         return False
-    kernel = present.kernel.get(cached.full_name)
-    table = present.tables.get(cached.full_name)
+    kernel = state.kernel.get(cached.full_name)
+    table = state.tables.get(cached.full_name)
     if kernel is None:
         return not cached.active
     mode = kernel.mode if not kernel.failed else table.mode if table is not None else None
     return mode in ("writethrough", "passthrough")
 
 
-def droppable(present: LvmState, cached: LogicalVolume) -> bool:
+def droppable(state: LvmState, cached: LogicalVolume) -> bool:
     """Whether the cache is out of order and LVM can take it away without ``--force`` and without a loss."""
-    state, _reason = diagnose(present, cached)
-    pool = present.pool_of(cached)
-    gone = state == "cache_missing" or (state == "failed" and present.kernel.get(cached.full_name, CacheStatus()).failed)
-    origin_whole = not any(present.lost(part) for part in _origin_of(present, cached))
-    return gone and origin_whole and pool is not None and writes_through(present, cached)
+    condition, _reason = diagnose(state, cached)
+    pool = state.pool_of(cached)
+    gone = condition == "cache_missing" or (condition == "failed" and state.kernel.get(cached.full_name, CacheStatus()).failed)
+    origin_whole = not any(state.lost(part) for part in _origin_of(state, cached))
+    return gone and origin_whole and pool is not None and writes_through(state, cached)
 
 
-def counted_dirty(present: LvmState, cached: LogicalVolume) -> str:
+def counted_dirty(state: LvmState, cached: LogicalVolume) -> str:
     """Of a cache that writes through and whose blocks count as dirty all the same: what that is and how it ends; else nothing.
 
     LVM has noted another mode than write-back only after a flush, so that the origin has everything.
     """
-    kernel = present.kernel.get(cached.full_name, CacheStatus())
-    if cached.writecache or not kernel.dirty or not writes_through(present, cached):
+    kernel = state.kernel.get(cached.full_name, CacheStatus())
+    if cached.writecache or not kernel.dirty or not writes_through(state, cached):
         return ""
     return (
         f"{cached.full_name} writes through, so that nothing depends on its cache, and the kernel counts {kernel.dirty} blocks of the cache as dirty all the"
@@ -101,33 +101,33 @@ def counted_dirty(present: LvmState, cached: LogicalVolume) -> str:
     )
 
 
-def problems(present: LvmState) -> list[str]:
+def problems(state: LvmState) -> list[str]:
     """What a person should know of the caches of the host as they are left, one sentence each."""
     found = []
-    for cached in present.volumes:
+    for cached in state.volumes:
         if not cached.cached:
             continue
-        state, reason = diagnose(present, cached)
-        if state not in ("ok", "inactive"):
+        condition, reason = diagnose(state, cached)
+        if condition not in ("ok", "inactive"):
             found.append(f"{cached.full_name} {reason}.")
-        pool = present.pool_of(cached)
-        if pool is None or present.redundancy(present.devices_under(pool), pool) != DEGRADED or state == "cache_missing":
+        pool = state.pool_of(cached)
+        if pool is None or state.redundancy(state.devices_under(pool), pool) != DEGRADED or condition == "cache_missing":
             continue
         if cached.mode == "writeback":
             found.append(
                 f"{cached.full_name} has a write-back cache on a mirror that is degraded: its newest data is only on what is left of the mirror."
-                f" {mend_advice(present, pool)}"
+                f" {mend_advice(state, pool)}"
             )
-        elif present.mirrors(pool):
+        elif state.mirrors(pool):
             found.append(
-                f"{cached.full_name} has a cache on a mirror that is degraded; it writes through, so that nothing depends on it. {mend_advice(present, pool)}"
+                f"{cached.full_name} has a cache on a mirror that is degraded; it writes through, so that nothing depends on it. {mend_advice(state, pool)}"
             )
     return found
 
 
-def mend_advice(present: LvmState, pool: LogicalVolume) -> str:
+def mend_advice(state: LvmState, pool: LogicalVolume) -> str:
     """How a degraded mirror becomes whole again."""
-    mirrors = [mirror for mirror in present.mirrors(pool) if present.out_of_step(mirror)]
+    mirrors = [mirror for mirror in state.mirrors(pool) if state.out_of_step(mirror)]
     if not mirrors:
         return f"Replace the member that failed, or change to mode writethrough, which flushes. {STALE_MEMBER}"
     if any(mirror.partial for mirror in mirrors):
@@ -146,13 +146,13 @@ def memory_of_writecache(size: int, block_size: int) -> int:
     return size // block_size * WRITECACHE_BLOCK_MEMORY
 
 
-def _origin_of(present: LvmState, cached: LogicalVolume) -> list[LogicalVolume]:
-    inner = (present.volume(cached.vg, name) for name in cached.devices)
+def _origin_of(state: LvmState, cached: LogicalVolume) -> list[LogicalVolume]:
+    inner = (state.volume(cached.vg, name) for name in cached.devices)
     return [volume for volume in inner if volume is not None]
 
 
-def _missing_advice(present: LvmState, cached: LogicalVolume) -> str:
-    if writes_through(present, cached):
+def _missing_advice(state: LvmState, cached: LogicalVolume) -> str:
+    if writes_through(state, cached):
         return (
             "has a cache whose device is missing; it wrote through, so that nothing is lost with it: state: absent takes it away without --force,"
             " and a run that names cache devices that are there puts a new one in its place"
@@ -164,10 +164,10 @@ def _missing_advice(present: LvmState, cached: LogicalVolume) -> str:
     )
 
 
-def _failed_advice(present: LvmState, cached: LogicalVolume, kernel: CacheStatus) -> str:
+def _failed_advice(state: LvmState, cached: LogicalVolume, kernel: CacheStatus) -> str:
     if kernel.errors:
         return f"has a writecache that the kernel reports as failed with error {kernel.errors}: look at dmesg; a person must decide"
-    if writes_through(present, cached):
+    if writes_through(state, cached):
         return (
             "has a cache that the kernel reports as failed; it wrote through, so that nothing is lost with it:"
             " state: absent takes it away without --force, and a run with state: present makes it anew"

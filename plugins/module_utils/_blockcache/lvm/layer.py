@@ -10,68 +10,37 @@
 from __future__ import annotations
 
 import re
-import time
 import typing as t
-from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import BLOCK_SIZE
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import facts as lvm_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import plan as lvm_plan
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import PATIENCE, LvmOperations
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import LvmOperations
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.shell import LvmRunner
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER, LvmState
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import warn_of_former_names
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import WITHIN, Attach
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.background import Background
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, run_layer
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 
 if t.TYPE_CHECKING:
-    from ansible.module_utils.basic import AnsibleModule
-
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-
-__all__ = ["PATIENCE", "LvmCacheLayer", "run_module"]
-
-#: Operations after which the same devices lie on the same devices: they need not be looked at again.
-_WITHIN = frozenset({"set_mode", "set_setting", "set_settings", "set_cleaner", "refresh", "leave_cleaner", "go_on", "prove_clean", "flush_writecache"})
+    from pathlib import Path
 
 
 class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
-    """Caches of logical volumes.
-
-    :param runner: starts the commands.
-    :param wanted: the caches that will be planned: their devices may have to be asked for signatures, their file systems for
-        the size of their sectors, and they are what :meth:`facts` describes.
-    :param root: below which /sys, /proc and /dev are read.
-    :param clock: seconds that only grow.
-    :param sleep: waits so many seconds.
-    """
+    """Caches of logical volumes."""
 
     name = LAYER
     one_at_a_time = True
-
-    def __init__(
-        self,
-        runner: Runner,
-        wanted: t.Sequence[LvmCacheSpec] = (),
-        root: Path = Path("/"),
-        *,
-        clock: t.Callable[[], float] = time.monotonic,
-        sleep: t.Callable[[float], None] = time.sleep,
-    ) -> None:
-        self.runner = runner
-        self.wanted = wanted
-        self.root = root
-        self.clock = clock
-        self.sleep = sleep
-        self._ground: tuple[Devices, t.Mapping[str, cache_device.DeviceUse]] | None = None
+    #: The devices that were examined already; None if something that lies on them has changed since.
+    _examined: tuple[Devices, t.Mapping[str, cache_device.DeviceUse]] | None = None
 
     def read(self) -> LvmState:
         """One report of LVM, the block devices, and where there is a cache one dmsetup or two, whatever the number of caches.
@@ -79,12 +48,16 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         Only a cache device that is no physical volume yet costs a wipefs more, and is opened; and a file system whose
         writecache shall have a certain block size is asked for its own.
         """
+        for warning in former_names(self.spec):
+            self.warn(warning)
+        if not self.spec:
+            return LvmState((), (), Devices(()))
         report_to_come = Background(self._report)
-        known = read_devices(self.runner, self.root) if self._ground is None else self._ground[0]
+        known = read_devices(self.runner, self.root) if self._examined is None else self._examined[0]
         report = report_to_come.answer()
-        if self._ground is None:
-            self._ground = known, self._examine(known, lvm_facts.pv_devices(report, known))
-        devices, findings = self._ground
+        if self._examined is None:
+            self._examined = known, self._examine(known, lvm_facts.pv_devices(report, known))
+        devices, findings = self._examined
         kernel, tables = lvm_facts.read_kernel(self.runner, report.volumes)
         redundant, degraded = lvm_facts.read_arrays(devices, self.root)
         return LvmState(
@@ -102,55 +75,56 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
             cache_check=self.runner.has("cache_check"),
         )
 
-    def plan(self, present: LvmState, wanted: t.Sequence[LvmCacheSpec]) -> list[Step]:
-        return lvm_plan.plan(present, wanted)
+    def plan(self, state: LvmState) -> list[Step]:
+        """See :func:`lvm_plan.plan`."""
+        return lvm_plan.plan(state, self.spec)
 
     def apply(self, step: Step) -> None:
-        if step.operation not in _WITHIN:
-            self._ground = None
+        if not isinstance(step.operation, WITHIN):
+            self._examined = None
             if isinstance(self.runner, LvmRunner):
                 self.runner.forget_devices()
-        operation: t.Callable[[Step], None] = getattr(self, f"_{step.operation}")
-        operation(step)
+        super().apply(step)
 
-    def facts(self, present: LvmState) -> dict[str, t.Any]:
-        origins = {cache.origin for cache in self.wanted}
-        states = [lvm_facts.describe(present, volume) for volume in present.volumes if volume.cached and volume.full_name in origins]
-        return {"problems": lvm_health.problems(present), "caches": [state.as_plain() for state in states]}
+    def facts(self, state: LvmState) -> dict[str, t.Any]:
+        origins = {spec.origin for spec in self.spec}
+        caches = [lvm_facts.describe(state, volume) for volume in state.volumes if volume.cached and volume.full_name in origins]
+        return {"problems": lvm_health.problems(state), "caches": [cache.as_plain() for cache in caches]}
 
-    def concerns(self, present: LvmState, wanted: t.Sequence[LvmCacheSpec]) -> list[str]:
-        """The memory that writecaches take, and cache devices that could not be given back."""
-        found = lvm_plan.kept_devices(present, wanted)
-        for cache in wanted:
-            volume = present.volume(cache.vg, cache.lv)
-            counted = lvm_health.counted_dirty(present, volume) if cache.present and volume is not None and volume.cached else ""
-            found += [counted] if counted else []
-            if cache.present and volume is not None and volume.writecache:
-                pool = present.pool_of(volume)
-                found += self._memory_concern(present, cache, pool.size if pool is not None else 0, volume.chunk_size)
-        return found
+    def check_settled(self, state: LvmState) -> None:
+        """Warn of the memory that writecaches take, of cache devices that could not be given back, and of counters after a crash."""
+        for warning in lvm_plan.kept_devices(state, self.spec):
+            self.warn(warning)
+        for spec in self.spec:
+            volume = state.volume(spec.vg, spec.lv)
+            if not spec.present or volume is None or not volume.cached:
+                continue
+            counted = lvm_health.counted_dirty(state, volume)
+            if counted:
+                self.warn(counted)
+            if volume.writecache:
+                pool = state.pool_of(volume)
+                self._check_memory(state, spec, pool.size if pool is not None else 0, volume.chunk_size)
 
-    def foresee(self, present: LvmState, wanted: t.Sequence[LvmCacheSpec]) -> list[str]:
-        caches = {cache.name: cache for cache in wanted}
-        found = []
-        for step in self.plan(present, wanted):
-            if step.operation == "attach" and step.arguments["kind"] == "writecache":
-                found += self._memory_concern(present, caches[step.item], step.after["size"], step.after["chunk_size"])
-        return found
+    def check_planned(self, state: LvmState) -> None:
+        """Warn of the memory that new writecaches will take."""
+        specs = {spec.name: spec for spec in self.spec}
+        for step in self.plan(state):
+            if isinstance(step.operation, Attach) and step.operation.kind == "writecache":
+                self._check_memory(state, specs[step.item], step.after["size"], step.after["chunk_size"])
 
-    @staticmethod
-    def _memory_concern(present: LvmState, cache: LvmCacheSpec, size: int, block_size: int | None) -> list[str]:
+    def _check_memory(self, state: LvmState, spec: LvmCacheSpec, size: int, block_size: int | None) -> None:
+        """:param size: bytes of the writecache."""
         needed = lvm_health.memory_of_writecache(size, block_size or 4 * KIB)
-        if present.memory is None or needed <= lvm_health.MEMORY_SHARE * present.memory:
-            return []
-        return [
-            f"{cache.name}: the writecache of {cache.origin} takes about {format_size(needed)} of this host's {format_size(present.memory)} of memory"
-            f" for its bookkeeping: make it smaller{', or use a block_size of 4096' if block_size == 512 else ''}."
-        ]
+        if state.memory is not None and needed > lvm_health.MEMORY_SHARE * state.memory:
+            self.warn(
+                f"{spec.name}: the writecache of {spec.origin} takes about {format_size(needed)} of this host's {format_size(state.memory)} of memory"
+                f" for its bookkeeping: make it smaller{', or use a block_size of 4096' if block_size == 512 else ''}."
+            )
 
     def _examine(self, devices: Devices, pv_devices: t.Mapping[str, str]) -> dict[str, cache_device.DeviceUse]:
         found: dict[str, cache_device.DeviceUse] = {}
-        for path in (path for cache in self.wanted if cache.present for path in cache.cache_devices):
+        for path in (path for spec in self.spec if spec.present for path in spec.cache_devices):
             try:
                 device = devices.resolve(path)
             except DeviceMissing:
@@ -162,13 +136,13 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
     def _read_sectors(self, known: t.AbstractSet[str]) -> dict[str, int]:
         """``BLOCK_SIZE`` of blkid(8): the smallest unit in which a file system writes."""
         found = {}
-        for cache in self.wanted:
-            if cache.present and cache.settings.get(BLOCK_SIZE) and cache.origin in known:
+        for spec in self.spec:
+            if spec.present and spec.settings.get(BLOCK_SIZE) and spec.origin in known:
                 # 2: nothing on it that blkid knows.
-                command = ["blkid", "-p", "-s", "BLOCK_SIZE", "-o", "value", f"/dev/{cache.origin}"]
+                command = ["blkid", "-p", "-s", "BLOCK_SIZE", "-o", "value", f"/dev/{spec.origin}"]
                 text = self.runner.run(command, ok=None).stdout.strip()
                 if text.isdigit():
-                    found[cache.origin] = int(text)
+                    found[spec.origin] = int(text)
         return found
 
 
@@ -179,15 +153,3 @@ def _memory(root: Path) -> int | None:
     except OSError:
         return None
     return int(match.group(1)) * KIB if match else None
-
-
-def run_module(module: AnsibleModule) -> t.NoReturn:
-    """The whole of the module ``lvm_cache``."""
-    if not module.params["caches"]:
-        module.exit_json(problems=[], caches=[], **Outcome((), None).as_result())
-    try:
-        wanted = read_items(module.params["caches"])
-    except StorageError as error:
-        module.fail_json(**error.as_result())
-    warn_of_former_names(module, wanted)
-    run_layer(module, LvmCacheLayer(LvmRunner(), wanted), wanted)

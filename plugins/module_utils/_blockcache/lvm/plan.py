@@ -22,6 +22,17 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.devices import Earlier, Placement
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import setting_steps
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, LAYER, TAG, LvmState, given_name, kind_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import (
+    Detach,
+    Drop,
+    FlushWritecache,
+    GoOn,
+    LeaveCleaner,
+    ProveClean,
+    Refresh,
+    SetCleaner,
+    SetMode,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import round_up
@@ -35,7 +46,7 @@ __all__ = ["LAYER", "TAG", "LvmState", "plan", "problems"]
 problems = lvm_health.problems
 
 
-def plan(present: LvmState, wanted: t.Sequence[LvmCacheSpec]) -> list[Step]:
+def plan(state: LvmState, specs: t.Sequence[LvmCacheSpec]) -> list[Step]:
     """The steps for every cache of the list, in its order.
 
     :raises BadInput: if what is asked for cannot be meant on this host.
@@ -45,21 +56,21 @@ def plan(present: LvmState, wanted: t.Sequence[LvmCacheSpec]) -> list[Step]:
     """
     earlier = Earlier()
     steps: list[Step] = []
-    for cache in wanted:
-        steps += _CachePlan(present, cache, earlier).steps()
+    for cache in specs:
+        steps += _CachePlan(state, cache, earlier).steps()
     return steps
 
 
-def kept_devices(present: LvmState, wanted: t.Sequence[LvmCacheSpec]) -> list[str]:
+def kept_devices(state: LvmState, specs: t.Sequence[LvmCacheSpec]) -> list[str]:
     """Why a cache device that was to be given back is still in the volume group, one sentence each."""
     found = []
-    for cache in wanted:
+    for cache in specs:
         if cache.state != "absent" or not cache.release_devices:
             continue
-        place = Placement(present, cache, Earlier())
+        place = Placement(state, cache, Earlier())
         for path in cache.cache_devices:
             with contextlib.suppress(DeviceMissing):
-                used = place.still_used(present.devices.resolve(path, cache.name))
+                used = place.still_used(state.devices.resolve(path, cache.name))
                 if used:
                     found.append(f"{cache.name}: {path} stays in volume group {cache.vg}, because {', '.join(sorted(used))} lies on it.")
     return found
@@ -71,12 +82,12 @@ class _CachePlan(AttachPlan):
     def steps(self) -> list[Step]:
         if self.origin is not None and self.origin.cached:
             return self._steps_of_cached(self.origin)
-        if self.wanted.state == "flushed":
+        if self.spec.state == "flushed":
             return []
-        if self.wanted.state == "absent":
+        if self.spec.state == "absent":
             return [*self.finish_detaching(), *self.remove_leftovers(), *self.place.release()]
         origin = self.require_origin()
-        if self.wanted.mode == "writeback":
+        if self.spec.mode == "writeback":
             self._require_permission(self.place.redundancy())
         return self.attach(origin)
 
@@ -86,35 +97,35 @@ class _CachePlan(AttachPlan):
         if cached.suspended:
             # What the rest of the plan sees is the volume as it goes on.
             return [self._go_on_step(cached), *self._steps_of_cached(dataclasses.replace(cached, attr=f"{cached.attr[:4]}a{cached.attr[5:]}"))]
-        pool = self.present.pool_of(cached)
-        drop = lvm_health.droppable(self.present, cached)
-        state, reason = lvm_health.diagnose(self.present, cached)
+        pool = self.state.pool_of(cached)
+        drop = lvm_health.droppable(self.state, cached)
+        state, reason = lvm_health.diagnose(self.state, cached)
         if state not in ("ok", "inactive") and not drop:
             raise self.refused(reason)
-        if drop and self.wanted.state == "flushed":
+        if drop and self.spec.state == "flushed":
             # It wrote through, and nothing can be written back from a device that is not there.
             return []
-        if drop and self.wanted.present and self.place.names()[1]:
+        if drop and self.spec.present and self.place.names()[1]:
             # What is to be done here and now, and not only that a device is not there.
             raise self.refused(reason)
         steps = self._planned(cached, pool, drop)
-        if steps and steps[0].operation != "drop":
+        if steps and not isinstance(steps[0].operation, Drop):
             self._require_changeable(cached, pool)
             return [*self.forget_missing(), *steps]
         return steps
 
     def _planned(self, cached: LogicalVolume, pool: LogicalVolume | None, drop: bool) -> list[Step]:
-        if self.wanted.state == "flushed":
+        if self.spec.state == "flushed":
             return self._flush(cached)
-        if self.wanted.state == "absent":
+        if self.spec.state == "absent":
             steps = self._detach(cached, pool, drop)
             return [*steps, *self.remove_leftovers(), *self.place.release()]
         return self._replace(cached, pool, drop) if drop else self._adjust(cached, pool)
 
     def _require_changeable(self, cached: LogicalVolume, pool: LogicalVolume | None) -> None:
         """LVM changes nothing of a volume that misses a device, and what is not active cannot be read back."""
-        if cached.partial and pool is not None and any(self.present.out_of_step(mirror) for mirror in self.present.mirrors(pool)):
-            advice = lvm_health.mend_advice(self.present, pool).rstrip(".")
+        if cached.partial and pool is not None and any(self.state.out_of_step(mirror) for mirror in self.state.mirrors(pool)):
+            advice = lvm_health.mend_advice(self.state, pool).rstrip(".")
             raise self.refused(f"misses a device of its mirrored cache, and LVM changes nothing of it before that is mended. {advice}")
         if cached.partial:
             origin = f"{cached.vg}/{next(iter(cached.devices), '')}"
@@ -129,14 +140,14 @@ class _CachePlan(AttachPlan):
         if self._differences(cached, pool):
             return self._replace(cached, pool, False)
         steps, mode = self._finish_flush(cached)
-        if self.wanted.mode == "writeback":
-            redundancy = UNMIRRORED if pool is None else self.present.redundancy(self.present.devices_under(pool), pool)
+        if self.spec.mode == "writeback":
+            redundancy = UNMIRRORED if pool is None else self.state.redundancy(self.state.devices_under(pool), pool)
             # A mirror that degraded under a write-back cache is no reason to fail a play that changes nothing: problems() tells it.
             if redundancy != DEGRADED or steps or mode != "writeback":
                 self._require_permission(redundancy)
-        if mode != self.wanted.mode:
-            steps.append(self._mode_step(mode, self.wanted.mode))
-        return steps + setting_steps(self.present, self.wanted, cached)
+        if mode != self.spec.mode:
+            steps.append(self._mode_step(mode, self.spec.mode))
+        return steps + setting_steps(self.state, self.spec, cached)
 
     def _finish_flush(self, cached: LogicalVolume) -> tuple[list[Step], str]:
         """The steps after which LVM and the kernel agree, and the mode they then agree on.
@@ -148,18 +159,18 @@ class _CachePlan(AttachPlan):
             return self._finish_writecache_flush(cached), "writeback"
         stored = cached.mode
         if cached.kernel_policy == "cleaner" and cached.policy != "cleaner":
-            if stored != self.wanted.mode and (stored == "writeback" or self.wanted.mode == "writethrough"):
+            if stored != self.spec.mode and (stored == "writeback" or self.spec.mode == "writethrough"):
                 return [], stored
             action = f"Load the cache of {self.target} with policy {cached.policy} again, after a flush"
-            return [self.step("policy", "cleaner", cached.policy, action, "leave_cleaner", stored=stored)], stored
+            return [self.step("policy", "cleaner", cached.policy, action, LeaveCleaner(self.volume, stored))], stored
         return self._agree_on_mode(cached)
 
     def _finish_writecache_flush(self, cached: LogicalVolume) -> list[Step]:
         """A writecache that is flushed, or whose detaching was broken off, has a setting that lets nothing new in."""
-        table = self.present.tables.get(cached.full_name)
+        table = self.state.tables.get(cached.full_name)
         if (cached.settings or {}).get("cleaner") == "1" or (table is not None and table.cleaner):
             action = f"Let the writecache of {self.target} take writes again"
-            return [self.step("cleaner", True, False, action, "set_cleaner", cleaner=0)]
+            return [self.step("cleaner", True, False, action, SetCleaner(self.volume, 0))]
         return []
 
     def _agree_on_mode(self, cached: LogicalVolume) -> tuple[list[Step], str]:
@@ -167,54 +178,54 @@ class _CachePlan(AttachPlan):
 
         :returns: the steps after which they agree, and the mode they then agree on.
         """
-        kernel = self.present.kernel.get(cached.full_name, CacheStatus())
+        kernel = self.state.kernel.get(cached.full_name, CacheStatus())
         if kernel.mode in (None, cached.mode) or cached.kernel_policy == "cleaner":
             return [], cached.mode
         if cached.mode == "passthrough":
             # The kernel may have refused it, and would again.
             action = f"Set the cache of {self.target} to writethrough in LVM too: the kernel rejected passthrough"
-            return [self.step("mode", kernel.mode, "writethrough", action, "set_mode", mode="writethrough")], "writethrough"
+            return [self.step("mode", kernel.mode, "writethrough", action, SetMode(self.volume, "writethrough"))], "writethrough"
         action = f"Load the cache of {self.target} again in mode {cached.mode}, as LVM has it"
-        return [self.step("mode", kernel.mode, cached.mode, action, "refresh")], cached.mode
+        return [self.step("mode", kernel.mode, cached.mode, action, Refresh(self.volume, cached.mode))], cached.mode
 
     def _differences(self, cached: LogicalVolume, pool: LogicalVolume | None) -> dict[str, tuple[t.Any, t.Any]]:
         """What of the cache that is there can only be had by another one, as ``{attribute: (found, wanted)}``.
 
         A size that is a share, or none, is what it was when the cache was made, and is not compared.
         """
-        wanted = self.wanted
+        spec = self.spec
         found: dict[str, tuple[t.Any, t.Any]] = {}
         devices, missing = self.place.names()
-        under = self.present.devices_under(pool) if pool is not None else set()
+        under = self.state.devices_under(pool) if pool is not None else set()
         # The lost side of a mirror shows no name: it is the wanted device that is not there.
-        same = under - {GONE} == devices and (not missing or (wanted.mirror and GONE in under))
+        same = under - {GONE} == devices and (not missing or (spec.mirror and GONE in under))
         if not same:
             self.place.devices()
-            found["devices"] = (sorted(self._spell(name) for name in under), list(wanted.cache_devices))
-        if kind_of(cached, pool) != wanted.kind:
-            found["kind"] = (kind_of(cached, pool), wanted.kind)
-        if pool is not None and bool(self.present.mirrors(pool)) != wanted.mirror:
-            found["mirror"] = (not wanted.mirror, wanted.mirror)
-        chunk = wanted.settings.get(BLOCK_SIZE) if wanted.kind == "writecache" else wanted.chunk_size
+            found["devices"] = (sorted(self._spell(name) for name in under), list(spec.cache_devices))
+        if kind_of(cached, pool) != spec.kind:
+            found["kind"] = (kind_of(cached, pool), spec.kind)
+        if pool is not None and bool(self.state.mirrors(pool)) != spec.mirror:
+            found["mirror"] = (not spec.mirror, spec.mirror)
+        chunk = spec.settings.get(BLOCK_SIZE) if spec.kind == "writecache" else spec.chunk_size
         if chunk is not None and cached.chunk_size != chunk:
             found["chunk_size"] = (cached.chunk_size, chunk)
-        if wanted.size is not None and pool is not None and pool.size != round_up(wanted.size, self.extent_size):
-            found["size"] = (pool.size, wanted.size)
+        if spec.size is not None and pool is not None and pool.size != round_up(spec.size, self.extent_size):
+            found["size"] = (pool.size, spec.size)
         return found
 
     def _replace(self, cached: LogicalVolume, pool: LogicalVolume | None, drop: bool) -> list[Step]:
         """Another cache in the place of this one: everything that could refuse the new one is asked before the old one is taken away."""
-        if self.wanted.mode == "writeback":
+        if self.spec.mode == "writeback":
             self._require_permission(self.place.redundancy())
         steps = self._detach(cached, pool, drop)
         return steps + self.attach(cached)
 
     def _flush(self, cached: LogicalVolume) -> list[Step]:
         """The steps after which the cache holds nothing that the origin does not have, and nothing can become dirty in it."""
-        kernel = self.present.kernel.get(cached.full_name, CacheStatus())
+        kernel = self.state.kernel.get(cached.full_name, CacheStatus())
         self._require_active(cached)
         if cached.writecache:
-            table = self.present.tables.get(cached.full_name)
+            table = self.state.tables.get(cached.full_name)
             cleaning = (cached.settings or {}).get("cleaner") == "1" and table is not None and table.cleaner
             if cleaning and kernel.dirty == 0:
                 return []
@@ -229,7 +240,7 @@ class _CachePlan(AttachPlan):
 
     def _flush_writecache(self) -> list[Step]:
         action = f"Let the writecache of {self.target} only write back, and wait until it is empty"
-        return [self.step("cleaner", False, True, action, "flush_writecache"), self._prove_step()]
+        return [self.step("cleaner", False, True, action, FlushWritecache(self.volume)), self._prove_step()]
 
     def _detach(self, cached: LogicalVolume, pool: LogicalVolume | None, drop: bool) -> list[Step]:
         before = {"kind": kind_of(cached, pool), "volume": given_name(cached), "size": pool.size if pool else None, "chunk_size": cached.chunk_size}
@@ -237,9 +248,9 @@ class _CachePlan(AttachPlan):
         if pool is not None:
             self.place.forget(pool)
         # LVM flushes nothing of a mirror that has lost a side either, and refuses every command but this one.
-        if drop or (cached.partial and lvm_health.writes_through(self.present, cached)):
+        if drop or (cached.partial and lvm_health.writes_through(self.state, cached)):
             action = f"Take away {what} of {self.target}, which misses its device or has failed, and wrote through, so that nothing is lost"
-            return [self.step("cache", before, None, action, "drop")]
+            return [self.step("cache", before, None, action, Drop(self.volume))]
         if cached.writecache:
             steps = self._flush_writecache()
         else:
@@ -247,30 +258,30 @@ class _CachePlan(AttachPlan):
             if mode == "writeback":
                 steps.append(self._mode_step("writeback", "writethrough"))
             steps.append(self._prove_step())
-        return [*steps, self.step("cache", before, None, f"Detach the cache from {self.target} and remove {what}", "detach")]
+        return [*steps, self.step("cache", before, None, f"Detach the cache from {self.target} and remove {what}", Detach(self.volume))]
 
     # -- shared
 
     def _go_on_step(self, cached: LogicalVolume) -> Step:
         action = f"Resume {self.target}, which an interrupted command left suspended"
-        pool = self.present.pool_of(cached)
-        parts = [*self.present.parts(cached), *(self.present.parts(pool) if pool is not None else [])]
+        pool = self.state.pool_of(cached)
+        parts = [*self.state.parts(cached), *(self.state.parts(pool) if pool is not None else [])]
         # A volume stands before what it is made of.
         names = [dm.device_name(part.vg, part.name) for part in reversed(parts) if part is not cached] + [dm.device_name(cached.vg, cached.name)]
-        return self.step("suspended", True, False, action, "go_on", names=names)
+        return self.step("suspended", True, False, action, GoOn(self.volume, tuple(names)))
 
     def _prove_step(self) -> Step:
-        return self.step("dirty", "not proven", 0, f"Prove that no block of the cache of {self.target} is dirty", "prove_clean")
+        return self.step("dirty", "not proven", 0, f"Prove that no block of the cache of {self.target} is dirty", ProveClean(self.volume))
 
     def _require_permission(self, redundancy: str) -> None:
-        wanted = self.wanted
-        require_mirrored(redundancy, wanted.cache_devices, wanted.name, wanted.origin, allowed=wanted.allow_unmirrored_writeback)
+        spec = self.spec
+        require_mirrored(redundancy, spec.cache_devices, spec.name, spec.origin, allowed=spec.allow_unmirrored_writeback)
 
     def _mode_step(self, before: str, after: str) -> Step:
         flush = " and flush it" if before == "writeback" else ""
         action = f"Switch the cache of {self.target} from {before} to {after}{flush}"
-        return self.step("mode", before, after, action, "set_mode", mode=after)
+        return self.step("mode", before, after, action, SetMode(self.volume, after))
 
     def _spell(self, name: str) -> str:
-        device = self.present.devices.get(name)
+        device = self.state.devices.get(name)
         return (device.stable_path or device.path) if device is not None else name

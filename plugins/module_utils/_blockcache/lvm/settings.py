@@ -20,8 +20,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
     effective_migration_threshold,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import CachedVolume, Refresh, SetSetting, SetSettings
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import require_order
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume
@@ -36,65 +37,65 @@ _NEWER = (PAUSE_WRITEBACK, METADATA_ONLY)
 _LEFT_OUT = {METADATA_ONLY: "0"}
 
 
-def setting_steps(present: LvmState, wanted: LvmCacheSpec, cached: LogicalVolume) -> list[Step]:
+def setting_steps(state: LvmState, spec: LvmCacheSpec, cached: LogicalVolume) -> list[Step]:
     """The steps to the wanted settings of a cache that is attached; what is not named is left as it is.
 
     :raises BadInput: if they contradict what is left.
     """
     if cached.writecache:
-        return _writecache_steps(present, wanted, cached)
-    return [_cache_step(wanted, cached, key, value) for key, value in wanted.settings.items() if not _has_setting(cached, key, value)]
+        return _writecache_steps(state, spec, cached)
+    return [_cache_step(spec, cached, key, value) for key, value in spec.settings.items() if not _has_setting(cached, key, value)]
 
 
-def settings_at_attach(wanted: LvmCacheSpec) -> dict[str, int]:
+def settings_at_attach(spec: LvmCacheSpec) -> dict[str, int]:
     """What is set when the cache is attached. A setting that this LVM may not know is set afterwards, when nothing else can fail.
 
     :raises BadInput: if they contradict each other.
     """
-    settings = {key: value for key, value in wanted.settings.items() if value is not None and key not in _NEWER}
-    if wanted.kind == "writecache":
-        require_order(WRITECACHE, settings, wanted.name)
+    settings = {key: value for key, value in spec.settings.items() if value is not None and key not in _NEWER}
+    if spec.kind == "writecache":
+        require_order(WRITECACHE, settings, spec.name)
     return settings
 
 
-def steps_after_attach(wanted: LvmCacheSpec) -> list[Step]:
+def steps_after_attach(spec: LvmCacheSpec) -> list[Step]:
     """The settings that :func:`settings_at_attach` leaves out."""
-    newer = {key: wanted.settings[key] for key in _NEWER if wanted.settings.get(key) is not None}
-    return [_step_of_writecache(wanted, {}, newer, {})] if wanted.kind == "writecache" and newer else []
+    newer = {key: spec.settings[key] for key in _NEWER if spec.settings.get(key) is not None}
+    return [_step_of_writecache(spec, {}, newer, {})] if spec.kind == "writecache" and newer else []
 
 
-def _cache_step(wanted: LvmCacheSpec, cached: LogicalVolume, key: str, value: int | None) -> Step:
+def _cache_step(spec: LvmCacheSpec, cached: LogicalVolume, key: str, value: int | None) -> Step:
     before = (cached.settings or {}).get(key)
     text = "default" if value is None else str(value)
-    action = f"Set {key} of the cache of {wanted.origin} to {text}"
+    action = f"Set {key} of the cache of {spec.origin} to {text}"
     number = int(before) if before and before.isdigit() else before
-    return _step(wanted, f"settings.{key}", number, value, action, "set_setting", key=key, value=text)
+    return _step(spec, f"settings.{key}", number, value, action, SetSetting(CachedVolume.of(spec), key, text))
 
 
-def _writecache_steps(present: LvmState, wanted: LvmCacheSpec, cached: LogicalVolume) -> list[Step]:
+def _writecache_steps(state: LvmState, spec: LvmCacheSpec, cached: LogicalVolume) -> list[Step]:
     stored = {key: value for key, value in (cached.settings or {}).items() if key != CLEANER}
-    asked = {key: value for key, value in wanted.settings.items() if key != BLOCK_SIZE}
+    asked = {key: value for key, value in spec.settings.items() if key != BLOCK_SIZE}
     changed = {key: value for key, value in asked.items() if stored.get(key) != (None if value is None else str(value))}
     if changed:
         kept = {key: value for key, value in stored.items() if key not in changed}
         numbers = {key: int(value) for key, value in kept.items() if value.isdigit()}
-        require_order(WRITECACHE, {**numbers, **changed}, wanted.name)
-        return [_step_of_writecache(wanted, {key: _number(stored.get(key)) for key in changed}, changed, kept)]
-    table = present.tables.get(cached.full_name)
+        require_order(WRITECACHE, {**numbers, **changed}, spec.name)
+        return [_step_of_writecache(spec, {key: _number(stored.get(key)) for key in changed}, changed, kept)]
+    table = state.tables.get(cached.full_name)
     if table is not None and any(table.settings.get(key, _LEFT_OUT.get(key)) != value for key, value in stored.items()):
         # LVM writes its metadata first, and was killed before it loaded them.
-        action = f"Load the settings of the writecache of {wanted.origin} again, as LVM has them"
-        return [_step(wanted, "settings", dict(table.settings), stored, action, "refresh")]
+        action = f"Load the settings of the writecache of {spec.origin} again, as LVM has them"
+        return [_step(spec, "settings", dict(table.settings), stored, action, Refresh(CachedVolume.of(spec), None))]
     return []
 
 
-def _step_of_writecache(wanted: LvmCacheSpec, before: t.Mapping[str, t.Any], changed: t.Mapping[str, int | None], kept: t.Mapping[str, str]) -> Step:
+def _step_of_writecache(spec: LvmCacheSpec, before: t.Mapping[str, t.Any], changed: t.Mapping[str, int | None], kept: t.Mapping[str, str]) -> Step:
     texts = {key: "default" if value is None else str(value) for key, value in changed.items()}
-    action = f"Set {' and '.join(f'{key} to {text}' for key, text in texts.items())} of the writecache of {wanted.origin}"
-    reset = [key for key, value in changed.items() if value is None]
+    action = f"Set {' and '.join(f'{key} to {text}' for key, text in texts.items())} of the writecache of {spec.origin}"
+    reset = tuple(key for key, value in changed.items() if value is None)
     values = {key: str(value) for key, value in changed.items() if value is not None}
     # One command for all: high and low watermark one after the other may pass through a state that the kernel refuses.
-    return _step(wanted, "settings", dict(before), dict(changed), action, "set_settings", settings=values, reset=reset, kept=dict(kept))
+    return _step(spec, "settings", dict(before), dict(changed), action, SetSettings(CachedVolume.of(spec), values, reset, dict(kept)))
 
 
 def _has_setting(cached: LogicalVolume, key: str, value: int | None) -> bool:
@@ -113,5 +114,5 @@ def _number(text: str | None) -> int | str | None:
     return int(text) if text and text.isdigit() else text
 
 
-def _step(wanted: LvmCacheSpec, attribute: str, before: t.Any, after: t.Any, action: str, operation: str, **arguments: t.Any) -> Step:
-    return Step(LAYER, wanted.name, attribute, before, after, action, operation, {"vg": wanted.vg, "lv": wanted.lv, **arguments})
+def _step(spec: LvmCacheSpec, attribute: str, before: t.Any, after: t.Any, action: str, operation: Operation) -> Step:
+    return Step(LAYER, spec.name, attribute, before, after, action, operation)

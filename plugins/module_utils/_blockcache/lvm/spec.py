@@ -47,9 +47,9 @@ def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[LvmCacheSpec]:
 
     :raises BadInput: naming the item and what to write instead.
     """
-    wanted = [_read_item(item) for item in items]
-    common.require_unique(wanted)
-    return wanted
+    specs = [_read_item(item) for item in items]
+    common.require_unique(specs)
+    return specs
 
 
 def _read_item(item: t.Mapping[str, t.Any]) -> LvmCacheSpec:
@@ -58,21 +58,21 @@ def _read_item(item: t.Mapping[str, t.Any]) -> LvmCacheSpec:
     fields["origin"], vg, lv = _origin(item["origin"], name)
     kind = item.get("kind") or "cachepool"
     modes = WRITECACHE_MODES if kind == KIND_WRITECACHE else MODES
-    wanted = LvmCacheSpec(
+    spec = LvmCacheSpec(
         **read_options(kind, item.get("settings") or {}, fields),
         vg=vg,
         lv=lv,
         kind=kind,
         mode=common.read_mode(item, modes, f"kind {kind}"),
     )
-    _require_known_devices(wanted)
-    if wanted.present and wanted.mirror and kind == KIND_WRITECACHE:
+    _require_known_devices(spec)
+    if spec.present and spec.mirror and kind == KIND_WRITECACHE:
         raise BadInput(
             f"{name}: LVM takes only a linear volume for a writecache and mirrors none:"
             " leave mirror out and name one MD RAID1 device (/dev/md/NAME), which counts as mirrored, or use kind cachepool in mode writeback.",
             item=name,
         )
-    return wanted
+    return spec
 
 
 def _origin(text: str, item: str) -> tuple[str, str, str]:
@@ -83,6 +83,6 @@ def _origin(text: str, item: str) -> tuple[str, str, str]:
     return f"{words[0]}/{words[1]}", words[0], words[1]
 
 
-def _require_known_devices(wanted: LvmCacheSpec) -> None:
-    if wanted.release_devices and wanted.state == "absent" and not wanted.cache_devices:
-        raise BadInput(f"{wanted.name}: release_devices gives cache_devices back, and cache_devices is empty: name them.", item=wanted.name)
+def _require_known_devices(spec: LvmCacheSpec) -> None:
+    if spec.release_devices and spec.state == "absent" and not spec.cache_devices:
+        raise BadInput(f"{spec.name}: release_devices gives cache_devices back, and cache_devices is empty: name them.", item=spec.name)

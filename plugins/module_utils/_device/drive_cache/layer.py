@@ -9,11 +9,12 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import served_devices
@@ -31,7 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
     DriveCacheSetting,
     kernel_agrees,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS, DriveCacheProvider, query_drives
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS, query_drives
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange
 
 if t.TYPE_CHECKING:
@@ -85,18 +86,54 @@ class DriveState:
     no_rule: str | None = None
 
 
-class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]]):
-    """Drive write caches of one host.
+@dataclass(frozen=True)
+class SetDrive(Operation):
+    """Set the write cache of a drive over the first of its paths, then align the kernel on each of them.
 
-    :param drives: the drives to look at. Others are left in peace: asking a sleeping drive wakes it up.
+    :param settings: one for each path to the drive.
     """
+
+    provider: str
+    settings: tuple[DriveCacheSetting, ...]
+
+
+@dataclass(frozen=True)
+class AlignKernel(Operation):
+    """Make the kernel see the write cache as the drive has it.
+
+    :param settings: one for each path to the drive.
+    """
+
+    provider: str
+    settings: tuple[DriveCacheSetting, ...]
+
+
+@dataclass(frozen=True)
+class ReloadTable(Operation):
+    """Load the present table of a device-mapper device again.
+
+    :param name: kernel name of the device; ``path`` is how messages name it.
+    """
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True)
+class WriteRule(Operation):
+    """Set the udev rule of one drive; ``None`` removes it."""
+
+    keys: tuple[udev_rule.RuleKey, ...]
+    line: str | None
+
+
+class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]]):
+    """Drive write caches of one host. Only the drives of the specification are read: querying a sleeping drive wakes it up."""
 
     name = "drive_write_cache"
 
-    def __init__(self, runner: Runner, drives: t.Sequence[DriveSpec], root: Path = Path("/")) -> None:
-        self.runner = runner
-        self.drives = list(drives)
-        self.root = root
+    def __init__(self, runner: Runner, spec: t.Sequence[DriveSpec], root: Path = Path("/")) -> None:
+        super().__init__(runner, spec, root)
         self._commands: dict[str, Completed] = {}
 
     def read(self) -> t.Sequence[DriveState]:
@@ -106,31 +143,31 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         :raises BadInput: for what is no drive, or no drive of the provider.
         :raises StorageError: for a drive that does not answer, or a missing tool.
         """
-        if not self.drives:
+        if not self.spec:
             return []
         devices = read_devices(self.runner, self.root)
-        found = [find_drive(devices, wish.device) for wish in self.drives]
+        found = [find_drive(devices, spec.device) for spec in self.spec]
         caches = self._read_caches([paths[0] for paths in found])
         rules = udev_rule.read_rules(self.root)
         exports = served_devices(devices, self.root)
-        above = [ending_flushes(devices, paths, exports) if wish.write_cache == ENABLED else [] for wish, paths in zip(self.drives, found)]
+        above = [ending_flushes(devices, paths, exports) if spec.write_cache == ENABLED else [] for spec, paths in zip(self.spec, found)]
         tables = parse_dm_table(self.runner.run(["dmsetup", "table"]).stdout) if any(above) else {}
-        states = [self._state(wish, paths, caches[paths[0].name], devices, rules, exports) for wish, paths in zip(self.drives, found)]
+        states = [self._state(spec, paths, caches[paths[0].name], devices, rules, exports) for spec, paths in zip(self.spec, found)]
         return [replace(state, above=tuple(above_of(device, tables) for device in ending)) for state, ending in zip(states, above)]
 
     def _read_caches(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache]:
-        providers = {drive.name: wish.provider for wish, drive in zip(self.drives, drives) if wish.provider != "auto"}
+        providers = {drive.name: spec.provider for spec, drive in zip(self.spec, drives) if spec.provider != "auto"}
         states = query_drives(self.runner, list({drive.name: drive for drive in drives}.values()), self.root, providers)
         caches: dict[str, DriveCache] = {}
-        for wish, drive in zip(self.drives, drives):
+        for spec, drive in zip(self.spec, drives):
             state = states[drive.name]
             if isinstance(state, StorageError):
-                state.item = wish.device
+                state.item = spec.device
                 raise state
             caches[drive.name] = state
         return caches
 
-    def _state(self, wish: DriveSpec, paths: t.Sequence[BlockDevice], cache: DriveCache, devices: Devices, rules: str, exports: t.Container[str]) -> DriveState:
+    def _state(self, spec: DriveSpec, paths: t.Sequence[BlockDevice], cache: DriveCache, devices: Devices, rules: str, exports: t.Container[str]) -> DriveState:
         drive = paths[0]
         unit = unit_of(devices, drive)
         keys = tuple(key for key in udev_rule.keys_of(drive.properties) if names_only(devices, unit, key))
@@ -138,14 +175,14 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         no_rule = None
         try:
             others = [other.properties for other in devices if other.kind == "disk" and unit_of(devices, other) != unit]
-            key = udev_rule.choose_key(drive.properties, others, wish.device)
+            key = udev_rule.choose_key(drive.properties, others, spec.device)
             provider = PROVIDERS[cache.provider](self.runner, self.root)
-            boot_rules = {wanted: provider.boot_rule(key, DriveCacheSetting(drive.name, drive.path, wanted, wish.device)) for wanted in (ENABLED, DISABLED)}
+            boot_rules = {wanted: provider.boot_rule(key, DriveCacheSetting(drive.name, drive.path, wanted, spec.device)) for wanted in (ENABLED, DISABLED)}
         except StorageError as error:
             no_rule = error.message
         kernel = {word for path in paths for word in (read_kernel(path.name, self.root) or "").split(", ") if word}
         return DriveState(
-            item=wish.device,
+            item=spec.device,
             name=drive.name,
             node=drive.path,
             unit=unit,
@@ -162,129 +199,119 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
             no_rule=no_rule,
         )
 
-    def plan(self, present: t.Sequence[DriveState], wanted: t.Sequence[DriveSpec]) -> list[Step]:
+    def plan(self, state: t.Sequence[DriveState]) -> list[Step]:
         """Per drive: the drive itself (``write_cache``) or, if only the kernel is wrong, the kernel (``kernel_view``); then ``boot_rule``.
 
-        :raises BadInput: for a wish that contradicts another one or cannot be met.
+        :raises BadInput: for a specification that contradicts another one or cannot be met.
         :raises Refused: for a write cache below a layer that passes no flushes on.
         """
-        states = {state.item: state for state in present}
-        pairs = [(states[wish.device], wish) for wish in wanted]
+        drives = {drive.item: drive for drive in state}
+        pairs = [(drives[spec.device], spec) for spec in self.spec]
         _check_listed_once(pairs)
-        for state, wish in pairs:
-            _check(state, wish)
-        steps = [step for state, wish in pairs for step in (*self._plan_live(state, wish), *self._plan_boot(state, wish))]
+        for drive, spec in pairs:
+            _check(drive, spec)
+        steps = [step for drive, spec in pairs for step in (*self._plan_live(drive, spec), *self._plan_boot(drive, spec))]
         return [*steps, *self._plan_above(pairs)]
 
     def _plan_above(self, pairs: t.Sequence[tuple[DriveState, DriveSpec]]) -> list[Step]:
         """After all drives: a device may lie on several of them, and is loaded again once."""
         steps: dict[str, Step] = {}
-        for state, _wish in pairs:
-            for one in state.above:
+        for drive, _spec in pairs:
+            for one in drive.above:
                 if one.reloadable and one.name not in steps:
-                    action = f"Load the table of {one.path} again, so that it passes flushes on to {state.item} ({state.name})"
+                    action = f"Load the table of {one.path} again, so that it passes flushes on to {drive.item} ({drive.name})"
                     steps[one.name] = Step(
                         layer=self.name,
-                        item=state.item,
+                        item=drive.item,
                         attribute=f"flushes.{one.path}",
                         before="ended",
                         after="passed on",
                         action=action,
-                        operation="load_again",
-                        arguments={"name": one.name, "path": one.path},
+                        operation=ReloadTable(one.name, one.path),
                     )
         return list(steps.values())
 
-    def _plan_live(self, state: DriveState, wish: DriveSpec) -> list[Step]:
-        arguments = {
-            "provider": state.provider,
-            "node": state.node,
-            "paths": list(state.paths),
-            "wanted": wish.write_cache,
-            "save": wish.persistent,
-        }
-        if state.drive != wish.write_cache and state.drive != ABSENT:
+    def _plan_live(self, drive: DriveState, spec: DriveSpec) -> list[Step]:
+        settings = tuple(DriveCacheSetting(path, drive.node, spec.write_cache, drive.item, spec.persistent) for path in drive.paths)
+        if drive.drive != spec.write_cache and drive.drive != ABSENT:
             return [
                 Step(
                     layer=self.name,
-                    item=state.item,
+                    item=drive.item,
                     attribute="write_cache",
-                    before=state.drive,
-                    after=wish.write_cache,
-                    action=f"Switch the write cache of {state.item} ({state.name}) {'on' if wish.write_cache == ENABLED else 'off'}, provider {state.provider}",
-                    operation="set_drive",
-                    arguments=arguments,
+                    before=drive.drive,
+                    after=spec.write_cache,
+                    action=f"Switch the write cache of {drive.item} ({drive.name}) {'on' if spec.write_cache == ENABLED else 'off'}, provider {drive.provider}",
+                    operation=SetDrive(drive.provider, settings),
                 )
             ]
-        if not kernel_agrees(state.provider, state.drive, state.kernel):
+        if not kernel_agrees(drive.provider, drive.drive, drive.kernel):
             return [
                 Step(
                     layer=self.name,
-                    item=state.item,
+                    item=drive.item,
                     attribute="kernel_view",
-                    before=state.kernel,
-                    after=KERNEL_WORD[state.drive],
-                    action=f"Make the kernel see that the write cache of {state.item} ({state.name}) is {state.drive}",
-                    operation="align_kernel",
-                    arguments=arguments,
+                    before=drive.kernel,
+                    after=KERNEL_WORD[drive.drive],
+                    action=f"Make the kernel see that the write cache of {drive.item} ({drive.name}) is {drive.drive}",
+                    operation=AlignKernel(drive.provider, settings),
                 )
             ]
         return []
 
-    def _plan_boot(self, state: DriveState, wish: DriveSpec) -> list[Step]:
-        rule = state.boot_rules[wish.write_cache] if wish.persistent and state.drive != ABSENT else None
-        if rule == state.boot_rule:
+    def _plan_boot(self, drive: DriveState, spec: DriveSpec) -> list[Step]:
+        rule = drive.boot_rules[spec.write_cache] if spec.persistent and drive.drive != ABSENT else None
+        if rule == drive.boot_rule:
             return []
         return [
             Step(
                 layer=self.name,
-                item=state.item,
+                item=drive.item,
                 attribute="boot_rule",
-                before=state.boot_rule,
+                before=drive.boot_rule,
                 after=rule,
-                action=f"{'Write' if rule else 'Remove'} the udev rule for the write cache of {state.item} in /{udev_rule.RULES_FILE}",
-                operation="write_rule",
-                arguments={"keys": [[key.name, key.value] for key in state.keys], "line": rule},
+                action=f"{'Write' if rule else 'Remove'} the udev rule for the write cache of {drive.item} in /{udev_rule.RULES_FILE}",
+                operation=WriteRule(drive.keys, rule),
             )
         ]
 
-    def apply(self, step: Step) -> None:
-        """Carry one step out."""
-        getattr(self, f"_{step.operation}")(step)
+    @functools.singledispatchmethod
+    def carry_out(self, operation: Operation, _step: Step) -> None:
+        """:raises StorageError: if a tool or the kernel refuses a value, or a file cannot be written."""
+        raise TypeError(operation)
 
-    def _set_drive(self, step: Step) -> None:
-        provider, settings = self._settings(step)
-        completed = provider.set(settings[0])
+    @carry_out.register
+    def _set_drive(self, operation: SetDrive, step: Step) -> None:
+        completed = PROVIDERS[operation.provider](self.runner, self.root).set(operation.settings[0])
         if completed is not None:
             self._commands[step.item] = completed
-        self._align_kernel(step)
+        self._align(operation.provider, operation.settings)
 
-    def _align_kernel(self, step: Step) -> None:
-        provider, settings = self._settings(step)
+    @carry_out.register
+    def _align_kernel(self, operation: AlignKernel, _step: Step) -> None:
+        self._align(operation.provider, operation.settings)
+
+    @carry_out.register
+    def _reload_table(self, operation: ReloadTable, step: Step) -> None:
+        exchange = Exchange(self.runner, operation.name, step.item, operation.path, patience=_PATIENCE)
+        exchange.load(exchange.table())
+
+    @carry_out.register
+    def _write_rule(self, operation: WriteRule, step: Step) -> None:
+        udev_rule.write_rules(udev_rule.with_line(udev_rule.read_rules(self.root), operation.keys, operation.line), self.root)
+        self.runner.run(["udevadm", "control", "--reload"], item=step.item)
+
+    def _align(self, name: str, settings: t.Sequence[DriveCacheSetting]) -> None:
+        provider = PROVIDERS[name](self.runner, self.root)
         for setting in settings:
             provider.align_kernel(setting)
 
-    def _settings(self, step: Step) -> tuple[DriveCacheProvider, list[DriveCacheSetting]]:
-        """One setting for each path to the drive; the drive is told over the first, the kernel looks at every one."""
-        known = step.arguments
-        settings = [DriveCacheSetting(path, known["node"], known["wanted"], step.item, known["save"]) for path in known["paths"]]
-        return PROVIDERS[known["provider"]](self.runner, self.root), settings
-
-    def _load_again(self, step: Step) -> None:
-        exchange = Exchange(self.runner, step.arguments["name"], step.item, step.arguments["path"], patience=_PATIENCE)
-        exchange.load(exchange.table())
-
-    def _write_rule(self, step: Step) -> None:
-        keys = [udev_rule.RuleKey(name, value) for name, value in step.arguments["keys"]]
-        udev_rule.write_rules(udev_rule.with_line(udev_rule.read_rules(self.root), keys, step.arguments["line"]), self.root)
-        self.runner.run(["udevadm", "control", "--reload"], item=step.item)
-
-    def verify(self, present: t.Sequence[DriveState], wanted: t.Sequence[DriveSpec]) -> list[Difference]:
+    def verify(self, state: t.Sequence[DriveState]) -> list[Difference]:
         """As planned again, with the command that claimed to have done it as evidence.
 
         :raises NotEffective: if a drive did not take what it was told.
         """
-        differences = super().verify(present, wanted)
+        differences = super().verify(state)
         for difference in differences:
             if difference.item in self._commands:
                 raise NotEffective(
@@ -296,58 +323,58 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
                 )
         return differences
 
-    def facts(self, present: t.Sequence[DriveState]) -> dict[str, t.Any]:
+    def facts(self, state: t.Sequence[DriveState]) -> dict[str, t.Any]:
         """What the module returns about every drive of the list."""
         return {
             "drives": [
                 {
-                    "device": state.item,
-                    "name": state.name,
-                    "provider": state.provider,
-                    "drive": state.drive,
-                    "kernel": state.kernel,
-                    "boot_rule": state.boot_rule,
+                    "device": drive.item,
+                    "name": drive.name,
+                    "provider": drive.provider,
+                    "drive": drive.drive,
+                    "kernel": drive.kernel,
+                    "boot_rule": drive.boot_rule,
                 }
-                for state in present
+                for drive in state
             ]
         }
 
 
 def _check_listed_once(pairs: t.Sequence[tuple[DriveState, DriveSpec]]) -> None:
     seen: dict[str, DriveState] = {}
-    for state, wish in pairs:
-        if state.unit not in seen:
-            seen[state.unit] = state
+    for drive, spec in pairs:
+        if drive.unit not in seen:
+            seen[drive.unit] = drive
             continue
-        if seen[state.unit].item == wish.device:
-            raise BadInput(f"{wish.device} is listed twice: name it once.", item=wish.device)
-        raise BadInput(f"{seen[state.unit].item} and {state.item} are the same drive ({state.name}): name it once.", item=wish.device)
+        if seen[drive.unit].item == spec.device:
+            raise BadInput(f"{spec.device} is listed twice: name it once.", item=spec.device)
+        raise BadInput(f"{seen[drive.unit].item} and {drive.item} are the same drive ({drive.name}): name it once.", item=spec.device)
 
 
-def _check(state: DriveState, wish: DriveSpec) -> None:
-    if wish.persistent and not is_stable(wish.device):
-        instead = f"write {state.stable_path} instead" if state.stable_path else "it has no serial number or WWN, so write persistent: false for it"
-        raise BadInput(f"{wish.device} may name another drive after the next boot: {instead}.", item=wish.device)
-    if wish.write_cache == ENABLED and state.drive == ABSENT:
+def _check(drive: DriveState, spec: DriveSpec) -> None:
+    if spec.persistent and not is_stable(spec.device):
+        instead = f"write {drive.stable_path} instead" if drive.stable_path else "it has no serial number or WWN, so write persistent: false for it"
+        raise BadInput(f"{spec.device} may name another drive after the next boot: {instead}.", item=spec.device)
+    if spec.write_cache == ENABLED and drive.drive == ABSENT:
         raise BadInput(
-            f"{wish.device} has no volatile write cache (vwc is 0), so there is nothing to enable: write write_cache: disabled, or leave it out.",
-            item=wish.device,
+            f"{spec.device} has no volatile write cache (vwc is 0), so there is nothing to enable: write write_cache: disabled, or leave it out.",
+            item=spec.device,
         )
-    if wish.write_cache == ENABLED and state.swallowed_by and not wish.allow_ignored_flushes:
+    if spec.write_cache == ENABLED and drive.swallowed_by and not spec.allow_ignored_flushes:
         raise Refused(
-            f"{wish.device} stays without its write cache: {' and '.join(state.swallowed_by)} passes no flushes on to it, so what an application has synced "
+            f"{spec.device} stays without its write cache: {' and '.join(drive.swallowed_by)} passes no flushes on to it, so what an application has synced "
             "would be lost in a power cut. Set allow_ignored_flushes: true for this drive only if its cache survives a power cut.",
-            item=wish.device,
+            item=spec.device,
         )
-    kept = [one.path for one in state.above if not one.reloadable]
-    if kept and not wish.allow_ignored_flushes:
+    kept = [one.path for one in drive.above if not one.reloadable]
+    if kept and not spec.allow_ignored_flushes:
         raise Refused(
-            f"{wish.device} stays without its write cache: {' and '.join(kept)} was made while it was off and ends flushes until it is made again, so what an"
+            f"{spec.device} stays without its write cache: {' and '.join(kept)} was made while it was off and ends flushes until it is made again, so what an"
             " application has synced would be lost in a power cut. Switch the cache on while that is not active (lvchange -an, cryptsetup close;"
             " multipath -r for the paths of a drive), or set allow_ignored_flushes: true for this drive only if its cache survives a power cut.",
-            item=wish.device,
+            item=spec.device,
         )
-    if state.drive not in (ABSENT, wish.write_cache) and not state.changeable:
-        raise BadInput(f"{wish.device}: the drive reports its write cache as {state.drive} and does not let it be changed.", item=wish.device)
-    if wish.persistent and state.drive != ABSENT and not state.boot_rules:
-        raise BadInput(state.no_rule or f"{wish.device} cannot have a boot rule: write persistent: false for it.", item=wish.device)
+    if drive.drive not in (ABSENT, spec.write_cache) and not drive.changeable:
+        raise BadInput(f"{spec.device}: the drive reports its write cache as {drive.drive} and does not let it be changed.", item=spec.device)
+    if spec.persistent and drive.drive != ABSENT and not drive.boot_rules:
+        raise BadInput(drive.no_rule or f"{spec.device} cannot have a boot rule: write persistent: false for it.", item=spec.device)

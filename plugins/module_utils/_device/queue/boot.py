@@ -89,7 +89,7 @@ class ModuleState:
     builtin: bool = False
 
 
-def read_module_wishes(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[ModuleSpec]:
+def read_module_specs(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[ModuleSpec]:
     """The entries of the module's list.
 
     :raises BadInput: for a name or a value that cannot stand in the file, and for a module that is listed twice.
@@ -190,21 +190,21 @@ def same_option(one: str, other: str) -> bool:
         return False
 
 
-def module_concerns(state: ModuleState, wish: ModuleSpec) -> list[str]:
+def module_warnings(state: ModuleState, wish: ModuleSpec) -> list[str]:
     """What a person should know of the options of a module that are written."""
-    concerns = []
+    warnings = []
     for key, value in wish.options.items():
         if key in state.elsewhere and not same_option(state.elsewhere[key][1], value):
             place, other = state.elsewhere[key]
-            concerns.append(f"{wish.module}: {key} is {value} in /{OPTIONS_FILE} and {other} in {place}: take it away there, or it may win.")
+            warnings.append(f"{wish.module}: {key} is {value} in /{OPTIONS_FILE} and {other} in {place}: take it away there, or it may win.")
         if key in state.running and not same_option(state.running[key], value):
-            concerns.append(
+            warnings.append(
                 f"{wish.module}: {key} is {value} in /{OPTIONS_FILE} and {state.running[key]} in the running module: it comes into force when the module is "
                 "loaded again or after a reboot; if the initramfs loads the module, make it anew first (update-initramfs -u or dracut -f)."
             )
         elif state.loaded and key not in state.running:
-            concerns.append(f"{wish.module}: the loaded module does not show an option {key}: look it up with modinfo -p {wish.module}.")
-    return concerns
+            warnings.append(f"{wish.module}: the loaded module does not show an option {key}: look it up with modinfo -p {wish.module}.")
+    return warnings
 
 
 #: What the disk plugin of tuned calls our settings.

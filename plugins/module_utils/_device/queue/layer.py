@@ -9,37 +9,36 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import typing as t
-from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import plan as queue_plan
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec, QueuesState
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import (
+    QueuesSpec,
+    QueuesState,
+    RemoveRules,
+    WriteAttributes,
+    WriteOptions,
+    WriteRule,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import loadable_schedulers, read_queues, unit_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import write_sysfs
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    pass
 
 
 class BlockQueueLayer(Layer[QueuesState, QueuesSpec]):
-    """The block queues of one host.
-
-    :param wanted: what is asked for; says which paths to look up.
-    """
+    """The block queues of one host."""
 
     name = queue_plan.LAYER
-
-    def __init__(self, runner: Runner, wanted: QueuesSpec, root: Path = Path("/")) -> None:
-        self.runner = runner
-        self.wanted = wanted
-        self.root = root
 
     def read(self) -> QueuesState:
         """Every queue of the host; the only command is ``udevadm info``, for serial numbers and links.
@@ -47,68 +46,69 @@ class BlockQueueLayer(Layer[QueuesState, QueuesSpec]):
         :raises DeviceMissing: for a path that is not there.
         :raises BadInput: for a path that names no queue, or several drives.
         """
-        if not (self.wanted.queues or self.wanted.modules or self.wanted.exclusive):
+        if not (self.spec.queues or self.spec.modules or self.spec.exclusive):
             return QueuesState()
         queues: t.Mapping[str, t.Any] = {}
         named: dict[str, tuple[str, ...]] = {}
-        if self.wanted.queues:
+        if self.spec.queues:
             devices = read_devices(self.runner, self.root, dm_targets=False)
             queues = read_queues(devices, self.root)
-            named = {wish.device: _named(devices, wish.device) for wish in self.wanted.queues if wish.device is not None}
+            named = {wish.device: _named(devices, wish.device) for wish in self.spec.queues if wish.device is not None}
         return QueuesState(
             queues=queues,
             named=named,
             loadable=loadable_schedulers(self.root),
             page_kb=os.sysconf("SC_PAGE_SIZE") // 1024,
             rules=udev_rule.read_rules(self.root, queue_boot.RULES_FILE),
-            modules=tuple(queue_boot.read_modules(self.wanted.modules, self.root)),
+            modules=tuple(queue_boot.read_modules(self.spec.modules, self.root)),
             kept=queue_boot.read_options(self.root),
             tuned=queue_boot.read_tuned(self.root),
         )
 
-    def plan(self, present: QueuesState, wanted: QueuesSpec) -> list[Step]:
+    def plan(self, state: QueuesState) -> list[Step]:
         """See :func:`queue_plan.plan`.
 
         :raises BadInput: for what the kernel would refuse, cut or ignore.
         """
-        return queue_plan.plan(present, wanted)
+        return queue_plan.plan(state, self.spec)
 
-    def apply(self, step: Step) -> None:
-        """Carry one step out.
+    @functools.singledispatchmethod
+    def carry_out(self, operation: Operation, _step: Step) -> None:
+        """:raises CommandFailed: if the kernel refuses a value, or a file cannot be written."""
+        raise TypeError(operation)
 
-        :raises CommandFailed: if the kernel refuses a value, or a file cannot be written.
-        """
-        getattr(self, f"_{step.operation}")(step)
+    @carry_out.register
+    def _write_attributes(self, operation: WriteAttributes, step: Step) -> None:
+        for place, value in operation.writes:
+            write_sysfs(self.root / "sys/class/block" / operation.name / place, value, step.item)
 
-    def _write(self, step: Step) -> None:
-        for place, value in step.arguments["writes"]:
-            write_sysfs(self.root / "sys/class/block" / step.arguments["name"] / place, value, step.item)
-
-    def _write_rule(self, step: Step) -> None:
-        keys = [udev_rule.RuleKey(name, value) for name, value in step.arguments["keys"]]
+    @carry_out.register
+    def _write_rule(self, operation: WriteRule, step: Step) -> None:
         text = udev_rule.read_rules(self.root, queue_boot.RULES_FILE)
-        self._replace_rules(udev_rule.with_line(text, keys, step.arguments["line"], queue_boot.RULES_HEADER), step.item)
+        self._replace_rules(udev_rule.with_line(text, operation.keys, operation.line, queue_boot.RULES_HEADER), step.item)
 
-    def _remove_rules(self, step: Step) -> None:
+    @carry_out.register
+    def _remove_rules(self, operation: RemoveRules, step: Step) -> None:
         text = udev_rule.read_rules(self.root, queue_boot.RULES_FILE)
-        self._replace_rules(udev_rule.without_lines(text, step.arguments["lines"], queue_boot.RULES_HEADER), step.item)
+        self._replace_rules(udev_rule.without_lines(text, operation.lines, queue_boot.RULES_HEADER), step.item)
+
+    @carry_out.register
+    def _write_options(self, operation: WriteOptions, _step: Step) -> None:
+        queue_boot.write_options(operation.module, operation.options, self.root)
 
     def _replace_rules(self, text: str, item: str) -> None:
         udev_rule.write_rules(text, self.root, queue_boot.RULES_FILE)
         self.runner.run(["udevadm", "control", "--reload"], item=item)
 
-    def _write_options(self, step: Step) -> None:
-        queue_boot.write_options(step.arguments["module"], step.arguments["options"], self.root)
+    def check_settled(self, state: QueuesState) -> None:
+        """Matches without a device, legacy names, what tuned will change, and module options that are not in force yet."""
+        for warning in queue_plan.warnings(state, self.spec):
+            self.warn(warning)
 
-    def concerns(self, present: QueuesState, wanted: QueuesSpec) -> list[str]:
-        """Matches without a device, names of old, what tuned will change, and module options that are not in force yet."""
-        return queue_plan.concerns(present, wanted)
+    #: The same: a run changes nothing of it but what is in force, and options never are at once.
+    check_planned = check_settled
 
-    def foresee(self, present: QueuesState, wanted: QueuesSpec) -> list[str]:
-        """The same: nothing of it changes by a run but what is in force, and options never are at once."""
-        return queue_plan.concerns(present, wanted)
-
-    def facts(self, present: QueuesState) -> dict[str, t.Any]:
+    def facts(self, state: QueuesState) -> dict[str, t.Any]:
         """What the module returns about every queue that an entry speaks of, and every module of the list."""
         return {
             "devices": [
@@ -121,11 +121,11 @@ class BlockQueueLayer(Layer[QueuesState, QueuesSpec]):
                     "settings": dict(one.selected.queue.values),
                     "schedulers": list(one.selected.queue.schedulers),
                     "notes": list(one.notes.values()),
-                    "boot_rule": "\n".join(udev_rule.lines_for(present.rules, one.selected.queue.keys)) or None,
+                    "boot_rule": "\n".join(udev_rule.lines_for(state.rules, one.selected.queue.keys)) or None,
                 }
-                for one in queue_plan.settle_all(present, self.wanted)
+                for one in queue_plan.settle_all(state, self.spec)
             ],
-            "module_options": [{"module": state.module, "options": dict(state.kept), "running": dict(state.running)} for state in present.modules],
+            "module_options": [{"module": state.module, "options": dict(state.kept), "running": dict(state.running)} for state in state.modules],
         }
 
 

@@ -12,17 +12,52 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import ModuleSpec, ModuleState, module_concerns
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import ModuleSpec, ModuleState, module_warnings
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import RESETS, place_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import QueueSpec, Selected, WantedValue, select
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import QueueSpec, QueueValue, Selected, select
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import PASSING_ON, Obstacle, Queue, obstacle, same, scheduler_for
 
 LAYER = "block_queue"
+
+
+@dataclass(frozen=True)
+class WriteAttributes(Operation):
+    """Write attributes of one queue, in this order.
+
+    :param name: kernel name of the device.
+    :param writes: path below the folder of the device, and the text.
+    """
+
+    name: str
+    writes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class WriteRule(Operation):
+    """Set the udev rule of one device; ``None`` removes it."""
+
+    keys: tuple[udev_rule.RuleKey, ...]
+    line: str | None
+
+
+@dataclass(frozen=True)
+class RemoveRules(Operation):
+    """Remove lines of the rules file."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WriteOptions(Operation):
+    """Set the options of a kernel module in modprobe.d; an empty mapping removes them."""
+
+    module: str
+    options: t.Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -73,15 +108,15 @@ class Settled:
     renamed: tuple[tuple[str, str], ...] = ()
 
 
-def settle_all(present: QueuesState, wanted: QueuesSpec) -> list[Settled]:
+def settle_all(state: QueuesState, wanted: QueuesSpec) -> list[Settled]:
     """The wanted values of every queue that an entry speaks of.
 
     :raises BadInput: for a value that the kernel would refuse, cut or ignore, unless it comes from a profile.
     """
-    return [settle(one, present) for one in select(present.queues, present.named, wanted.queues)]
+    return [settle(one, state) for one in select(state.queues, state.named, wanted.queues)]
 
 
-def settle(selected: Selected, present: QueuesState) -> Settled:
+def settle(selected: Selected, state: QueuesState) -> Settled:
     """The wanted values of one queue: those of a profile are cut to what the device takes, others are refused if they do not fit.
 
     :raises BadInput: naming the entry, the device, the reason and what can be written instead.
@@ -93,12 +128,12 @@ def settle(selected: Selected, present: QueuesState) -> Settled:
     for key, asked in selected.asked.items():
         value = asked.value
         scheduler = str(settings.get("scheduler", queue.values.get("scheduler", "none")))
-        against = obstacle(queue, key, value, scheduler, present.page_kb)
+        against = obstacle(queue, key, value, scheduler, state.page_kb)
         if key == "scheduler" and (against is None or queue.multiqueue):
-            value = scheduler_for(str(value), queue, present.loadable)
+            value = scheduler_for(str(value), queue, state.loadable)
             if value != asked.value:
                 renamed.append((str(asked.value), value))
-            against = obstacle(queue, key, value, value, present.page_kb)
+            against = obstacle(queue, key, value, value, state.page_kb)
         if against is None:
             settings[key] = value
         elif selected.lenient and against.instead is None:
@@ -113,7 +148,7 @@ def settle(selected: Selected, present: QueuesState) -> Settled:
     return Settled(selected, settings, notes, tuple(renamed))
 
 
-def _refusal(selected: Selected, key: str, asked: WantedValue, against: Obstacle) -> BadInput:
+def _refusal(selected: Selected, key: str, asked: QueueValue, against: Obstacle) -> BadInput:
     if against.instead is not None:
         advice = f"write {key}: {against.instead}"
         if key == "nr_requests" and "without a scheduler" in against.reason:
@@ -128,23 +163,23 @@ def _refusal(selected: Selected, key: str, asked: WantedValue, against: Obstacle
     )
 
 
-def plan(present: QueuesState, wanted: QueuesSpec) -> list[Step]:
+def plan(state: QueuesState, wanted: QueuesSpec) -> list[Step]:
     """Per device first the scheduler, then what it resets, then the rest, then the boot rule; after all devices the options of modules.
 
     :raises BadInput: for what cannot be met.
     """
     for wish in wanted.queues:
-        _check_path(wish, present)
-    settled = settle_all(present, wanted)
-    steps = [step for one in settled for step in (*_live_steps(one), *_boot_steps(one, present))]
-    steps += [step for state, wish in zip(present.modules, wanted.modules) for step in _module_steps(state, wish)]
-    return steps + (_other_steps(settled, present, wanted) if wanted.exclusive else [])
+        _check_path(wish, state)
+    settled = settle_all(state, wanted)
+    steps = [step for one in settled for step in (*_live_steps(one), *_boot_steps(one, state))]
+    steps += [step for module, wish in zip(state.modules, wanted.modules) for step in _module_steps(module, wish)]
+    return steps + (_other_steps(settled, state, wanted) if wanted.exclusive else [])
 
 
-def _check_path(wish: QueueSpec, present: QueuesState) -> None:
+def _check_path(wish: QueueSpec, state: QueuesState) -> None:
     if wish.device is None or not wish.persistent or is_stable(wish.device):
         return
-    queue = present.queues[present.named[wish.device][0]]
+    queue = state.queues[state.named[wish.device][0]]
     instead = f"write {queue.stable_path} instead" if queue.stable_path else "it has no serial number or WWN, so write persistent: false for it"
     raise BadInput(f"{wish.device} may name another device after the next boot: {instead}.", item=wish.device)
 
@@ -166,8 +201,7 @@ def _live_steps(one: Settled) -> list[Step]:
                 before=queue.values.get(key),
                 after=value,
                 action=f"Set {key} of {_named(one)} to {value}{f' ({one.notes[key]})' if key in one.notes else ''}",
-                operation="write",
-                arguments={"name": queue.name, "writes": [[place_of(name), str(text)] for name, text in [(key, value), *again]]},
+                operation=WriteAttributes(queue.name, tuple((place_of(name), str(text)) for name, text in [(key, value), *again])),
             )
         )
     return steps
@@ -178,10 +212,10 @@ def _named(one: Settled) -> str:
     return name if item == one.selected.queue.path else f"{item} ({name})"
 
 
-def _boot_steps(one: Settled, present: QueuesState) -> list[Step]:
+def _boot_steps(one: Settled, state: QueuesState) -> list[Step]:
     queue = one.selected.queue
     rule = queue_boot.rule_for(queue, one.settings) if one.selected.persistent else None
-    found = "\n".join(udev_rule.lines_for(present.rules, queue.keys)) or None
+    found = "\n".join(udev_rule.lines_for(state.rules, queue.keys)) or None
     if rule == found:
         return []
     return [
@@ -192,8 +226,7 @@ def _boot_steps(one: Settled, present: QueuesState) -> list[Step]:
             before=found,
             after=rule,
             action=f"{'Write' if rule else 'Remove'} the udev rule for the queue of {_named(one)} in /{queue_boot.RULES_FILE}",
-            operation="write_rule",
-            arguments={"keys": [[key.name, key.value] for key in queue.keys], "line": rule},
+            operation=WriteRule(tuple(queue.keys), rule),
         )
     ]
 
@@ -216,16 +249,15 @@ def _module_steps(state: ModuleState, wish: ModuleSpec) -> list[Step]:
             before=dict(state.kept) or None,
             after=dict(wish.options) or None,
             action=f"{f'Write the options {words}' if words else 'Remove the options'} of the module {wish.module} in /{queue_boot.OPTIONS_FILE}",
-            operation="write_options",
-            arguments={"module": wish.module, "options": dict(wish.options)},
+            operation=WriteOptions(wish.module, dict(wish.options)),
         )
     ]
 
 
-def _other_steps(settled: t.Sequence[Settled], present: QueuesState, wanted: QueuesSpec) -> list[Step]:
+def _other_steps(settled: t.Sequence[Settled], state: QueuesState, wanted: QueuesSpec) -> list[Step]:
     """What was written for devices and modules that are not listed any more."""
-    listed = {line for one in settled for line in udev_rule.lines_for(present.rules, one.selected.queue.keys)}
-    others = [line for line in udev_rule.rules_in(present.rules) if line not in listed]
+    listed = {line for one in settled for line in udev_rule.lines_for(state.rules, one.selected.queue.keys)}
+    others = [line for line in udev_rule.rules_in(state.rules) if line not in listed]
     steps = []
     if others:
         steps.append(
@@ -236,19 +268,18 @@ def _other_steps(settled: t.Sequence[Settled], present: QueuesState, wanted: Que
                 before=others,
                 after=[],
                 action=f"Remove {len(others)} udev {'rule' if len(others) == 1 else 'rules'} of devices that are not listed from /{queue_boot.RULES_FILE}",
-                operation="remove_rules",
-                arguments={"lines": others},
+                operation=RemoveRules(tuple(others)),
             )
         )
     modules = {wish.module.replace("-", "_") for wish in wanted.modules}
-    for module in sorted(set(present.kept) - modules):
-        steps += _module_steps(ModuleState(module, kept=present.kept[module]), ModuleSpec(module, {}))
+    for module in sorted(set(state.kept) - modules):
+        steps += _module_steps(ModuleState(module, kept=state.kept[module]), ModuleSpec(module, {}))
     return steps
 
 
-def concerns(present: QueuesState, wanted: QueuesSpec) -> list[str]:
+def warnings(state: QueuesState, wanted: QueuesSpec) -> list[str]:
     """What a person should know although everything is set."""
-    settled = settle_all(present, wanted)
+    settled = settle_all(state, wanted)
     met = {number for one in settled for number in one.selected.entries}
     found = [f"{wish.name} meets no device of this host." for wish in wanted.queues if wish.number not in met]
     renamed: dict[tuple[str, str], list[str]] = {}
@@ -262,7 +293,7 @@ def concerns(present: QueuesState, wanted: QueuesSpec) -> list[str]:
     lasting = {key for one in settled if one.selected.persistent for key in one.settings}
     found += [
         f"tuned sets {key} when it starts, after udev has: take {line} out, or a boot may leave another {key} than what is asked for."
-        for key, line in present.tuned.items()
+        for key, line in state.tuned.items()
         if key in lasting
     ]
-    return found + [text for state, wish in zip(present.modules, wanted.modules) for text in module_concerns(state, wish)]
+    return found + [text for module, wish in zip(state.modules, wanted.modules) for text in module_warnings(module, wish)]

@@ -85,15 +85,15 @@ class QueueSpec:
         return f"{self.device} (entry {self.number})" if self.device else f"the match of entry {self.number}"
 
     @property
-    def asked(self) -> dict[str, WantedValue]:
+    def asked(self) -> dict[str, QueueValue]:
         """Every setting of the entry: those of its profile, and over them its own."""
-        found = {key: WantedValue(value, self.number, self.profile) for key, value in PROFILES.get(self.profile or "", {}).items()}
-        found.update({key: WantedValue(value, self.number) for key, value in self.settings.items()})
+        found = {key: QueueValue(value, self.number, self.profile) for key, value in PROFILES.get(self.profile or "", {}).items()}
+        found.update({key: QueueValue(value, self.number) for key, value in self.settings.items()})
         return {key: found[key] for key in ORDER if key in found}
 
 
 @dataclass(frozen=True)
-class WantedValue:
+class QueueValue:
     """A wanted value, and the profile that it comes from: such a value is fitted to what the device takes."""
 
     value: int | str
@@ -145,7 +145,7 @@ class Selected:
 
     queue: Queue
     item: str
-    asked: t.Mapping[str, WantedValue]
+    asked: t.Mapping[str, QueueValue]
     persistent: bool
     entries: tuple[int, ...]
     named: tuple[str, ...] = ()
@@ -186,7 +186,7 @@ def _select(
     if not levels:
         return None
     levels.sort(key=lambda pair: (pair[0], pair[1].number))
-    asked: dict[str, WantedValue] = {}
+    asked: dict[str, QueueValue] = {}
     chosen: dict[str, tuple[int, QueueSpec]] = {}
     for level, wish in levels:
         if wish.profile:

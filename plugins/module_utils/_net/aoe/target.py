@@ -15,12 +15,13 @@ instance. vblade asks its interface for the MTU at each query and sizes its sock
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import AoeExport, running_exports
@@ -29,14 +30,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.output import parse_packet_sockets
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_safety import swallowed_by
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AOE_TARGET_OPTIONS, AoeTargetSpec, AoeTargetsSpec, read_wanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AOE_TARGET_OPTIONS, AoeTargetSpec, AoeTargetsSpec, read_spec
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.vblade_files import FOLDER, VbladeFile, instance_of, read_files, render, unit_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
-__all__ = ["AOE_TARGET_OPTIONS", "AoeTargetLayer", "AoeTargetsSpec", "AoeTargetsState", "read_wanted"]
+__all__ = ["AOE_TARGET_OPTIONS", "AoeTargetLayer", "AoeTargetsSpec", "AoeTargetsState", "read_spec"]
 
 LAYER = "aoe_target"
 SYSCTL_FILE = "etc/sysctl.d/90-cachefleet-aoe-target.conf"
@@ -47,6 +48,49 @@ PATIENCE = 5.0
 SETTLED = 0.5
 
 Swallowed = t.Callable[[t.Sequence[AoeTargetSpec]], t.Mapping[str, t.Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class WriteSysctlFile(Operation):
+    """Write our file of sysctl.d."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class SetReceiveBuffer(Operation):
+    """Set the number of bytes that a socket may have."""
+
+    size: int
+
+
+@dataclass(frozen=True)
+class WriteConfiguration(Operation):
+    """Write the configuration file of an instance of the unit ``vblade@``."""
+
+    instance: str
+    text: str
+
+
+@dataclass(frozen=True)
+class EnableTarget(Operation):
+    """Have an instance started at boot."""
+
+    instance: str
+
+
+@dataclass(frozen=True)
+class RestartTarget(Operation):
+    """Start an instance, or start it again."""
+
+    instance: str
+
+
+@dataclass(frozen=True)
+class RemoveTarget(Operation):
+    """Stop an instance, now and at boot, and remove its configuration file."""
+
+    instance: str
 
 
 @dataclass(frozen=True)
@@ -86,9 +130,9 @@ class AoeTargetsState:
     sysctl_file: str = ""
     has_unit: bool = True
 
-    def after_links(self, mtus: t.Mapping[str, int], wanted: AoeTargetsSpec) -> AoeTargetsState:
+    def after_links(self, mtus: t.Mapping[str, int], spec: AoeTargetsSpec) -> AoeTargetsState:
         """The same when the interfaces have other MTUs, by their names: what is planned before the links are set."""
-        interfaces = {wish.item: wish.interface for wish in wanted.targets}
+        interfaces = {one.item: one.interface for one in spec.targets}
         changed = {
             item: dataclasses.replace(state, mtu=mtus[interfaces[item]]) if interfaces.get(item) in mtus else state for item, state in self.targets.items()
         }
@@ -96,9 +140,8 @@ class AoeTargetsState:
 
 
 class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
-    """The AoE targets of one host that are in the list; others are left in peace.
+    """The AoE targets of one host that are in the list; others are not touched.
 
-    :param wanted: the same that is planned.
     :param protected: serials, WWNs or models of drives whose cache is known to survive a power cut.
     :param swallowed: what of targets loses acknowledged writes, by item.
     """
@@ -108,7 +151,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
     def __init__(
         self,
         runner: Runner,
-        wanted: AoeTargetsSpec,
+        spec: AoeTargetsSpec,
         root: Path = Path("/"),
         *,
         protected: t.Sequence[str] = (),
@@ -116,104 +159,93 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
-        self.runner = runner
-        self.wanted = wanted
-        self.root = root
-        self.swallowed = swallowed or (lambda wishes: swallowed_by(runner, wishes, root, protected))
-        self.clock = clock
-        self.sleep = sleep
+        super().__init__(runner, spec, root, clock=clock, sleep=sleep)
+        self.swallowed = swallowed or (lambda specs: swallowed_by(runner, specs, root, protected))
 
     def read(self) -> AoeTargetsState:
         """One ``systemctl``, one ``ss`` where something runs, one ``udevadm``; and the stack, where a target may lose writes."""
-        targets = self.wanted.targets
+        targets = self.spec.targets
         if not targets:
             return AoeTargetsState(rmem_max=self._rmem_max(), sysctl_file=read_file(self.root / SYSCTL_FILE))
         files = read_files(self.root)
-        instances = {wish.item: instance_of(files, wish.shelf, wish.slot, wish.interface) for wish in targets}
+        instances = {spec.item: instance_of(files, spec.shelf, spec.slot, spec.interface) for spec in targets}
         units = self._units(sorted(set(instances.values())))
         exports = running_exports(self.root)
         sockets = self._sockets() if exports else {}
-        present = [wish for wish in targets if wish.present]
-        devices = read_devices(self.runner, self.root) if present else None
-        swallowed = self.swallowed([wish for wish in present if not wish.allow_ignored_flushes and not wish.read_only])
+        served = [spec for spec in targets if spec.present]
+        devices = read_devices(self.runner, self.root) if served else None
+        swallowed = self.swallowed([spec for spec in served if not spec.allow_ignored_flushes and not spec.read_only])
         states = {}
-        for wish in targets:
-            unit = units.get(unit_of(instances[wish.item]), {})
-            same = [one for one in exports if (one.shelf, one.slot, one.interface) == (wish.shelf, wish.slot, wish.interface)]
+        for spec in targets:
+            unit = units.get(unit_of(instances[spec.item]), {})
+            same = [one for one in exports if (one.shelf, one.slot, one.interface) == (spec.shelf, spec.slot, spec.interface)]
             running = next((one for one in exports if str(one.pid) == unit.get("MainPID")), None)
-            uses, no_device = _look_at_device(devices, wish) if devices is not None and wish.present else ((), "")
-            states[wish.item] = TargetState(
-                item=wish.item,
-                instance=instances[wish.item],
-                file=files.get(instances[wish.item]),
+            uses, no_device = _look_at_device(devices, spec) if devices is not None and spec.present else ((), "")
+            states[spec.item] = TargetState(
+                item=spec.item,
+                instance=instances[spec.item],
+                file=files.get(instances[spec.item]),
                 enabled=unit.get("UnitFileState") == "enabled",
                 active=unit.get("ActiveState") == "active",
                 running=running,
                 strangers=tuple(one.pid for one in same if running is None or one.pid != running.pid),
                 socket=sockets.get(running.pid) if running is not None else None,
-                mtu=read_mtu(self.root, wish.interface),
+                mtu=read_mtu(self.root, spec.interface),
                 uses=uses,
                 no_device=no_device,
-                swallowed=tuple(swallowed.get(wish.item, ())),
+                swallowed=tuple(swallowed.get(spec.item, ())),
             )
         return AoeTargetsState(states, self._rmem_max(), read_file(self.root / SYSCTL_FILE), any((self.root / place).exists() for place in _TEMPLATES))
 
-    def plan(self, present: AoeTargetsState, wanted: AoeTargetsSpec) -> list[Step]:
+    def plan(self, state: AoeTargetsState) -> list[Step]:
         """First the room for sockets, then target by target: those that go before those that come.
 
-        :raises BadInput: for a device or an interface that cannot be meant; Refused, for what would lose data.
+        :raises BadInput: for a device or an interface that is invalid; Refused, for what would lose data.
         """
-        steps = list(_plan_buffer(present, wanted))
-        if any(wish.present for wish in wanted.targets) and not present.has_unit:
+        steps = list(_plan_buffer(state, self.spec))
+        if any(spec.present for spec in self.spec.targets) and not state.has_unit:
             raise ToolMissing(
                 "vblade with its unit vblade@.service is missing on this host: install the package vblade (Debian, Ubuntu), or give systemd such a unit.",
                 item="vblade",
             )
-        rmem_max = max(present.rmem_max, wanted.receive_buffer or 0)
-        for wish in sorted(wanted.targets, key=lambda one: one.present):
-            state = present.targets[wish.item]
-            steps += _plan_target(state, wish, rmem_max) if wish.present else _plan_removal(state, wish)
+        rmem_max = max(state.rmem_max, self.spec.receive_buffer or 0)
+        for spec in sorted(self.spec.targets, key=lambda one: one.present):
+            found = state.targets[spec.item]
+            steps += _plan_target(found, spec, rmem_max) if spec.present else _plan_removal(found, spec)
         return steps
 
-    def apply(self, step: Step) -> None:
-        """Carry one step out."""
-        operation: t.Callable[[Step], None] = getattr(self, f"_{step.operation}")
-        operation(step)
-
-    def facts(self, present: AoeTargetsState) -> dict[str, t.Any]:
+    def facts(self, state: AoeTargetsState) -> dict[str, t.Any]:
         """What the module returns about the targets of the list."""
         targets = [
             {
-                "name": state.item,
-                "instance": state.instance,
-                "device": state.running.path if state.running else None,
-                "running": state.running is not None,
-                "enabled": state.enabled,
-                "direct": state.running.direct if state.running else None,
-                "sync": state.running.sync if state.running else None,
-                "read_only": state.running.read_only if state.running else None,
-                "socket": state.socket,
+                "name": target.item,
+                "instance": target.instance,
+                "device": target.running.path if target.running else None,
+                "running": target.running is not None,
+                "enabled": target.enabled,
+                "direct": target.running.direct if target.running else None,
+                "sync": target.running.sync if target.running else None,
+                "read_only": target.running.read_only if target.running else None,
+                "socket": target.socket,
             }
-            for state in present.targets.values()
+            for target in state.targets.values()
         ]
         return {"aoe_targets": targets}
 
-    def concerns(self, present: AoeTargetsState, wanted: AoeTargetsSpec) -> list[str]:
-        """Targets that run and would lose writes, and sockets that hold fewer frames than they shall."""
-        sentences = []
-        for wish in wanted.targets:
-            state = present.targets[wish.item]
-            if wish.present and state.swallowed:
-                sentences.append(
-                    f"{wish.item}: a power cut would lose acknowledged writes, because vblade passes no flush down and {' and '.join(state.swallowed)}:"
+    def check_settled(self, state: AoeTargetsState) -> None:
+        """Targets that run and would lose writes, and sockets that hold fewer frames than they should."""
+        for spec in self.spec.targets:
+            target = state.targets[spec.item]
+            if spec.present and target.swallowed:
+                self.warn(
+                    f"{spec.item}: a power cut would lose acknowledged writes, because vblade passes no flush down and {' and '.join(target.swallowed)}:"
                     " set sync: true for it, or turn that cache off (drive_write_cache)."
                 )
-            if wish.present and state.mtu and present.rmem_max < wish.buffers * state.mtu:
-                sentences.append(
-                    f"{wish.item}: its socket holds {present.rmem_max // state.mtu} frames of the MTU {state.mtu} and not {wish.buffers}, so that frames are"
-                    f" lost and sent again: set aoe_receive_buffer to {wish.buffers * state.mtu} or more."
+            if spec.present and target.mtu and state.rmem_max < spec.buffers * target.mtu:
+                self.warn(
+                    f"{spec.item}: its socket holds {state.rmem_max // target.mtu} frames of the MTU {target.mtu} and not {spec.buffers}, so that frames are"
+                    f" lost and sent again: set aoe_receive_buffer to {spec.buffers * target.mtu} or more."
                 )
-        return sentences
 
     # -- reading
 
@@ -232,49 +264,60 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
 
     # -- steps
 
-    def _write_sysctl_file(self, step: Step) -> None:
-        replace_file(self.root / SYSCTL_FILE, step.arguments["text"])
+    @functools.singledispatchmethod
+    def carry_out(self, operation: Operation, _step: Step) -> None:
+        """:raises CommandFailed: if a command fails or a file cannot be written."""
+        raise TypeError(operation)
 
-    def _set_rmem_max(self, step: Step) -> None:
-        self.runner.run(["sysctl", "-q", "-w", f"net.core.rmem_max={step.after}"], item=step.item)
+    @carry_out.register
+    def _write_sysctl_file(self, operation: WriteSysctlFile, _step: Step) -> None:
+        replace_file(self.root / SYSCTL_FILE, operation.text)
 
-    def _write_file(self, step: Step) -> None:
-        replace_file(self.root / FOLDER / f"{step.arguments['instance']}.conf", step.arguments["text"])
+    @carry_out.register
+    def _set_rmem_max(self, operation: SetReceiveBuffer, step: Step) -> None:
+        self.runner.run(["sysctl", "-q", "-w", f"net.core.rmem_max={operation.size}"], item=step.item)
 
-    def _enable(self, step: Step) -> None:
-        self.runner.run(["systemctl", "enable", unit_of(step.arguments["instance"])], item=step.item)
+    @carry_out.register
+    def _write_file(self, operation: WriteConfiguration, _step: Step) -> None:
+        replace_file(self.root / FOLDER / f"{operation.instance}.conf", operation.text)
 
-    def _restart(self, step: Step) -> None:
-        unit = unit_of(step.arguments["instance"])
+    @carry_out.register
+    def _enable(self, operation: EnableTarget, step: Step) -> None:
+        self.runner.run(["systemctl", "enable", unit_of(operation.instance)], item=step.item)
+
+    @carry_out.register
+    def _restart(self, operation: RestartTarget, step: Step) -> None:
+        unit = unit_of(operation.instance)
         self.runner.run(["systemctl", "restart", unit], item=step.item)
         end = self.clock() + PATIENCE
         while self.clock() < end:
-            pid = self._units([step.arguments["instance"]]).get(unit, {}).get("MainPID", "0")
+            pid = self._units([operation.instance]).get(unit, {}).get("MainPID", "0")
             # First systemd forks, then ionice, then it is vblade; and one that cannot open its device has gone a moment later.
             if any(str(export.pid) == pid for export in running_exports(self.root)):
                 self.sleep(SETTLED)
                 return
             self.sleep(0.1)
 
-    def _remove(self, step: Step) -> None:
-        unit = unit_of(step.arguments["instance"])
+    @carry_out.register
+    def _remove(self, operation: RemoveTarget, step: Step) -> None:
+        unit = unit_of(operation.instance)
         self.runner.run(["systemctl", "disable", "--now", unit], ok=None, item=step.item)
-        replace_file(self.root / FOLDER / f"{step.arguments['instance']}.conf", "")
+        replace_file(self.root / FOLDER / f"{operation.instance}.conf", "")
         self.runner.run(["systemctl", "daemon-reload"], item=step.item)
 
 
-def _look_at_device(devices: Devices, wish: AoeTargetSpec) -> tuple[tuple[str, ...], str]:
+def _look_at_device(devices: Devices, spec: AoeTargetSpec) -> tuple[tuple[str, ...], str]:
     """What this host does with a device, and why it cannot be served at all.
 
     :raises DeviceMissing: if it is not there.
     """
-    device = devices.resolve(wish.device, wish.item)
-    if not is_stable(wish.device):
+    device = devices.resolve(spec.device, spec.item)
+    if not is_stable(spec.device):
         instead = f"write {device.stable_path}" if device.stable_path else "give it a serial number or put LVM or MD on it"
-        return (), f"{wish.item}: {wish.device} may be another device after the next reboot: {instead}."
-    rivals = [other for other in devices.claimants(wish.device) if other.name not in {device.name, *(one.name for one in devices.parents(device))}]
+        return (), f"{spec.item}: {spec.device} may be another device after the next reboot: {instead}."
+    rivals = [other for other in devices.claimants(spec.device) if other.name not in {device.name, *(one.name for one in devices.parents(device))}]
     if rivals:
-        return (), f"{wish.item}: {wish.device} is claimed by {device.path} and by {', '.join(one.path for one in rivals)}: write a path of one of them only."
+        return (), f"{spec.item}: {spec.device} is claimed by {device.path} and by {', '.join(one.path for one in rivals)}: write a path of one of them only."
     return tuple(use for one in (device, *devices.children(device)) for use in _uses(one, device)), ""
 
 
@@ -290,75 +333,74 @@ def _uses(device: BlockDevice, served: BlockDevice) -> t.Iterator[str]:
         yield f"{where}is used by {', '.join(device.holders)}"
 
 
-def _plan_buffer(present: AoeTargetsState, wanted: AoeTargetsSpec) -> t.Iterator[Step]:
-    size = wanted.receive_buffer
+def _plan_buffer(state: AoeTargetsState, spec: AoeTargetsSpec) -> t.Iterator[Step]:
+    size = spec.receive_buffer
     if not size:
         return
     text = f"# Written by cachefleet.storage.storage_network: change the inventory, not this file.\nnet.core.rmem_max = {size}\n"
-    if present.sysctl_file != text:
-        yield Step(LAYER, "rmem_max", "boot_value", present.sysctl_file or None, text, f"Write /{SYSCTL_FILE}", "write_sysctl_file", {"text": text})
+    if state.sysctl_file != text:
+        yield Step(LAYER, "rmem_max", "boot_value", state.sysctl_file or None, text, f"Write /{SYSCTL_FILE}", WriteSysctlFile(text))
     # Other software may have asked for more: it is never lowered.
-    if present.rmem_max < size:
-        yield Step(LAYER, "rmem_max", "value", present.rmem_max, size, f"Raise net.core.rmem_max to {size}", "set_rmem_max")
+    if state.rmem_max < size:
+        yield Step(LAYER, "rmem_max", "value", state.rmem_max, size, f"Raise net.core.rmem_max to {size}", SetReceiveBuffer(size))
 
 
-def _plan_target(state: TargetState, wish: AoeTargetSpec, rmem_max: int) -> t.Iterator[Step]:
-    export = wish.as_export()
+def _plan_target(state: TargetState, spec: AoeTargetSpec, rmem_max: int) -> t.Iterator[Step]:
+    export = spec.as_export()
     running = state.running is not None and dataclasses.replace(state.running, pid=0) == export
-    _check(state, wish, running)
+    _check(state, spec, running)
     text = render(export, state.file)
-    place = {"instance": state.instance}
     found = state.file.text if state.file is not None else None
     if found != text:
-        yield Step(LAYER, wish.item, "configuration", found, text, f"Write /{FOLDER}/{state.instance}.conf", "write_file", {**place, "text": text})
+        yield Step(LAYER, spec.item, "configuration", found, text, f"Write /{FOLDER}/{state.instance}.conf", WriteConfiguration(state.instance, text))
     if not state.enabled:
-        yield Step(LAYER, wish.item, "boot", "disabled", "enabled", f"Have {unit_of(state.instance)} started at boot", "enable", place)
+        yield Step(LAYER, spec.item, "boot", "disabled", "enabled", f"Have {unit_of(state.instance)} started at boot", EnableTarget(state.instance))
     if not state.active or not running:
-        serve = f"Serve {wish.device} as {wish.address} on {wish.interface}"
+        serve = f"Serve {spec.device} as {spec.address} on {spec.interface}"
         pause = ", with a new vblade: I/O of its initiators pauses meanwhile" if state.running is not None else ""
         before = " ".join(state.running.words) if state.running is not None else None
-        yield Step(LAYER, wish.item, "running", before, " ".join(export.words), f"{serve}{pause}", "restart", place)
+        yield Step(LAYER, spec.item, "running", before, " ".join(export.words), f"{serve}{pause}", RestartTarget(state.instance))
         return
-    room = 2 * min(wish.buffers * (state.mtu or 0), rmem_max)
+    room = 2 * min(spec.buffers * (state.mtu or 0), rmem_max)
     if state.socket is not None and state.socket < room:
         action = (
-            f"Start the vblade of {wish.address} on {wish.interface} again, for {room} bytes of socket instead of {state.socket}: I/O of its initiators pauses"
+            f"Start the vblade of {spec.address} on {spec.interface} again, for {room} bytes of socket instead of {state.socket}: I/O of its initiators pauses"
         )
-        yield Step(LAYER, wish.item, "socket", state.socket, room, action, "restart", place)
+        yield Step(LAYER, spec.item, "socket", state.socket, room, action, RestartTarget(state.instance))
 
 
-def _plan_removal(state: TargetState, wish: AoeTargetSpec) -> t.Iterator[Step]:
+def _plan_removal(state: TargetState, spec: AoeTargetSpec) -> t.Iterator[Step]:
     if state.strangers:
-        raise Refused(_about_strangers(state, wish), item=wish.item)
+        raise Refused(_about_strangers(state, spec), item=spec.item)
     if state.file is not None or state.running is not None or state.enabled:
         found = state.file.text if state.file is not None else "running"
-        yield Step(LAYER, wish.item, "configuration", found, None, f"Stop serving {wish.address} on {wish.interface}", "remove", {"instance": state.instance})
+        yield Step(LAYER, spec.item, "configuration", found, None, f"Stop serving {spec.address} on {spec.interface}", RemoveTarget(state.instance))
 
 
-def _check(state: TargetState, wish: AoeTargetSpec, running: bool) -> None:
+def _check(state: TargetState, spec: AoeTargetSpec, running: bool) -> None:
     if state.mtu is None:
-        raise BadInput(f"{wish.item}: there is no interface {wish.interface} on this host: see ip link.", item=wish.item)
+        raise BadInput(f"{spec.item}: there is no interface {spec.interface} on this host: see ip link.", item=spec.item)
     if state.no_device:
-        raise BadInput(state.no_device, item=wish.item)
+        raise BadInput(state.no_device, item=spec.item)
     if state.strangers:
-        raise Refused(_about_strangers(state, wish), item=wish.item)
+        raise Refused(_about_strangers(state, spec), item=spec.item)
     # What is served already and mounted has been so before this run: its own concern, and stopping it here would help nobody.
-    if state.uses and not wish.read_only and not running:
+    if state.uses and not spec.read_only and not running:
         raise Refused(
-            f"{wish.item}: {wish.device} {' and '.join(state.uses)}: two hosts that write to it would destroy its data. Free it first; no option allows it.",
-            item=wish.item,
+            f"{spec.item}: {spec.device} {' and '.join(state.uses)}: two hosts that write to it would destroy its data. Free it first; no option allows it.",
+            item=spec.item,
         )
     if state.swallowed and not running:
         raise Refused(
-            f"{wish.item}: a power cut would lose what its initiators have synced, because vblade passes no flush down and {' and '.join(state.swallowed)}."
+            f"{spec.item}: a power cut would lose what its initiators have synced, because vblade passes no flush down and {' and '.join(state.swallowed)}."
             " Set sync: true for it, turn that cache off (drive_write_cache), or set allow_ignored_flushes: true for this target.",
-            item=wish.item,
+            item=spec.item,
         )
 
 
-def _about_strangers(state: TargetState, wish: AoeTargetSpec) -> str:
+def _about_strangers(state: TargetState, spec: AoeTargetSpec) -> str:
     pids = " and ".join(map(str, state.strangers))
     return (
-        f"{wish.item}: process {pids} serves {wish.address} on {wish.interface} and was not started by {unit_of(state.instance)}: two targets with one address"
+        f"{spec.item}: process {pids} serves {spec.address} on {spec.interface} and was not started by {unit_of(state.instance)}: two targets with one address"
         " would mix up their data. End it first."
     )

@@ -27,22 +27,22 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AoeTargetSpec
 
 
-def swallowed_by(runner: Runner, wishes: t.Sequence[AoeTargetSpec], root: Path = Path("/"), protected: t.Sequence[str] = ()) -> dict[str, list[str]]:
+def swallowed_by(runner: Runner, specs: t.Sequence[AoeTargetSpec], root: Path = Path("/"), protected: t.Sequence[str] = ()) -> dict[str, list[str]]:
     """By item, what would lose acknowledged writes, each as a clause; the stack is read once, and only if somebody asks."""
-    if not wishes:
+    if not specs:
         return {}
     stack = _without_exports(read_stack(runner, root, protected))
-    return {wish.item: judge(stack, wish) for wish in wishes}
+    return {spec.item: judge(stack, spec) for spec in specs}
 
 
-def judge(stack: Stack, wish: AoeTargetSpec) -> list[str]:
+def judge(stack: Stack, spec: AoeTargetSpec) -> list[str]:
     """The clauses of one target; ``stack`` is that of the host without its targets."""
-    if not wish.sync and not wish.direct:
+    if not spec.sync and not spec.direct:
         return ["a write waits in the page cache of this host when it is acknowledged (neither direct nor sync)"]
-    if not wish.sync:
-        return volatile_below(stack, wish.device)
+    if not spec.sync:
+        return volatile_below(stack, spec.device)
     try:
-        verdict = stack.verdict(stack.devices.resolve(wish.device))
+        verdict = stack.verdict(stack.devices.resolve(spec.device))
     except DeviceMissing:
         return []
     return [] if verdict.verdict == DURABLE else [verdict.reason[0].lower() + verdict.reason[1:].rstrip(".")]

@@ -77,24 +77,24 @@ class AoeTargetsSpec:
     receive_buffer: int | None = None
 
 
-def read_wanted(entries: t.Sequence[t.Mapping[str, t.Any]] | None, receive_buffer: int | None = None) -> AoeTargetsSpec:
-    """The wish from ``aoe_targets``.
+def read_spec(entries: t.Sequence[t.Mapping[str, t.Any]] | None, receive_buffer: int | None = None) -> AoeTargetsSpec:
+    """The specification from ``aoe_targets``.
 
-    :raises BadInput: for an entry that cannot be meant, or two that contradict each other.
+    :raises BadInput: for an entry that is invalid, or two that contradict each other.
     """
     if receive_buffer is not None and not 4096 <= receive_buffer <= 1 << 30:
         raise BadInput(f"aoe_receive_buffer is a number of bytes from 4096 to {1 << 30}, and not {receive_buffer}.", item="rmem_max")
-    wishes = [_read_entry(entry) for entry in entries or ()]
+    specs = [_read_entry(entry) for entry in entries or ()]
     seen: dict[str, AoeTargetSpec] = {}
-    for wish in wishes:
-        if any(other.item == wish.item for other in seen.values()):
-            raise BadInput(f"{wish.item} is listed twice under aoe_targets: name it once.", item=wish.item)
-        other = next((one for one in seen.values() if one.address == wish.address and one.present and wish.present), None)
+    for spec in specs:
+        if any(other.item == spec.item for other in seen.values()):
+            raise BadInput(f"{spec.item} is listed twice under aoe_targets: name it once.", item=spec.item)
+        other = next((one for one in seen.values() if one.address == spec.address and one.present and spec.present), None)
         # One address on two interfaces is one target that is reached on two ways.
-        if other is not None and other.device != wish.device:
-            raise BadInput(f"{wish.address} cannot be both {other.device} and {wish.device}: give one of them another shelf or slot.", item=wish.item)
-        seen[wish.item] = wish
-    return AoeTargetsSpec(tuple(wishes), receive_buffer)
+        if other is not None and other.device != spec.device:
+            raise BadInput(f"{spec.address} cannot be both {other.device} and {spec.device}: give one of them another shelf or slot.", item=spec.item)
+        seen[spec.item] = spec
+    return AoeTargetsSpec(tuple(specs), receive_buffer)
 
 
 def _read_entry(entry: t.Mapping[str, t.Any]) -> AoeTargetSpec:
@@ -102,20 +102,20 @@ def _read_entry(entry: t.Mapping[str, t.Any]) -> AoeTargetSpec:
     known = {name: entry.get(name) for name in AOE_TARGET_OPTIONS if name not in ("state", "macs")}
     words = {name: value for name, value in known.items() if value is not None}
     macs = tuple(mac.lower() for mac in entry.get("macs") or ())
-    wish = AoeTargetSpec(**words, macs=macs, present=entry.get("state", "present") == "present")
-    if not 0 <= wish.shelf < _SHELVES or not 0 <= wish.slot < _SLOTS:
-        raise BadInput(f"{wish.item}: a shelf is a number from 0 to {_SHELVES - 1} and a slot one from 0 to {_SLOTS - 1}.", item=wish.item)
-    if not _INTERFACE.match(wish.interface):
-        raise BadInput(f"{wish.item}: '{wish.interface}' is not the name of a network interface.", item=wish.item)
-    if wish.present and not wish.device:
-        raise BadInput(f"{wish.item}: name the device to serve.", item=wish.item)
-    if wish.present and not _HARMLESS_PATH.match(wish.device):
+    spec = AoeTargetSpec(**words, macs=macs, present=entry.get("state", "present") == "present")
+    if not 0 <= spec.shelf < _SHELVES or not 0 <= spec.slot < _SLOTS:
+        raise BadInput(f"{spec.item}: a shelf is a number from 0 to {_SHELVES - 1} and a slot one from 0 to {_SLOTS - 1}.", item=spec.item)
+    if not _INTERFACE.match(spec.interface):
+        raise BadInput(f"{spec.item}: '{spec.interface}' is not the name of a network interface.", item=spec.item)
+    if spec.present and not spec.device:
+        raise BadInput(f"{spec.item}: name the device to serve.", item=spec.item)
+    if spec.present and not _HARMLESS_PATH.match(spec.device):
         raise BadInput(
-            f"{wish.item}: {wish.device!r} cannot be written into a file of vblade: name an absolute path without blanks and quotes.", item=wish.item
+            f"{spec.item}: {spec.device!r} cannot be written into a file of vblade: name an absolute path without blanks and quotes.", item=spec.item
         )
-    if not 1 <= wish.buffers <= 4096:
-        raise BadInput(f"{wish.item}: buffers is a number of frames from 1 to 4096, and not {wish.buffers}.", item=wish.item)
+    if not 1 <= spec.buffers <= 4096:
+        raise BadInput(f"{spec.item}: buffers is a number of frames from 1 to 4096, and not {spec.buffers}.", item=spec.item)
     wrong = [mac for mac in macs if not _MAC.match(mac)]
     if wrong or len(macs) > _MASKS:
-        raise BadInput(f"{wish.item}: macs are up to {_MASKS} addresses such as 00:11:22:aa:bb:cc{f', and not {wrong[0]}' if wrong else ''}.", item=wish.item)
-    return wish
+        raise BadInput(f"{spec.item}: macs are up to {_MASKS} addresses such as 00:11:22:aa:bb:cc{f', and not {wrong[0]}' if wrong else ''}.", item=spec.item)
+    return spec

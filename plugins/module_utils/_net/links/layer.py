@@ -5,23 +5,24 @@
 
 """The layer of interfaces: their MTU now and at the next boot.
 
-Its steps are made to be carried out under a dead man's switch (:mod:`storage_network`), which knows what was before.
+Its steps are made to be carried out under a rollback timer (:mod:`storage_network`), which knows what was before.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
+import functools
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.provider import PROVIDERS, find_places
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.connection import Peer, carrying, find_peers
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Links, ipv6_addresses, read_links, remember_change
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import ALL, LAYER, LinkState, directions, plan_links
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import ALL, LAYER, LinkState, SetBootMtu, SetMtu, directions, plan_links
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LinkSpec, resolve
 
 if t.TYPE_CHECKING:
@@ -32,10 +33,8 @@ if t.TYPE_CHECKING:
 class LinkLayer(Layer[LinkState, t.Sequence[LinkSpec]]):
     """Interfaces of one host.
 
-    :param wishes: what is looked at.
     :param direction: which live changes are planned: ``all``, ``raise`` or ``lower``.
     :param peers: the other ends of the connection that must not be cut; without it they are looked for.
-    :param note: called with every change of the boot state before it is made, so that it can be undone.
     """
 
     name = LAYER
@@ -43,56 +42,58 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkSpec]]):
     def __init__(
         self,
         runner: Runner,
-        wishes: t.Sequence[LinkSpec],
-        direction: str = ALL,
+        spec: t.Sequence[LinkSpec],
         root: Path = Path("/"),
+        *,
+        direction: str = ALL,
         peers: t.Sequence[Peer] | None = None,
-        note: t.Callable[[BootChange], None] | None = None,
     ) -> None:
-        self.runner = runner
-        self.wishes = list(wishes)
+        super().__init__(runner, spec, root)
         self.direction = direction
-        self.root = root
         self.peers = peers
-        self.note = note
+        #: Called with every change of the boot state before it is made, so that it can be undone.
+        self.note: t.Callable[[BootChange], None] | None = None
 
     def read(self) -> LinkState:
         """All interfaces, and of those in the list and below them also where their MTU comes from at boot.
 
-        :raises BadInput: for a list that cannot be meant on this host.
+        :raises BadInput: for a list that is invalid on this host.
         """
-        if not self.wishes:
+        if not self.spec:
             return LinkState(Links([]))
         links = read_links(self.runner, self.root)
-        targets = resolve(links, self.wishes)
+        targets = resolve(links, self.spec)
         kept = {
-            target.name: target.wish.provider if not target.implied else "auto"
+            target.name: target.spec.provider if not target.implied else "auto"
             for target in targets.values()
-            if target.wish.persistent and not target.handed_down
+            if target.spec.persistent and not target.handed_down
         }
         peers = find_peers(self.root) if self.peers is None else self.peers
         return LinkState(links, carrying(self.runner, links, peers), ipv6_addresses(self.root), find_places(self.runner, links, kept, self.root))
 
-    def plan(self, present: LinkState, wanted: t.Sequence[LinkSpec]) -> list[Step]:
+    def plan(self, state: LinkState) -> list[Step]:
         """See :func:`plan_links`."""
-        return plan_links(present, wanted, self.direction)
+        return plan_links(state, self.spec, self.direction)
 
-    def apply(self, step: Step) -> None:
-        """Carry one step out."""
-        getattr(self, f"_{step.operation}")(step)
+    @functools.singledispatchmethod
+    def carry_out(self, operation: Operation, _step: Step) -> None:
+        """:raises StorageError: if a command fails, or the kernel has another MTU afterwards."""
+        raise TypeError(operation)
 
-    def _set_mtu(self, step: Step) -> None:
-        self.runner.run(["ip", "link", "set", "dev", step.item, "mtu", str(step.after)], item=step.item)
+    @carry_out.register
+    def _set_mtu(self, operation: SetMtu, step: Step) -> None:
+        self.runner.run(["ip", "link", "set", "dev", step.item, "mtu", str(operation.mtu)], item=step.item)
         remember_change(step.item, self.root)
         found = (self.root / "sys/class/net" / step.item / "mtu").read_text().strip()
-        if found != str(step.after):
-            raise NotEffective(f"{LAYER}: {step.item}: mtu should be {step.after} and is {found}, although ip said that it was set.", item=step.item)
+        if found != str(operation.mtu):
+            raise NotEffective(f"{LAYER}: {step.item}: mtu should be {operation.mtu} and is {found}, although ip said that it was set.", item=step.item)
 
-    def _set_boot(self, step: Step) -> None:
+    @carry_out.register
+    def _set_boot(self, operation: SetBootMtu, step: Step) -> None:
         links = read_links(self.runner, self.root)
         # Looked at anew: a step before may have written into the same file.
-        place = find_places(self.runner, links, {step.item: step.arguments["provider"]}, self.root)[step.item]
-        change = PROVIDERS[step.arguments["provider"]](self.runner, links, self.root).change(place, step.after)
+        place = find_places(self.runner, links, {step.item: operation.provider}, self.root)[step.item]
+        change = PROVIDERS[operation.provider](self.runner, links, self.root).change(place, operation.mtu)
         if self.note is not None:
             self.note(change)
         for file in change.files:
@@ -107,15 +108,15 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkSpec]]):
                 self.runner.run(argv, ok=None, item=step.item)
             raise
 
-    def directions(self, present: LinkState) -> list[str]:
+    def directions(self, state: LinkState) -> list[str]:
         """Which of raise, lower and other are needed."""
-        return directions(present, self.wishes)
+        return directions(state, self.spec)
 
-    def facts(self, present: LinkState) -> dict[str, t.Any]:
+    def facts(self, state: LinkState) -> dict[str, t.Any]:
         """What the module returns about every interface of the list and those below that follow."""
         found = []
-        for target in resolve(present.links, self.wishes).values():
-            link, place = present.links[target.name], present.places.get(target.name)
+        for target in resolve(state.links, self.spec).values():
+            link, place = state.links[target.name], state.places.get(target.name)
             found.append(
                 {
                     "interface": link.name,
@@ -125,21 +126,21 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkSpec]]):
                     "boot_mtu": place.mtu if place else None,
                     "provider": place.provider or None if place else None,
                     "boot_place": place.where or None if place else None,
-                    "carries_connection": link.name in present.carrying,
+                    "carries_connection": link.name in state.carrying,
                     "named": not target.implied,
                 }
             )
         return {"links": found}
 
-    def concerns(self, present: LinkState, wanted: t.Sequence[LinkSpec]) -> list[str]:
+    def check_settled(self, state: LinkState) -> None:
         """What is right now and may not be so at boot, and purposes that the card does not quite serve."""
-        said = [place.concern for place in present.places.values() if place.concern]
-        for target in resolve(present.links, wanted).values():
-            link, wish = present.links[target.name], target.wish
-            if not target.implied and wish.purpose and link.max_mtu is not None and link.max_mtu < wish.max_mtu:
-                said.append(f"{link.name} takes an MTU of {link.max_mtu} at most, so {target.mtu} was chosen: every host of its network needs the same.")
-        return said
+        for place in state.places.values():
+            if place.concern:
+                self.warn(place.concern)
+        for target in resolve(state.links, self.spec).values():
+            link, spec = state.links[target.name], target.spec
+            if not target.implied and spec.purpose and link.max_mtu is not None and link.max_mtu < spec.max_mtu:
+                self.warn(f"{link.name} takes an MTU of {link.max_mtu} at most, so {target.mtu} was chosen: every host of its network needs the same.")
 
-    def foresee(self, present: LinkState, wanted: t.Sequence[LinkSpec]) -> list[str]:
-        """The same."""
-        return self.concerns(present, wanted)
+    #: The same: nothing of it changes by a run.
+    check_planned = check_settled

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From the MTUs that are there to those that are wanted: what is refused, and the order of the steps. Pure."""
+"""From the MTUs that are there to those that are specified: what is refused, and the order of the steps. Pure."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -12,16 +12,13 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import MtuSource
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Links
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LinkSpec, LinkTarget, resolve
 
 LAYER = "storage_network"
-#: Operations of steps.
-SET_MTU = "set_mtu"
-SET_BOOT = "set_boot"
 #: IPv6 is switched off on an interface with less, with its addresses and routes (RFC 8200, section 5; addrconf_notify of the kernel).
 LEAST_IPV6 = 1280
 #: What an interface has when nothing is set for it.
@@ -30,12 +27,35 @@ RAISE, LOWER, OTHER, ALL = "raise", "lower", "other", "all"
 
 
 @dataclass(frozen=True)
+class SetMtu(Operation):
+    """Set the MTU of an interface now.
+
+    :param mtu: bytes.
+    :param index: the number of the interface; ``up`` whether it is up.
+    :param management: whether the connection of this run depends on it.
+    """
+
+    mtu: int
+    index: int
+    up: bool
+    management: bool
+
+
+@dataclass(frozen=True)
+class SetBootMtu(Operation):
+    """Write the MTU of an interface, in bytes, where ``provider`` keeps it for the next boot."""
+
+    mtu: int
+    provider: str
+
+
+@dataclass(frozen=True)
 class LinkState:
     """The interfaces of a host as they were found.
 
     :param carrying: the interfaces that the connection of this run depends on.
     :param ipv6: IPv6 addresses by interface.
-    :param places: where the MTU of the wanted interfaces comes from at boot.
+    :param places: where the MTU of the specified interfaces comes from at boot.
     """
 
     links: Links
@@ -44,93 +64,93 @@ class LinkState:
     places: t.Mapping[str, MtuSource] = field(default_factory=dict)
 
 
-def plan_links(present: LinkState, wishes: t.Sequence[LinkSpec], direction: str = ALL) -> list[Step]:
+def plan_links(state: LinkState, specs: t.Sequence[LinkSpec], direction: str = ALL) -> list[Step]:
     """Raised from the lowest interface up, then lowered from the highest down, then the state at boot in the same order.
 
     :param direction: of the live changes, which of them are carried out now. The state at boot follows wherever the MTU is right now.
     :raises BadInput: for an MTU that an interface cannot have, or a state at boot that cannot be set.
     :raises Refused: for what would cut connections.
     """
-    targets = resolve(present.links, wishes)
+    targets = resolve(state.links, specs)
     for target in targets.values():
-        _check(present, target, targets)
-    ordered = _ordered(present, targets, RAISE) + _ordered(present, targets, LOWER)
+        _check(state, target, targets)
+    ordered = _ordered(state, targets, RAISE) + _ordered(state, targets, LOWER)
     settled = [target for target in targets.values() if target not in ordered]
-    chosen = [target for target in ordered if direction in (ALL, _way(present, target))]
-    live = [_live_step(present, target) for target in chosen]
-    boot = [_boot_step(present, target) for target in [*chosen, *settled]]
+    chosen = [target for target in ordered if direction in (ALL, _way(state, target))]
+    live = [_live_step(state, target) for target in chosen]
+    boot = [_boot_step(state, target) for target in [*chosen, *settled]]
     return [*live, *(step for step in boot if step is not None)]
 
 
-def directions(present: LinkState, wishes: t.Sequence[LinkSpec]) -> list[str]:
+def directions(state: LinkState, specs: t.Sequence[LinkSpec]) -> list[str]:
     """Which of raise, lower and other (the state at boot alone) the interfaces need."""
     found = set()
-    targets = resolve(present.links, wishes)
+    targets = resolve(state.links, specs)
     for target in targets.values():
-        way = _way(present, target)
-        if way or _boot_step(present, target) is not None:
+        way = _way(state, target)
+        if way or _boot_step(state, target) is not None:
             found.add(way or OTHER)
     return [word for word in (RAISE, LOWER, OTHER) if word in found]
 
 
-def _way(present: LinkState, target: LinkTarget) -> str:
-    link = present.links[target.name]
-    wanted = target.mtu_on(link)
-    return RAISE if wanted > link.mtu else LOWER if wanted < link.mtu else ""
+def _way(state: LinkState, target: LinkTarget) -> str:
+    link = state.links[target.name]
+    mtu = target.mtu_on(link)
+    return RAISE if mtu > link.mtu else LOWER if mtu < link.mtu else ""
 
 
-def _ordered(present: LinkState, targets: t.Mapping[str, LinkTarget], way: str) -> list[LinkTarget]:
+def _ordered(state: LinkState, targets: t.Mapping[str, LinkTarget], way: str) -> list[LinkTarget]:
     sign = 1 if way == RAISE else -1
-    chosen = [target for target in targets.values() if _way(present, target) == way]
+    chosen = [target for target in targets.values() if _way(state, target) == way]
     # A bond hands a smaller MTU to its members by itself; that the members come after it in the list then finds nothing left to do.
-    return sorted(chosen, key=lambda target: (sign * present.links.depth(target.name), present.links[target.name].index))
+    return sorted(chosen, key=lambda target: (sign * state.links.depth(target.name), state.links[target.name].index))
 
 
-def _check(present: LinkState, target: LinkTarget, targets: t.Mapping[str, LinkTarget]) -> None:
-    link, item = present.links[target.name], target.wish.item
+def _check(state: LinkState, target: LinkTarget, targets: t.Mapping[str, LinkTarget]) -> None:
+    link, item = state.links[target.name], target.spec.item
     whose = f" (below {item})" if target.implied else ""
     if link.max_mtu is not None and target.mtu > link.max_mtu:
         raise BadInput(f"{link.name}{whose} takes an MTU of {link.max_mtu} at most, and {target.mtu} is wanted: write {link.max_mtu} or less.", item=item)
     if target.mtu < link.min_mtu:
         raise BadInput(f"{link.name}{whose} takes an MTU of {link.min_mtu} at least, and {target.mtu} is wanted.", item=item)
-    place = present.places.get(target.name)
+    place = state.places.get(target.name)
     if place is not None and place.obstacle and not _settled_at_boot(target, place):
         raise BadInput(place.obstacle, item=item)
-    if not _way(present, target):
+    if not _way(state, target):
         return
-    if target.mtu < LEAST_IPV6 and present.ipv6.get(link.name):
+    if target.mtu < LEAST_IPV6 and state.ipv6.get(link.name):
         raise Refused(
-            f"{link.name}{whose} keeps its MTU of {link.mtu}: below {LEAST_IPV6} it would lose IPv6, and it has {', '.join(present.ipv6[link.name])}. "
+            f"{link.name}{whose} keeps its MTU of {link.mtu}: below {LEAST_IPV6} it would lose IPv6, and it has {', '.join(state.ipv6[link.name])}. "
             "Take its IPv6 addresses away first, or choose a larger MTU.",
             item=item,
         )
-    if link.name in present.carrying and not target.wish.allow_management:
+    if link.name in state.carrying and not target.spec.allow_management:
         raise Refused(
             f"{link.name}{whose} keeps its MTU of {link.mtu}: the connection of Ansible to this host depends on it. "
             f"Set allow_management: true for {item} to change it all the same; it goes back by itself if the host cannot be reached any more.",
             item=item,
         )
-    _check_upper(present, target, targets)
+    _check_upper(state, target, targets)
 
 
-def _check_upper(present: LinkState, target: LinkTarget, targets: t.Mapping[str, LinkTarget]) -> None:
+def _check_upper(state: LinkState, target: LinkTarget, targets: t.Mapping[str, LinkTarget]) -> None:
     """The kernel would cut VLANs down without a word, and a bridge would go on sending what its port drops."""
     larger = []
-    for upper in present.links.upper(target.name):
+    for upper in state.links.upper(target.name):
         mtu = targets[upper.name].mtu if upper.name in targets else upper.mtu
         if mtu > target.mtu:
             larger.append(f"{upper.name} ({mtu})")
     if larger:
         raise Refused(
-            f"{target.name} keeps its MTU of {present.links[target.name].mtu}: {', '.join(larger)} on it would not fit through {target.mtu} any more. "
+            f"{target.name} keeps its MTU of {state.links[target.name].mtu}: {', '.join(larger)} on it would not fit through {target.mtu} any more. "
             f"List {'it' if len(larger) == 1 else 'them'} too, with {target.mtu} or less.",
-            item=target.wish.item,
+            item=target.spec.item,
         )
 
 
-def _live_step(present: LinkState, target: LinkTarget) -> Step:
-    link = present.links[target.name]
-    because = f", since it is below {target.wish.item}" if target.implied else ""
+def _live_step(state: LinkState, target: LinkTarget) -> Step:
+    link = state.links[target.name]
+    because = f", since it is below {target.spec.item}" if target.implied else ""
     return Step(
         layer=LAYER,
         item=target.name,
@@ -138,21 +158,20 @@ def _live_step(present: LinkState, target: LinkTarget) -> Step:
         before=link.mtu,
         after=target.mtu,
         action=f"{'Raise' if target.mtu > link.mtu else 'Lower'} the MTU of {target.name} from {link.mtu} to {target.mtu}{because}",
-        operation=SET_MTU,
-        arguments={"index": link.index, "up": link.up, "management": target.name in present.carrying},
+        operation=SetMtu(target.mtu, link.index, link.up, target.name in state.carrying),
     )
 
 
 def _settled_at_boot(target: LinkTarget, place: MtuSource) -> bool:
-    if not target.wish.persistent or target.handed_down:
+    if not target.spec.persistent or target.handed_down:
         return True
     if target.at_least:
         return (DEFAULT_MTU if place.mtu is None else place.mtu) >= target.mtu
     return place.mtu == target.mtu
 
 
-def _boot_step(present: LinkState, target: LinkTarget) -> Step | None:
-    place = present.places.get(target.name)
+def _boot_step(state: LinkState, target: LinkTarget) -> Step | None:
+    place = state.places.get(target.name)
     if place is None or _settled_at_boot(target, place):
         return None
     return Step(
@@ -162,6 +181,5 @@ def _boot_step(present: LinkState, target: LinkTarget) -> Step | None:
         before=place.mtu,
         after=target.mtu,
         action=f"Write the MTU of {target.name} for the next boot, {target.mtu}, into {place.where}",
-        operation=SET_BOOT,
-        arguments={"provider": place.provider},
+        operation=SetBootMtu(target.mtu, place.provider),
     )

@@ -86,7 +86,7 @@ class LinkSpec:
 class LinkTarget:
     """The MTU that an interface shall have.
 
-    :param wish: the entry that it follows from.
+    :param spec: the entry that it follows from.
     :param implied: it is not named itself, it lies below one that is.
     :param at_least: more is as good.
     :param handed_down: whoever makes it, such as the bond that it is a member of, gives it its MTU at boot.
@@ -94,7 +94,7 @@ class LinkTarget:
 
     name: str
     mtu: int
-    wish: LinkSpec
+    spec: LinkSpec
     implied: bool = False
     at_least: bool = False
     handed_down: bool = False
@@ -104,37 +104,37 @@ class LinkTarget:
         return max(self.mtu, link.mtu) if self.at_least else self.mtu
 
 
-def read_wanted(entries: t.Iterable[t.Mapping[str, t.Any]]) -> list[LinkSpec]:
+def read_specs(entries: t.Iterable[t.Mapping[str, t.Any]]) -> list[LinkSpec]:
     """The entries of the list, checked as far as that goes without a host.
 
     :raises BadInput: for one that contradicts itself.
     """
-    wishes = [LinkSpec(**entry) for entry in entries]
-    for place, wish in enumerate(wishes):
-        if bool(wish.interface) == bool(wish.mac):
-            raise BadInput(f"links: entry {place + 1} must name its interface by interface or by mac, and by one of them only.", item=wish.item)
-        if (wish.mtu is None) == (wish.purpose is None):
-            raise BadInput(f"{wish.item}: write mtu or purpose, and only one of them.", item=wish.item)
-        for option, value in (("mtu", wish.mtu), ("max_mtu", wish.max_mtu)):
+    specs = [LinkSpec(**entry) for entry in entries]
+    for place, spec in enumerate(specs):
+        if bool(spec.interface) == bool(spec.mac):
+            raise BadInput(f"links: entry {place + 1} must name its interface by interface or by mac, and by one of them only.", item=spec.item)
+        if (spec.mtu is None) == (spec.purpose is None):
+            raise BadInput(f"{spec.item}: write mtu or purpose, and only one of them.", item=spec.item)
+        for option, value in (("mtu", spec.mtu), ("max_mtu", spec.max_mtu)):
             if value is not None and not LEAST_MTU <= value <= MOST_MTU:
-                raise BadInput(f"{wish.item}: {option} {value} is none: it is {LEAST_MTU} to {MOST_MTU} bytes.", item=wish.item)
-        if wish.purpose != AOE and wish.block_size != LINK_OPTIONS["block_size"]["default"]:
-            raise BadInput(f"{wish.item}: block_size has a meaning with purpose: aoe only.", item=wish.item)
-    return wishes
+                raise BadInput(f"{spec.item}: {option} {value} is none: it is {LEAST_MTU} to {MOST_MTU} bytes.", item=spec.item)
+        if spec.purpose != AOE and spec.block_size != LINK_OPTIONS["block_size"]["default"]:
+            raise BadInput(f"{spec.item}: block_size has a meaning with purpose: aoe only.", item=spec.item)
+    return specs
 
 
-def resolve(links: Links, wishes: t.Sequence[LinkSpec]) -> dict[str, LinkTarget]:
+def resolve(links: Links, specs: t.Sequence[LinkSpec]) -> dict[str, LinkTarget]:
     """What every interface of the list, and every one below it that must follow, shall have.
 
-    :raises BadInput: for an interface that is not there or is named twice, and for wishes that contradict each other.
+    :raises BadInput: for an interface that is not there or is named twice, and for entries that contradict each other.
     """
     targets: dict[str, LinkTarget] = {}
-    for wish in wishes:
-        link = links.find(wish.interface) if wish.interface else links.find_mac(wish.mac or "")
+    for spec in specs:
+        link = links.find(spec.interface) if spec.interface else links.find_mac(spec.mac or "")
         if link.name in targets:
-            raise BadInput(f"{targets[link.name].wish.item} and {wish.item} are the same interface {link.name}: name it once.", item=wish.item)
-        targets[link.name] = LinkTarget(link.name, wish.mtu_for(link), wish)
-    # From the top down, so that what follows from a wish has been added when its own lower interfaces are looked at.
+            raise BadInput(f"{targets[link.name].spec.item} and {spec.item} are the same interface {link.name}: name it once.", item=spec.item)
+        targets[link.name] = LinkTarget(link.name, spec.mtu_for(link), spec)
+    # From the top down, so that what follows from an entry has been added when its own lower interfaces are looked at.
     for link in sorted(links, key=lambda one: -links.depth(one.name)):
         if link.name in targets:
             for name in link.lower:
@@ -151,28 +151,28 @@ def _carry_down(targets: dict[str, LinkTarget], upper: LinkTarget, lower: Link, 
         if known is not None and named and known.mtu != handed:
             raise BadInput(
                 f"{lower.name} is a member of {upper.name} and has its MTU: {known.mtu} and {handed} contradict each other, name {upper.name} only.",
-                item=known.wish.item,
+                item=known.spec.item,
             )
         if not named:
-            targets[lower.name] = LinkTarget(lower.name, handed, upper.wish, implied=True, handed_down=True)
+            targets[lower.name] = LinkTarget(lower.name, handed, upper.spec, implied=True, handed_down=True)
         return
     if known is not None and named:
         if known.mtu < upper.mtu:
             raise BadInput(
                 f"{upper.name} cannot have an MTU of {upper.mtu} on {lower.name}, which shall have {known.mtu}: give {lower.name} at least as much.",
-                item=known.wish.item,
+                item=known.spec.item,
             )
         return
-    if not upper.wish.members:
+    if not upper.spec.members:
         if lower.mtu < upper.mtu:
             raise BadInput(
                 f"{upper.name} cannot have an MTU of {upper.mtu} on {lower.name}, which has {lower.mtu}: list {lower.name} too, or write members: true.",
-                item=upper.wish.item,
+                item=upper.spec.item,
             )
         return
     if known is None or known.mtu < upper.mtu:
         made_later = lower.kind not in _MADE_BY_CONFIGURATION
-        targets[lower.name] = LinkTarget(lower.name, upper.mtu, upper.wish, implied=True, at_least=True, handed_down=made_later)
+        targets[lower.name] = LinkTarget(lower.name, upper.mtu, upper.spec, implied=True, at_least=True, handed_down=made_later)
 
 
 def _check_members(links: Links, targets: t.Mapping[str, LinkTarget]) -> None:
@@ -182,5 +182,5 @@ def _check_members(links: Links, targets: t.Mapping[str, LinkTarget]) -> None:
             continue
         if target.mtu != links[master].mtu:
             raise BadInput(
-                f"{target.name} is a member of {master} and has its MTU, which is {links[master].mtu}: name {master} instead.", item=target.wish.item
+                f"{target.name} is a member of {master} and has its MTU, which is {links[master].mtu}: name {master} instead.", item=target.spec.item
             )

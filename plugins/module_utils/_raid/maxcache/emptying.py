@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import maxcache_output as commands
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.maxcache_output import SMART
@@ -26,7 +27,29 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Volume,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import LAYER, NOTHING, WAIT, MaxCacheTarget, send, who
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import LAYER, NOTHING, MaxCacheTarget, send
+
+
+@dataclass(frozen=True)
+class WaitForClean(Operation):
+    """Read again and again until the controller says that everything in the cache is on the disks.
+
+    :param provider: the name of the provider; ``tool`` is the path of its tool.
+    :param controller: the id of the controller; ``serial`` tells it from another one with that id.
+    :param cache_volume: the id of the cache volume; ``None`` for a pool.
+    :param volumes: ids of those whose newest data may be on the SSDs.
+    :param switched_off: name by id of the volumes for which write caching was switched off before the wait.
+    :param flush_timeout: seconds; ``None`` for no limit.
+    """
+
+    provider: str
+    tool: str
+    controller: str
+    serial: str | None
+    cache_volume: str | None
+    volumes: tuple[str, ...]
+    switched_off: t.Mapping[str, str]
+    flush_timeout: int | None
 
 
 def emptying(target: MaxCacheTarget, item: str, cache: CacheVolume | None, volumes: t.Sequence[Volume]) -> list[Step]:
@@ -60,16 +83,16 @@ def emptying(target: MaxCacheTarget, item: str, cache: CacheVolume | None, volum
             before=rules.dirtiness(target.generation, cache, volumes),
             after=CLEAN,
             action=f"Wait until {target.controller.called} says that its maxCache is clean",
-            operation=WAIT,
-            arguments={
-                **who(target),
-                "controller": target.controller.id,
-                "serial": target.controller.serial,
-                "cache_volume": cache.id if cache is not None else None,
-                "volumes": [volume.id for volume in volumes],
-                "switched_off": {volume.id: volume.name or volume.id for volume in writing},
-                "flush_timeout": target.wish.flush_timeout,
-            },
+            operation=WaitForClean(
+                provider=target.seen.source.provider.name,
+                tool=target.seen.source.provider.tool,
+                controller=target.controller.id,
+                serial=target.controller.serial,
+                cache_volume=cache.id if cache is not None else None,
+                volumes=tuple(volume.id for volume in volumes),
+                switched_off={volume.id: volume.name or volume.id for volume in writing},
+                flush_timeout=target.spec.flush_timeout,
+            ),
         )
     )
     return steps
@@ -86,16 +109,13 @@ def _switch_off(target: MaxCacheTarget, volume: Volume) -> Step:
     return send(target, target.item_of(volume), "maxcache_write", before, off, text, words)
 
 
-def flush_state(controller: Controller, arguments: t.Mapping[str, t.Any]) -> tuple[str, list[str]]:
-    """How far a flush is: ``clean``, ``dirty`` or ``unknown``, and the volumes that still cache writes.
-
-    :param arguments: of the step that waits.
-    """
+def flush_state(controller: Controller, operation: WaitForClean) -> tuple[str, list[str]]:
+    """How far a flush is: ``clean``, ``dirty`` or ``unknown``, and the volumes that still cache writes."""
     maxcache = controller.maxcache or MaxCache()
-    asked, switched_off = arguments["volumes"], arguments["switched_off"]
-    volumes = [volume for volume in controller.volumes if volume.id in asked]
-    cache = next((one for one in maxcache.volumes if one.id == arguments["cache_volume"]), None)
-    if len(volumes) != len(asked) or (arguments["cache_volume"] is not None and cache is None):
+    switched_off = operation.switched_off
+    volumes = [volume for volume in controller.volumes if volume.id in operation.volumes]
+    cache = next((one for one in maxcache.volumes if one.id == operation.cache_volume), None)
+    if len(volumes) != len(operation.volumes) or (operation.cache_volume is not None and cache is None):
         return UNKNOWN, []
     switched = [volume for volume in volumes if volume.id in switched_off]
     writing = [switched_off[volume.id] for volume in switched if not rules.is_off(maxcache.generation, volume) and not _still_ending(volume)]

@@ -10,25 +10,24 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, NotUnderstood, StorageError, TimedOut
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import CLEAN, DIRTY
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import emptying as maxcache_emptying
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import plan as maxcache_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import target as maxcache_target
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import MaxCacheSpec, parse_controllers
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.emptying import WaitForClean
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import MaxCacheSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import SendMaxCacheCommand
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState
 
 if t.TYPE_CHECKING:
-    from ansible.module_utils.basic import AnsibleModule
-
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Step
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
 
@@ -49,8 +48,7 @@ class Interrupted(StorageError):
 class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
     """The SSD caches inside the controllers of one host.
 
-    :param clock: seconds, only for differences.
-    :param sleep: waits so many seconds.
+    :param providers: the tools that the specification needs.
     :param log: takes every line of progress, while it happens.
     """
 
@@ -58,41 +56,50 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
 
     def __init__(
         self,
+        runner: Runner,
+        spec: t.Sequence[MaxCacheSpec],
         providers: t.Sequence[RaidProvider],
         *,
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
         log: t.Callable[[str], None] | None = None,
     ) -> None:
+        super().__init__(runner, spec, clock=clock, sleep=sleep)
         self.providers = {(provider.name, provider.tool): provider for provider in providers}
-        self.clock = clock
-        self.sleep = sleep
         self.log = log
-        self.problems: list[str] = []
         self.progress: list[str] = []
         self._sent: dict[tuple[str, str], Completed] = {}
+
+    @classmethod
+    def with_tools(cls, runner: Runner, spec: t.Sequence[MaxCacheSpec], log: t.Callable[[str], None] | None = None) -> RaidMaxCacheLayer:
+        """The layer with the tools that the specification needs.
+
+        :raises ToolMissing: if one of them is not there.
+        """
+        providers, resolved = resolve_tools(runner, spec)
+        return cls(runner, resolved, providers, log=log)
 
     # -- read, plan, prove
 
     def read(self) -> RaidState:
-        """Every controller that the tool sees."""
-        host = registry.read_host(self.providers.values())
-        self.problems = host.problems
-        return host
+        """Every controller that the tool sees; an empty specification needs no tool."""
+        return registry.read_host(self.providers.values())
 
-    def plan(self, present: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> list[Step]:
-        steps, left_out = maxcache_plan.plan(present, wanted)
-        self.problems += [problem for problem in left_out if problem not in self.problems]
-        return steps
+    def plan(self, state: RaidState) -> list[Step]:
+        """See :func:`maxcache_plan.plan`.
 
-    def verify(self, present: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> list[Difference]:
+        :raises StorageError: for whatever is impossible, dangerous without permission, or could not be proved.
+        """
+        return maxcache_plan.plan(state, self.spec)[0]
+
+    def verify(self, state: RaidState) -> list[Difference]:
         """As planned again, with the command that should have done it as evidence.
 
         :raises NotEffective: if a controller did not take what it was told.
         :raises NotUnderstood: if the tool does not tell enough to know.
         """
         try:
-            differences = super().verify(present, wanted)
+            differences = super().verify(state)
         except StorageError as error:
             said = error.message.replace(f" {maxcache_target.NOTHING}", "")
             if isinstance(error, NotUnderstood):
@@ -109,34 +116,47 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
                 )
         return differences
 
-    def concerns(self, present: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> list[str]:
-        return maxcache_plan.concerns(present, wanted) + self.problems
+    def check_settled(self, state: RaidState) -> None:
+        """Degraded cache volumes, and settings that are stored and not in force."""
+        for sentence in (*maxcache_plan.warnings(state, self.spec), *self._problems(state)):
+            self.warn(sentence)
 
-    def facts(self, present: RaidState) -> dict[str, t.Any]:
-        controllers = [one.controller.as_result() for one in present.controllers]
-        return {"controllers": controllers, "problems": list(self.problems), "progress": list(self.progress)}
+    def _problems(self, state: RaidState) -> list[str]:
+        """What was not understood, then what is left out of ``all``, one sentence each."""
+        problems = state.problems
+        return problems + [sentence for sentence in maxcache_plan.plan(state, self.spec)[1] if sentence not in problems]
+
+    def facts(self, state: RaidState) -> dict[str, t.Any]:
+        controllers = [one.controller.as_result() for one in state.controllers]
+        return {"controllers": controllers, "problems": self._problems(state), "progress": list(self.progress)}
 
     # -- apply
 
     def apply(self, step: Step) -> None:
-        """Send one command, or wait until the cache is clean."""
-        provider = self.providers[step.arguments["provider"], step.arguments["tool"]]
+        """Carry one step out; an error has the progress so far in its facts."""
         try:
-            if step.operation == maxcache_target.WAIT:
-                self._wait(provider, step)
-                return
-            words = step.arguments["words"]
-            if step.arguments["must_succeed"]:
-                completed = provider.send(words, step.item)
-            else:
-                completed = provider.runner.run([provider.tool, *words], ok=None, timeout=provider.timeout, item=step.item)
-            self._sent[step.item, step.attribute] = completed
+            super().apply(step)
         except StorageError as error:
             error.facts.setdefault("progress", list(self.progress))
             raise
 
-    def _wait(self, provider: RaidProvider, step: Step) -> None:
-        """Look again and again until the controller says that everything is clean; no deadline but the user's own.
+    @functools.singledispatchmethod
+    def carry_out(self, operation: Operation, _step: Step) -> None:
+        """:raises StorageError: if a command that must succeed does not, or the wait ends without success."""
+        raise TypeError(operation)
+
+    @carry_out.register
+    def _send(self, operation: SendMaxCacheCommand, step: Step) -> None:
+        provider = self.providers[operation.provider, operation.tool]
+        if operation.must_succeed:
+            completed = provider.send(operation.words, step.item)
+        else:
+            completed = provider.runner.run([provider.tool, *operation.words], ok=None, timeout=provider.timeout, item=step.item)
+        self._sent[step.item, step.attribute] = completed
+
+    @carry_out.register
+    def _wait(self, operation: WaitForClean, step: Step) -> None:
+        """Read again and again until the controller says that everything is clean; no deadline but the user's own.
 
         :raises NotEffective: if write caching is on again.
         :raises NotUnderstood: if the controller does not tell any more.
@@ -144,46 +164,47 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
         :raises Interrupted: if somebody ends the run.
         """
         try:
-            self._wait_for_clean(provider, step)
+            self._wait_for_clean(operation, step.item)
         except KeyboardInterrupt:
-            raise Interrupted(f"{step.item}: the wait for a clean maxCache was interrupted: {_kept(step)}", item=step.item) from None
+            raise Interrupted(f"{step.item}: the wait for a clean maxCache was interrupted: {_kept(operation)}", item=step.item) from None
 
-    def _wait_for_clean(self, provider: RaidProvider, step: Step) -> None:
+    def _wait_for_clean(self, operation: WaitForClean, item: str) -> None:
         started, pause = self.clock(), FIRST_PAUSE
-        limit = step.arguments["flush_timeout"]
+        limit = operation.flush_timeout
         while True:
-            controller = self._look(provider, step)
-            state, writing = maxcache_emptying.flush_state(controller, step.arguments)
+            controller = self._look(operation, item)
+            state, writing = maxcache_emptying.flush_state(controller, operation)
             waited = self.clock() - started
             if writing:
                 names = ", ".join(writing)
-                raise NotEffective(f"{step.item}: write caching of {names} is still on although it was switched off: {_kept(step)}", item=step.item)
+                raise NotEffective(f"{item}: write caching of {names} is still on although it was switched off: {_kept(operation)}", item=item)
             if state == CLEAN:
-                self._note(f"{step.item}: clean after {waited:.0f} s")
+                self._note(f"{item}: clean after {waited:.0f} s")
                 return
             if state != DIRTY:
-                raise NotUnderstood(f"{step.item}: {controller.called} does not tell any more whether its maxCache is clean: {_kept(step)}", item=step.item)
-            self._note(f"{step.item}: still dirty after {waited:.0f} s")
+                raise NotUnderstood(f"{item}: {controller.called} does not tell any more whether its maxCache is clean: {_kept(operation)}", item=item)
+            self._note(f"{item}: still dirty after {waited:.0f} s")
             if limit is not None and waited >= limit:
-                raise TimedOut(f"{step.item}: still dirty after flush_timeout ({limit} seconds): {_kept(step)}", item=step.item)
+                raise TimedOut(f"{item}: still dirty after flush_timeout ({limit} seconds): {_kept(operation)}", item=item)
             self.sleep(pause if limit is None else min(pause, limit - waited))
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _look(self, provider: RaidProvider, step: Step) -> Controller:
+    def _look(self, operation: WaitForClean, item: str) -> Controller:
         """The controller now; a reading that fails is repeated.
 
         :raises StorageError: if it fails several times in a row.
         """
+        provider = self.providers[operation.provider, operation.tool]
         for attempt in range(1, PATIENCE + 1):
             try:
-                return _controller_in(provider, step)
+                return _controller_in(provider, operation, item)
             except StorageError as error:
-                self._note(f"{step.item}: look {attempt} of {PATIENCE} failed: {error.message}")
+                self._note(f"{item}: look {attempt} of {PATIENCE} failed: {error.message}")
                 if attempt == PATIENCE:
-                    said = f"{step.item}: {error.message.rstrip('.')}, {PATIENCE} times in a row: {_kept(step)}"
-                    raise type(error)(said, item=step.item, completed=error.completed, **error.facts) from error
+                    said = f"{item}: {error.message.rstrip('.')}, {PATIENCE} times in a row: {_kept(operation)}"
+                    raise type(error)(said, item=item, completed=error.completed, **error.facts) from error
                 self.sleep(FIRST_PAUSE)
-        raise NotUnderstood(f"{step.item}: nothing was read: {_kept(step)}", item=step.item)
+        raise NotUnderstood(f"{item}: nothing was read: {_kept(operation)}", item=item)
 
     def _note(self, line: str) -> None:
         self.progress.append(line)
@@ -191,50 +212,38 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
             self.log(line)
 
 
-def _controller_in(provider: RaidProvider, step: Step) -> Controller:
+def _controller_in(provider: RaidProvider, operation: WaitForClean, item: str) -> Controller:
     """
     :raises NotUnderstood: if the output is damaged or the controller is not in it.
     """
     reading = provider.read()
     if not reading.complete:
         what = reading.not_understood[0] if reading.not_understood else "it ends too early"
-        raise NotUnderstood(f"the output of {provider.tool} is damaged ({what})", item=step.item)
+        raise NotUnderstood(f"the output of {provider.tool} is damaged ({what})", item=item)
     if reading.lost:
-        raise NotUnderstood(f"{provider.tool} did not tell of everything that is there ({reading.lost[0]})", item=step.item)
+        raise NotUnderstood(f"{provider.tool} did not tell of everything that is there ({reading.lost[0]})", item=item)
     for controller in reading.controllers:
-        if controller.id == step.arguments["controller"] and controller.serial == step.arguments["serial"]:
+        if controller.id == operation.controller and controller.serial == operation.serial:
             return controller
-    raise NotUnderstood(f"{provider.tool} does not show controller {step.arguments['controller']} any more", item=step.item)
+    raise NotUnderstood(f"{provider.tool} does not show controller {operation.controller} any more", item=item)
 
 
-def _kept(step: Step) -> str:
+def _kept(operation: WaitForClean) -> str:
     """What a wait that ended without success leaves behind."""
-    volumes = ", ".join(step.arguments["switched_off"].values())
+    volumes = ", ".join(operation.switched_off.values())
     off = f"write caching was switched off for {volumes}, and " if volumes else ""
     return f"{off}the cache was not taken away. Run again to go on."
 
 
-def resolve_tools(runner: Runner, wanted: t.Sequence[MaxCacheSpec]) -> tuple[list[RaidProvider], list[MaxCacheSpec]]:
-    """The tool of the controllers with maxCache, at every place that the wishes name, and the wishes with the tool that is theirs.
+def resolve_tools(runner: Runner, specs: t.Sequence[MaxCacheSpec]) -> tuple[list[RaidProvider], list[MaxCacheSpec]]:
+    """The tool of the controllers with maxCache, at every path that the specifications name, and the specifications with their tool.
 
     :raises ToolMissing: if it is not there.
     """
     found: dict[str, RaidProvider] = {}
     resolved = []
-    for wish in wanted:
-        provider = registry.find_tool(runner, TOOL, wish.tool_path)
+    for spec in specs:
+        provider = registry.find_tool(runner, TOOL, spec.tool_path)
         found.setdefault(provider.tool, provider)
-        resolved.append(dataclasses.replace(wish, provider=TOOL, tool_path=provider.tool))
+        resolved.append(dataclasses.replace(spec, provider=TOOL, tool_path=provider.tool))
     return list(found.values()), resolved
-
-
-def run_module(module: AnsibleModule) -> t.NoReturn:
-    """The body of the module ``raid_maxcache``."""
-    try:
-        providers, wanted = resolve_tools(Runner(), parse_controllers(module.params["controllers"]))
-        layer = RaidMaxCacheLayer(providers, log=module.log)
-    except StorageError as error:
-        module.fail_json(**error.as_result())
-    if not wanted:
-        module.exit_json(**layer.facts(RaidState()), **Outcome((), None).as_result())
-    run_layer(module, layer, wanted)

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From the present SSD caches of controllers to the steps towards the wanted ones; pure.
+"""From the present SSD caches of controllers to the steps towards the specification; pure.
 
 The order is always the same: what shall go is emptied (write caching off, wait until the controller says clean) and deleted, then
 what shall come is created, then the settings of the controller, then those of its volumes. Whatever is impossible, or dangerous
@@ -43,12 +43,12 @@ if t.TYPE_CHECKING:
 _SETTING_NAMES = {"flush_and_fetch_rate": "flush and fetch rate", "dirty_page_threshold": "dirty page threshold", "read_write_balance": "read/write balance"}
 
 
-def plan(host: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> tuple[list[Step], list[str]]:
+def plan(host: RaidState, specs: t.Sequence[MaxCacheSpec]) -> tuple[list[Step], list[str]]:
     """The steps, and what is left out of ``all`` because it cannot be done, one sentence each.
 
     :raises StorageError: for whatever is impossible, dangerous without permission, or could not be proved.
     """
-    targets, left_out = targets_of(host, wanted)
+    targets, left_out = targets_of(host, specs)
     steps: list[Step] = []
     for target in targets:
         more, sentences = _plan_target(target)
@@ -77,13 +77,13 @@ def _plan_target(target: MaxCacheTarget) -> tuple[list[Step], list[str]]:
 
 def _check_whole(target: MaxCacheTarget, changes: t.Sequence[Change], pool: PoolChange) -> None:
     """
-    :raises NotUnderstood: if something of the controller could not be read, and the wish needs all of it: a volume that is not
+    :raises NotUnderstood: if something of the controller could not be read, and the entry needs all of it: a volume that is not
         seen may have its newest data on the SSDs that shall go, and an SSD that shall be used may be its own.
     """
     lost = target.seen.source.reading.lost
     remade = any(change.removes or change.creates for change in changes) or bool(pool.added or pool.removed)
-    absent = any(not wish.present for wish in target.wish.cache_volumes)
-    if lost and (remade or absent or any(own.for_all for own in target.wish.volumes)):
+    absent = any(not spec.present for spec in target.spec.cache_volumes)
+    if lost and (remade or absent or any(own.for_all for own in target.spec.volumes)):
         raise NotUnderstood(
             f"{target.controller.called}: {target.seen.source.provider.name} did not tell of everything that is there ({lost[0]}), so that "
             f"nothing can be done that concerns the whole cache or all volumes. {NOTHING}",
@@ -95,7 +95,7 @@ def _check_settings(target: MaxCacheTarget) -> None:
     """
     :raises BadInput: if the controller does not have a setting, or does not tell it.
     """
-    for name, value in target.wish.settings.items():
+    for name, value in target.spec.settings.items():
         reason = commands.objection(target.controller, name, value)
         if reason is None and getattr(target.maxcache, name) is None:
             reason = f"does not tell its maxCache {_SETTING_NAMES[name]}, so that a change could not be proved"
@@ -106,7 +106,7 @@ def _check_settings(target: MaxCacheTarget) -> None:
 def _setting_steps(target: MaxCacheTarget) -> list[Step]:
     controller = target.controller
     steps = []
-    for name, value in target.wish.settings.items():
+    for name, value in target.spec.settings.items():
         before = getattr(target.maxcache, name)
         if before == value:
             continue
@@ -132,10 +132,10 @@ def _empty_and_delete(target: MaxCacheTarget, changes: t.Sequence[Change], pool:
     return steps + [deletion(target, change) for change in doomed]
 
 
-def concerns(host: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> list[str]:
-    """What a person should know although everything is set as wished, one sentence each."""
+def warnings(host: RaidState, specs: t.Sequence[MaxCacheSpec]) -> list[str]:
+    """What is not in order although everything is set as specified, one sentence each."""
     found = []
-    for target in targets_of(host, wanted)[0]:
+    for target in targets_of(host, specs)[0]:
         cache_volumes = target.maxcache.volumes
         for cache in cache_volumes:
             writing = [volume for volume in target.controller.volumes if _depends_on(target, cache, volume)]
@@ -145,7 +145,7 @@ def concerns(host: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> list[str]:
                     f"{target.controller.called}: its maxCache volume {cache.id} is {cache.status.replace('_', ' ')} and has the newest data of {names}: "
                     "replace the SSD."
                 )
-        for volume, own in expand_volumes(target.controller, target.wish.volumes):
+        for volume, own in expand_volumes(target.controller, target.spec.volumes):
             for attribute in own.settings:
                 policy = getattr(volume.maxcache, attribute, None)
                 if policy is not None and UNKNOWN not in (policy.configured, policy.effective) and policy.configured != policy.effective:

@@ -34,20 +34,20 @@ class PoolChange:
     @classmethod
     def of(cls, target: MaxCacheTarget) -> PoolChange:
         present = tuple(plain_address(drive) for drive in target.maxcache.pool)
-        wanted = target.wish.pool_drives
+        drives = target.spec.pool_drives
         # Without cache volumes, the cache that shall be absent is the pool.
-        if not wanted and not (target.generation == POOL and target.wish.cache_volumes):
+        if not drives and not (target.generation == POOL and target.spec.cache_volumes):
             return cls(after=present)
         if target.maxcache.assigned is not None and target.maxcache.assigned != len(present):
             raise NotUnderstood(
                 f"{target.controller.called} says that {target.maxcache.assigned} SSDs are in its maxCache pool, and names {len(present)}. {NOTHING}",
                 item=target.item,
             )
-        added = tuple(drive for drive in wanted if drive not in present)
-        reason = rules.objection_to_drives(target.controller, wanted, present)
+        added = tuple(drive for drive in drives if drive not in present)
+        reason = rules.objection_to_drives(target.controller, drives, present)
         if reason is not None:
             target.refuse(reason)
-        return cls(added, tuple(drive for drive in present if drive not in wanted), wanted)
+        return cls(added, tuple(drive for drive in present if drive not in drives), drives)
 
     def steps(self, target: MaxCacheTarget) -> list[Step]:
         controller = target.controller

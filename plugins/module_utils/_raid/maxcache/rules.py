@@ -217,24 +217,24 @@ def _objection_to_drive(controller: Controller, drive: Drive, free: t.Container[
     return _USAGE.get(drive.usage, "is in a state that does not show it free") + state
 
 
-def objection_to_container(controller: Controller, wish: CacheVolumeSpec) -> str | None:
+def objection_to_container(controller: Controller, spec: CacheVolumeSpec) -> str | None:
     """Why maxCache 3.0 cannot have such a cache volume."""
-    for name, value in (("data_volume", wish.data_volume), ("line_size", wish.line_size), ("write", wish.write)):
+    for name, value in (("data_volume", spec.data_volume), ("line_size", spec.line_size), ("write", spec.write)):
         if value is not None:
             return f"has {GENERATION_NAMES[CONTAINER]}, whose one cache volume has no {name} of its own: it serves every volume as volumes says"
-    if wish.size is not None and wish.size > LARGEST_CONTAINER:
-        return f"takes a maxCache volume of at most {format_size(LARGEST_CONTAINER)}, and size is {format_size(wish.size)}"
-    return _too_large(controller, wish)
+    if spec.size is not None and spec.size > LARGEST_CONTAINER:
+        return f"takes a maxCache volume of at most {format_size(LARGEST_CONTAINER)}, and size is {format_size(spec.size)}"
+    return _too_large(controller, spec)
 
 
-def _too_large(controller: Controller, wish: CacheVolumeSpec) -> str | None:
-    most = usable_size(controller, wish)
-    if wish.size is not None and most is not None and wish.size > most:
-        return f"cannot make a maxCache volume of {format_size(wish.size)}: these SSDs give {format_size(most)} as raid_level {wish.raid_level}"
+def _too_large(controller: Controller, spec: CacheVolumeSpec) -> str | None:
+    most = usable_size(controller, spec)
+    if spec.size is not None and most is not None and spec.size > most:
+        return f"cannot make a maxCache volume of {format_size(spec.size)}: these SSDs give {format_size(most)} as raid_level {spec.raid_level}"
     return None
 
 
-def objection_to_smart(controller: Controller, volume: Volume, wish: CacheVolumeSpec, replaces: bool, others: int) -> str | None:
+def objection_to_smart(controller: Controller, volume: Volume, spec: CacheVolumeSpec, replaces: bool, others: int) -> str | None:
     """Why maxCache 4 cannot have such a cache volume now.
 
     :param replaces: whether the volume has a cache volume already, which is deleted before.
@@ -248,7 +248,7 @@ def objection_to_smart(controller: Controller, volume: Volume, wish: CacheVolume
     reason = _unprotected(controller)
     if reason is not None:
         return f"creates a maxCache only with a healthy cache module and a full capacitor, and {reason}"
-    return _objection_to_smart_size(volume, called, wish, others) or _too_large(controller, wish)
+    return _objection_to_smart_size(volume, called, spec, others) or _too_large(controller, spec)
 
 
 def _accelerated(volume: Volume) -> str | None:
@@ -275,27 +275,27 @@ def _unprotected(controller: Controller) -> str | None:
     return None
 
 
-def _objection_to_smart_size(volume: Volume, called: str, wish: CacheVolumeSpec, others: int) -> str | None:
-    if wish.size is None:
+def _objection_to_smart_size(volume: Volume, called: str, spec: CacheVolumeSpec, others: int) -> str | None:
+    if spec.size is None:
         return f"needs a size for the maxCache of volume {called}: the tool has no word for all of the SSDs with maxCache 4"
-    if wish.size < SMALLEST_SMART:
-        return f"takes a maxCache of at least {format_size(SMALLEST_SMART)}, and size is {format_size(wish.size)}"
-    if volume.size is not None and wish.size > volume.size:
-        return f"takes no maxCache larger than its volume: volume {called} has {format_size(volume.size)}, and size is {format_size(wish.size)}"
-    line = wish.line_size or 64
-    if others + wish.size > LARGEST_SMART[line]:
-        total = format_size(others + wish.size)
+    if spec.size < SMALLEST_SMART:
+        return f"takes a maxCache of at least {format_size(SMALLEST_SMART)}, and size is {format_size(spec.size)}"
+    if volume.size is not None and spec.size > volume.size:
+        return f"takes no maxCache larger than its volume: volume {called} has {format_size(volume.size)}, and size is {format_size(spec.size)}"
+    line = spec.line_size or 64
+    if others + spec.size > LARGEST_SMART[line]:
+        total = format_size(others + spec.size)
         return f"takes at most {format_size(LARGEST_SMART[line])} of maxCache with cache lines of {line} KiB, and with this one it would be {total}"
     return None
 
 
-def usable_size(controller: Controller, wish: CacheVolumeSpec) -> int | None:
+def usable_size(controller: Controller, spec: CacheVolumeSpec) -> int | None:
     """Bytes that these SSDs give at this level; ``None`` if the size of one is not known. Drives lose a little to metadata."""
-    addresses = set(wish.drives)
+    addresses = set(spec.drives)
     sizes = [drive.size for drive in controller.drives if plain_address(drive.address) in addresses]
     known = [size for size in sizes if size]
     if len(known) != len(addresses) or not known:
         return None
     count = len(known)
-    data = {"1": 1.0, "1E": count / 2, "10": count / 2, "5": count - 1.0}.get(wish.raid_level or "", float(count))
+    data = {"1": 1.0, "1E": count / 2, "10": count / 2, "5": count - 1.0}.get(spec.raid_level or "", float(count))
     return int(min(known) * data)

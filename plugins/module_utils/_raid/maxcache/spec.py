@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What users ask of the SSD cache inside a controller: from module parameters to plain wishes."""
+"""What users ask of the SSD cache inside a controller: from module parameters to plain specifications."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -57,7 +57,7 @@ class CacheVolumeSpec:
 
 @dataclass(frozen=True)
 class MaxCacheSpec(ControllerSpec):
-    """Everything wished of the SSD caches of the controllers that one list entry names.
+    """Everything specified for the SSD caches of the controllers that one list entry names.
 
     ``settings`` are those of the whole cache: ``flush_and_fetch_rate``, ``dirty_page_threshold`` and ``read_write_balance`` (a pair).
 
@@ -71,7 +71,7 @@ class MaxCacheSpec(ControllerSpec):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is wished."""
+        """Whether nothing is specified."""
         return not (self.settings or self.volumes or self.cache_volumes or self.pool_drives)
 
     @property
@@ -130,7 +130,7 @@ def _parse_volume(entry: t.Mapping[str, t.Any], called: str) -> ItemSpec:
 
 def _parse_cache_volume(entry: t.Mapping[str, t.Any], called: str) -> CacheVolumeSpec:
     where = f"{called}: cache volume" + (f" of {entry['data_volume']}" if entry.get("data_volume") else "")
-    wish = CacheVolumeSpec(
+    spec = CacheVolumeSpec(
         state=entry.get("state") or PRESENT,
         drives=_addresses(entry.get("drives") or (), where),
         raid_level=entry.get("raid_level"),
@@ -139,23 +139,23 @@ def _parse_cache_volume(entry: t.Mapping[str, t.Any], called: str) -> CacheVolum
         line_size=entry.get("line_size"),
         write=entry.get("write"),
     )
-    if wish.present:
-        _check_level(wish, where)
-    return wish
+    if spec.present:
+        _check_level(spec, where)
+    return spec
 
 
 #: SSDs that each RAID level takes: at least, at most.
 _DRIVES: t.Mapping[str, tuple[int, t.Optional[int]]] = {SIMPLE: (1, 1), "0": (1, None), "1": (2, 2), "1E": (3, None), "5": (3, None), "10": (4, None)}
 
 
-def _check_level(wish: CacheVolumeSpec, where: str) -> None:
-    if not wish.drives or wish.raid_level is None:
+def _check_level(spec: CacheVolumeSpec, where: str) -> None:
+    if not spec.drives or spec.raid_level is None:
         raise BadInput(f"{where}: drives and raid_level say what it is made of: write both, or state: absent.", item=where)
-    least, most = _DRIVES[wish.raid_level]
-    count = len(wish.drives)
-    if count < least or (most is not None and count > most) or (wish.raid_level == "10" and count % 2):
-        takes = f"exactly {least}" if most == least else f"an even number of at least {least}" if wish.raid_level == "10" else f"at least {least}"
-        raise BadInput(f"{where}: raid_level {wish.raid_level} takes {takes} SSDs, and drives has {count}.", item=where)
+    least, most = _DRIVES[spec.raid_level]
+    count = len(spec.drives)
+    if count < least or (most is not None and count > most) or (spec.raid_level == "10" and count % 2):
+        takes = f"exactly {least}" if most == least else f"an even number of at least {least}" if spec.raid_level == "10" else f"at least {least}"
+        raise BadInput(f"{where}: raid_level {spec.raid_level} takes {takes} SSDs, and drives has {count}.", item=where)
 
 
 def _addresses(drives: t.Sequence[str], where: str) -> tuple[str, ...]:

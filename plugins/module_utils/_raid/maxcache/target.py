@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One controller, what is wished of its SSD cache, and the steps that are one command to it; pure."""
+"""One controller, the specification of its SSD cache, and the steps that are one command to it; pure."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -17,24 +17,33 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, MaxCache, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import choose_controllers
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import SendCommand
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import MaxCacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen
 
 LAYER = "raid_maxcache"
-#: Operations of steps.
-SEND, WAIT = "send", "wait"
 #: Ends every refusal.
 NOTHING = "Nothing was changed."
 
 
 @dataclass(frozen=True)
+class SendMaxCacheCommand(SendCommand):
+    """Run one command of the tool.
+
+    :param must_succeed: whether a refusal ends the run; if not, what is read back decides.
+    """
+
+    must_succeed: bool = True
+
+
+@dataclass(frozen=True)
 class MaxCacheTarget:
-    """One controller and everything that is wished of its SSD cache."""
+    """One controller and everything that is specified for its SSD cache."""
 
     seen: Seen
-    wish: MaxCacheSpec
+    spec: MaxCacheSpec
 
     @property
     def controller(self) -> Controller:
@@ -71,19 +80,19 @@ class MaxCacheTarget:
         raise BadInput(f"{called} {reason}. {NOTHING}", item=self.item if volume is None else self.item_of(volume))
 
 
-def targets_of(host: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> tuple[list[MaxCacheTarget], list[str]]:
+def targets_of(host: RaidState, specs: t.Sequence[MaxCacheSpec]) -> tuple[list[MaxCacheTarget], list[str]]:
     """Every controller that is meant and has maxCache, and a sentence for each of ``all`` that has none.
 
     :raises BadInput: if a controller that is named, or every one of all, has none; if two entries are for one controller.
     """
     found: list[MaxCacheTarget] = []
     left_out: list[str] = []
-    for wish in wanted:
-        chosen = [MaxCacheTarget(seen, wish) for seen in choose_controllers(host, wish)]
-        if wish.empty:
+    for spec in specs:
+        chosen = [MaxCacheTarget(seen, spec) for seen in choose_controllers(host, spec)]
+        if spec.empty:
             continue
         without = {id(target): reason for target in chosen for reason in [rules.no_maxcache(target.controller)] if reason is not None}
-        if without and (wish.named or len(without) == len(chosen)):
+        if without and (spec.named or len(without) == len(chosen)):
             target = next(target for target in chosen if id(target) in without)
             target.refuse(without[id(target)])
         left_out += [f"Left as it is: {target.controller.called} {without[id(target)]}." for target in chosen if id(target) in without]
@@ -93,10 +102,6 @@ def targets_of(host: RaidState, wanted: t.Sequence[MaxCacheSpec]) -> tuple[list[
     if twice:
         raise BadInput(f"Two entries are for {twice}: join them into one.", item=twice)
     return found, left_out
-
-
-def who(target: MaxCacheTarget) -> dict[str, str]:
-    return {"provider": target.seen.source.provider.name, "tool": target.seen.source.provider.tool}
 
 
 def send(
@@ -111,8 +116,8 @@ def send(
     must_succeed: bool = True,
 ) -> Step:
     """A step that is one command. ``must_succeed``: whether a refusal ends the run; if not, what is read back decides."""
-    arguments = {**who(target), "words": list(words), "must_succeed": must_succeed}
-    return Step(LAYER, item, attribute, before, after, text, SEND, arguments)
+    provider = target.seen.source.provider
+    return Step(LAYER, item, attribute, before, after, text, SendMaxCacheCommand(provider.name, provider.tool, tuple(words), must_succeed))
 
 
 def plain(value: t.Any) -> t.Any:

@@ -33,7 +33,7 @@ ALLOW = "allow_unprotected: true"
 class Use:
     """How one volume shall use the cache.
 
-    :param settings: ``read`` (a boolean) and ``write``, only what is wished or has to be set back.
+    :param settings: ``read`` (a boolean) and ``write``, only what is specified or has to be set back.
     :param allowed: whether its entry permits to keep its newest data on SSDs without redundancy.
     :param named: whether it was meant by name, and not as one of all.
     """
@@ -49,7 +49,7 @@ def uses_of(target: MaxCacheTarget, changes: t.Sequence[Change], pool: PoolChang
 
     :raises BadInput: for what is impossible for a volume that is named, or for every one of all.
     """
-    uses = [Use(volume, own.settings, own.allow_unprotected, not own.for_all) for volume, own in expand_volumes(target.controller, target.wish.volumes)]
+    uses = [Use(volume, own.settings, own.allow_unprotected, not own.for_all) for volume, own in expand_volumes(target.controller, target.spec.volumes)]
     uses = _with_policies_of_cache_volumes(target, changes, uses)
     reasons = {use.volume.id: reason for use in uses for reason in [_objection_to_use(target, use, changes, pool)] if reason is not None}
     general = [use for use in uses if not use.named]
@@ -65,23 +65,23 @@ def _with_policies_of_cache_volumes(target: MaxCacheTarget, changes: t.Sequence[
     """The write policy that stands beside a cache volume belongs to the volume that it caches."""
     found = list(uses)
     for change in changes:
-        policy = change.wish.write if change.wish is not None and change.wish.present else None
+        policy = change.spec.write if change.spec is not None and change.spec.present else None
         if policy is None or change.data is None:
             continue
         place = next((index for index, use in enumerate(found) if use.volume.id == change.data.id), None)
         if place is None:
-            found.append(Use(change.data, {"write": policy}, target.wish.allow_unprotected))
+            found.append(Use(change.data, {"write": policy}, target.spec.allow_unprotected))
             continue
         own = found[place]
         if own.named and own.settings.get("write", policy) != policy:
             target.refuse(f"has write: {own.settings['write']} in volumes and write: {policy} in cache_volumes: write it once", change.data)
-        allowed = own.allowed if own.named else target.wish.allow_unprotected
+        allowed = own.allowed if own.named else target.spec.allow_unprotected
         found[place] = dataclasses.replace(own, settings={**own.settings, "write": policy}, allowed=allowed, named=True)
     return found
 
 
 def _with_what_was_there(target: MaxCacheTarget, changes: t.Sequence[Change], pool: PoolChange, uses: t.Sequence[Use]) -> list[Use]:
-    """Volumes whose cache is rebuilt get back what they had, unless something else is wished of them.
+    """Volumes whose cache is rebuilt get back what they had, unless something else is specified for them.
 
     :raises BadInput: if what they had cannot be set back.
     """
@@ -90,7 +90,7 @@ def _with_what_was_there(target: MaxCacheTarget, changes: t.Sequence[Change], po
     if pool.removed and pool.after:
         rebuilt = list(target.controller.volumes)
     for volume in rebuilt:
-        use = own.get(volume.id, Use(volume, {}, target.wish.allow_unprotected))
+        use = own.get(volume.id, Use(volume, {}, target.spec.allow_unprotected))
         settings = {**_to_set_back(target, volume, use.settings), **use.settings}
         reason = _objection_to_write_caching(target, cache_of(target, changes, volume), settings.get("write"))
         if reason is not None:
@@ -100,7 +100,7 @@ def _with_what_was_there(target: MaxCacheTarget, changes: t.Sequence[Change], po
     return [own[volume.id] for volume in target.controller.volumes if volume.id in own]
 
 
-def _to_set_back(target: MaxCacheTarget, volume: Volume, wished: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _to_set_back(target: MaxCacheTarget, volume: Volume, settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     had: dict[str, t.Any] = {}
     if volume.maxcache is None:
         # Its cache is not taken away either.
@@ -110,13 +110,13 @@ def _to_set_back(target: MaxCacheTarget, volume: Volume, wished: t.Mapping[str, 
     policy = rules.write_policy(target.generation, volume)
     if policy == rules.off_word(target.generation) or (target.generation == POOL and volume.maxcache and volume.maxcache.write.configured == UNKNOWN):
         return had
-    if "write" not in wished and commands.objection(target.controller, "write_policy", policy) is not None:
+    if "write" not in settings and commands.objection(target.controller, "write_policy", policy) is not None:
         target.refuse(f"caches writes with a policy that could not be set back afterwards ({policy}): say in volumes which write it shall have", volume)
     return {**had, "write": policy}
 
 
 def _objection_to_use(target: MaxCacheTarget, use: Use, changes: t.Sequence[Change], pool: PoolChange) -> str | None:
-    """Why a volume cannot use the cache as wished, or why it could not be proved."""
+    """Why a volume cannot use the cache as specified, or why it could not be proved."""
     change = cache_of(target, changes, use.volume)
     there = change is not None and change.stays
     if target.generation == POOL:

@@ -12,7 +12,7 @@ import yaml
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import layer as layer_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.layer import FlashcacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import lock
 from ansible_collections.cachefleet.storage.plugins.modules import flashcache
 from ansible_collections.cachefleet.storage.tests.unit.support.simulated_flashcache import BACK, ITEM, FlashcacheHost
@@ -31,9 +31,9 @@ def run(monkeypatch, capsys, host):
         made.append(list(vendor_dirs))
         return host
 
-    layer = functools.partial(layer_module.FlashcacheLayer, root=host.root, sleep=lambda seconds: host.kernel.tick())
-    monkeypatch.setattr(layer_module, "FlashcacheLayer", layer)
-    monkeypatch.setattr(layer_module, "Runner", runner)
+    layer = functools.partial(FlashcacheLayer, root=host.root, sleep=lambda seconds: host.kernel.tick())
+    monkeypatch.setattr(flashcache, "FlashcacheLayer", layer)
+    monkeypatch.setattr(flashcache, "Runner", runner)
     monkeypatch.setattr(flashcache, "VolatileBelow", lambda runner, protected: lambda path: host.volatile.get(path, []))
     # Ansible says a warning once in a process, and the tests are one.
     said: list[str] = []

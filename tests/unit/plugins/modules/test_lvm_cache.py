@@ -22,11 +22,11 @@ ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
 def run(monkeypatch, capsys, tmp_path):
     make_dev(tmp_path)
     monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: NamedDevices([HDD, SSD, SSD1]))
-    monkeypatch.setattr(layer_module, "LvmCacheLayer", functools.partial(layer_module.LvmCacheLayer, root=tmp_path))
+    monkeypatch.setattr(lvm_cache, "LvmCacheLayer", functools.partial(layer_module.LvmCacheLayer, root=tmp_path))
 
     def run_module(lvm, caches, check_mode=False):
         # A class, since the layer asks whether its runner is one of them.
-        monkeypatch.setattr(layer_module, "LvmRunner", type("Stand", (), {"__new__": lambda cls: lvm}))
+        monkeypatch.setattr(lvm_cache, "LvmRunner", type("Stand", (), {"__new__": lambda cls: lvm}))
         with patch_module_args({"caches": caches, "_ansible_check_mode": check_mode}), pytest.raises(SystemExit):
             lvm_cache.main()
         return json.loads(capsys.readouterr().out)

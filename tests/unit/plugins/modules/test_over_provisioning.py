@@ -21,8 +21,8 @@ from ansible_collections.cachefleet.storage.tests.unit.support.fake_drives impor
 def run(monkeypatch, capsys, tmp_path):
     host = FakeDrives(tmp_path)
     monkeypatch.setattr(layer_module, "read_devices", lambda runner, _root: runner.devices())
-    monkeypatch.setattr(layer_module, "OverProvisioningLayer", functools.partial(layer_module.OverProvisioningLayer, root=tmp_path))
-    monkeypatch.setattr(layer_module, "Runner", lambda: host)
+    monkeypatch.setattr(over_provisioning, "OverProvisioningLayer", functools.partial(layer_module.OverProvisioningLayer, root=tmp_path))
+    monkeypatch.setattr(over_provisioning, "Runner", lambda: host)
 
     # Ansible says a warning once in a process, and the tests are one.
     said: list[str] = []

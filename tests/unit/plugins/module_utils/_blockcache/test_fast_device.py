@@ -86,7 +86,7 @@ def test_a_new_mirror_has_a_path_before_it_is_made():
     assert (fast.device, fast.redundancy, fast.path) == (None, "mirrored", f"/dev/disk/by-id/md-uuid-{UUID}")
     assert 0 < fast.size < GIB
     (step,) = fast.steps
-    assert (step.operation, step.arguments) == ("create_mirror", {"members": [A, B], "uuid": UUID, "label": "cachefleet-images"})
+    assert step.operation == mirror.CreateMirror((A, B), UUID, "cachefleet-images")
 
 
 def test_a_new_mirror_needs_two_empty_devices():
@@ -107,14 +107,14 @@ def test_a_mirror_that_was_made_and_stopped_is_started():
     signature = Signature("raid", "linux_raid_member", fast_device._as_blkid(UUID))
     disks = tuple(dataclasses.replace(disk, signature=signature) for disk in DISKS)
     (step,) = choose(ground(disks=disks), MIRRORED).steps
-    assert step.operation == "start_mirror"
+    assert step.operation == mirror.StartMirror((A, B), UUID, "cachefleet-images")
 
 
 def test_a_mirror_whose_making_was_killed_half_way_is_made_again():
     signature = Signature("raid", "linux_raid_member", fast_device._as_blkid(UUID))
     disks = (dataclasses.replace(DISKS[0], signature=signature), DISKS[1])
     steps = choose(ground(disks=disks, findings={"sdb": DeviceUse(("linux_raid_member",))}), MIRRORED).steps
-    assert [(step.operation, step.arguments["members"]) for step in steps] == [("release_mirror", [A]), ("create_mirror", [A, B])]
+    assert [step.operation for step in steps] == [mirror.ReleaseMirror("", (A,)), mirror.CreateMirror((A, B), UUID, "cachefleet-images")]
     other = (dataclasses.replace(DISKS[0], signature=Signature("raid", "linux_raid_member", "0-0")), DISKS[1])
     with pytest.raises(Refused, match="ata-A carries a signature"):
         choose(ground(disks=other), MIRRORED)
@@ -129,8 +129,7 @@ def test_a_mirror_that_lost_a_member_goes_on(disks):
 def test_a_mirror_that_never_was_whole_nor_used_is_made_again():
     host = ground(array(redundant=False, members=("sdb",)), findings={"md127": DeviceUse()})
     fast = choose(host, MIRRORED)
-    assert [step.operation for step in fast.steps] == ["release_mirror", "create_mirror"]
-    assert fast.steps[0].arguments == {"array": "md127", "members": [A]}
+    assert [step.operation for step in fast.steps] == [mirror.ReleaseMirror("md127", (A,)), mirror.CreateMirror((A, B), UUID, "cachefleet-images")]
     assert choose(host, MIRRORED, check_empty=False).redundancy == "degraded"
     used = ground(array(redundant=False, members=("sdb",)), findings={"md127": DeviceUse((), ("dm-cache metadata",))})
     assert choose(used, MIRRORED).redundancy == "degraded"
@@ -157,7 +156,7 @@ def test_a_mirror_that_the_cache_has_left_is_taken_apart():
     wanted = dataclasses.replace(MIRRORED, cache_devices=tuple(disk.by_id[0] for disk in new))
     idle, busy = ground(array(), disks=(*DISKS, *new), findings={"md127": DeviceUse()}), ground(array(), disks=(*DISKS, *new))
     (step,) = fast_device.retire(idle, wanted, "dm_cache")
-    assert (step.operation, dict(step.arguments)) == ("release_mirror", {"array": "md127", "members": [A, B]})
+    assert step.operation == mirror.ReleaseMirror("md127", (A, B))
     # What has not been looked at is in use, and goes only if the steps before free it.
     assert fast_device.retire(busy, wanted, "dm_cache") == []
     assert fast_device.retire(busy, wanted, "dm_cache", {"md127"}) == [step]
@@ -170,7 +169,7 @@ def test_giving_back():
     assert fast_device.release(ground(array()), WANTED, "dm_cache") == []
     assert fast_device.release(ground(), MIRRORED, "dm_cache") == []
     (step,) = fast_device.release(ground(array()), MIRRORED, "dm_cache")
-    assert step.arguments == {"array": "md127", "members": [A, B]}
+    assert step.operation == mirror.ReleaseMirror("md127", (A, B))
     assert fast_device.release(ground(array(label="host:mine")), MIRRORED, "dm_cache") == []
 
 
@@ -178,7 +177,7 @@ def test_giving_back_what_a_killed_run_left_of_a_mirror():
     signature = Signature("raid", "linux_raid_member", fast_device._as_blkid(UUID))
     disks = (DISKS[0], dataclasses.replace(DISKS[1], signature=signature))
     (step,) = fast_device.release(ground(disks=disks), MIRRORED, "dm_cache")
-    assert step.arguments == {"array": "", "members": [B]}
+    assert step.operation == mirror.ReleaseMirror("", (B,))
 
 
 def test_what_is_looked_at(tmp_path, monkeypatch):

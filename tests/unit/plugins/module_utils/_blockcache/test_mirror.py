@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.tests.unit.support.scripted import R
 A = BlockDevice(name="sdb", path="/dev/sdb", number="8:16", size=GIB, serial="A")
 B = BlockDevice(name="sdc", path="/dev/sdc", number="8:32", size=2 * GIB, serial="B")
 UUID = mirror.array_uuid("images", [A, B], "host")
-ARGUMENTS = {"members": ["/dev/sdb", "/dev/sdc"], "uuid": UUID, "label": "cachefleet-images"}
+MIRROR = (("/dev/sdb", "/dev/sdc"), UUID, "cachefleet-images")
 
 
 class Operations(mirror.MirrorOperations):
@@ -46,8 +46,8 @@ def host(tmp_path):
     return SimpleNamespace(runner=runner, root=tmp_path, operations=Operations(runner, tmp_path))
 
 
-def step(**arguments):
-    return Step("dm_cache", "images", "mirror", None, None, "", "", arguments)
+def carry_out(method, operation):
+    method(operation, Step("dm_cache", "images", "mirror", None, None, "", operation))
 
 
 def mdadm(host):
@@ -87,42 +87,42 @@ def test_what_a_mirror_will_hold_at_least(size, least):
 
 
 def test_making_a_mirror(host):
-    host.operations._create_mirror(step(**ARGUMENTS))
+    carry_out(host.operations._create_mirror, mirror.CreateMirror(*MIRROR))
     (command,) = mdadm(host)
     assert command[:6] == ("mdadm", "--create", f"/dev/md/cachefleet-{UUID[:8]}", "--run", "--level=1", "--raid-devices=2")
     assert f"--uuid={UUID}" in command
     assert command[-2:] == ("/dev/sdb", "/dev/sdc")
-    host.operations._create_mirror(step(**ARGUMENTS))
+    carry_out(host.operations._create_mirror, mirror.CreateMirror(*MIRROR))
     assert len(mdadm(host)) == 1
 
 
 def test_trap_a_member_that_is_no_longer_empty_is_not_taken(host):
     host.runner.replies[("wipefs",)] = Reply('{"signatures": [{"type": "ext4", "label": "data"}]}')
     with pytest.raises(Refused, match="/dev/sdb was empty when it was looked at and now carries a signature"):
-        host.operations._create_mirror(step(**ARGUMENTS))
+        carry_out(host.operations._create_mirror, mirror.CreateMirror(*MIRROR))
     assert mdadm(host) == []
 
 
 def test_starting_a_mirror_that_was_made(host):
-    host.operations._start_mirror(step(**ARGUMENTS))
+    carry_out(host.operations._start_mirror, mirror.StartMirror(*MIRROR))
     assert mdadm(host) == [("mdadm", "--assemble", f"/dev/md/cachefleet-{UUID[:8]}", f"--uuid={UUID}", "/dev/sdb", "/dev/sdc")]
 
 
 def test_trap_an_array_that_udev_does_not_show_is_a_failure(host):
     host.runner.replies[("mdadm", "--create")] = Reply()
     with pytest.raises(NotEffective, match="udev does not show it"):
-        host.operations._create_mirror(step(**ARGUMENTS))
+        carry_out(host.operations._create_mirror, mirror.CreateMirror(*MIRROR))
     assert sum(host.operations.waited) >= 30
 
 
 def test_giving_a_mirror_back(host):
     (host.root / "sys/class/block/md127/md").mkdir(parents=True)
-    host.operations._release_mirror(step(array="md127", members=["/dev/sdb", "/dev/sdc", "/dev/gone"]))
+    carry_out(host.operations._release_mirror, mirror.ReleaseMirror("md127", ("/dev/sdb", "/dev/sdc", "/dev/gone")))
     assert [words[1:] for words in mdadm(host)] == [("--stop", "/dev/md127"), ("--zero-superblock", "/dev/sdb"), ("--zero-superblock", "/dev/sdc")]
 
 
 def test_what_a_killed_run_left_is_made_empty_without_an_array(host):
-    host.operations._release_mirror(step(array="", members=["/dev/sdb"]))
+    carry_out(host.operations._release_mirror, mirror.ReleaseMirror("", ("/dev/sdb",)))
     assert [words[1:] for words in mdadm(host)] == [("--zero-superblock", "/dev/sdb")]
 
 
@@ -130,7 +130,7 @@ def test_trap_a_mirror_that_is_used_is_not_taken_apart(host):
     (host.root / "sys/class/block/md127/md").mkdir(parents=True)
     host.runner.replies[("mdadm", "--stop")] = Reply(rc=1, stderr="mdadm: Cannot get exclusive access to /dev/md127")
     with pytest.raises(CommandFailed, match=r"images: .*Cannot get exclusive access"):
-        host.operations._release_mirror(step(array="md127", members=["/dev/sdb"]))
+        carry_out(host.operations._release_mirror, mirror.ReleaseMirror("md127", ("/dev/sdb",)))
     assert len(mdadm(host)) == 1
 
 
@@ -155,7 +155,7 @@ def test_a_mirror_is_not_taken_apart_under_what_somebody_else_has_on_it(host, he
     (host.root / "dev/md127").write_bytes(head.ljust(8192, b"\0"))
     host.runner.replies[("wipefs",)] = Reply(signatures)
     with pytest.raises(Refused, match=f"the mirror /dev/md127 {reason}.*so that it is not taken apart"):
-        host.operations._release_mirror(step(array="md127", members=["/dev/sdb", "/dev/sdc"]))
+        carry_out(host.operations._release_mirror, mirror.ReleaseMirror("md127", ("/dev/sdb", "/dev/sdc")))
     assert mdadm(host) == []
 
 

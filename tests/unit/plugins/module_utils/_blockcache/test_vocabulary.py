@@ -211,25 +211,15 @@ def test_the_block_size_of_a_writecache_has_one_name(fields, answer):
     assert [_writecache(kind, **fields) for kind in (LVM, DM)] == [answer, answer]
 
 
-class _Module:
-    def __init__(self):
-        self.warnings = []
-
-    def warn(self, text):
-        self.warnings.append(text)
-
-
 def test_a_former_name_is_accepted_and_one_warning_tells_the_present_one():
     for kind in (LVM, DM):
-        module = _Module()
         item = {**ITEM, "kind": "writecache", "chunk_size": "4096"}
         other = {**item, "name": "mail", "origin": "/dev/vg0/mail"}
-        common.warn_of_former_names(module, kind.read_items([item, other, {**other, "name": "logs", "origin": "/dev/vg0/logs", "chunk_size": None}]))
-        assert module.warnings == ["images, mail: chunk_size of kind writecache is now called settings.block_size."]
+        specs = kind.read_items([item, other, {**other, "name": "logs", "origin": "/dev/vg0/logs", "chunk_size": None}])
+        assert common.former_names(specs) == ["images, mail: chunk_size of kind writecache is now called settings.block_size."]
     for name in ("flashcache", "enhanceio"):
-        module = _Module()
-        common.warn_of_former_names(module, [TYPES[name].read(allow_swallowed_flushes=True, allow_ignored_flushes=True)])
-        assert module.warnings == ["images: allow_swallowed_flushes is now called allow_ignored_flushes."]
+        specs = [TYPES[name].read(allow_swallowed_flushes=True, allow_ignored_flushes=True)]
+        assert common.former_names(specs) == ["images: allow_swallowed_flushes is now called allow_ignored_flushes."]
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step, converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step, converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+
+
+@dataclass(frozen=True)
+class Switch(Operation):
+    lit: bool
 
 
 class Lamps(Layer):
@@ -16,46 +24,47 @@ class Lamps(Layer):
 
     name = "lamps"
 
-    def __init__(self, lit, deaf=(), broken=()):
+    def __init__(self, lit, wanted, deaf=(), broken=()):
+        super().__init__(Runner(), wanted)
         self.lit, self.deaf, self.broken = dict(lit), deaf, broken
 
     def read(self):
         return dict(self.lit)
 
-    def plan(self, present, wanted):
-        if wanted.get("forbidden"):
+    def plan(self, state):
+        if self.spec.get("forbidden"):
             raise Refused("The lamp forbidden stays off: set allow_light for it.", item="forbidden")
         return [
-            Step(self.name, lamp, "lit", present[lamp], lit, f"switch {lamp} {'on' if lit else 'off'}", "switch", {"lit": lit})
-            for lamp, lit in wanted.items()
-            if present[lamp] != lit
+            Step(self.name, lamp, "lit", state[lamp], lit, f"switch {lamp} {'on' if lit else 'off'}", Switch(lit))
+            for lamp, lit in self.spec.items()
+            if state[lamp] != lit
         ]
 
-    def apply(self, step):
+    def carry_out(self, operation, step):
         if step.item in self.broken:
             raise CommandFailed("The lamp broke.", item=step.item)
         if step.item not in self.deaf:
-            self.lit[step.item] = step.arguments["lit"]
+            self.lit[step.item] = operation.lit
 
 
 def test_nothing_to_do_is_no_change():
-    outcome = converge(Lamps({"a": True}), {"a": True}, check_mode=False)
-    assert outcome.as_result() == {"changed": False, "actions": [], "diff": {"before": {}, "after": {}}}
+    outcome = converge(Lamps({"a": True}, {"a": True}), check_mode=False)
+    assert outcome.to_dict() == {"changed": False, "actions": [], "diff": {"before": {}, "after": {}}}
 
 
 def test_check_mode_says_what_the_real_run_does_and_does_nothing():
-    lamps = Lamps({"a": False, "b": True})
-    predicted = converge(lamps, {"a": True, "b": True}, check_mode=True)
+    lamps = Lamps({"a": False, "b": True}, {"a": True, "b": True})
+    predicted = converge(lamps, check_mode=True)
     assert lamps.lit == {"a": False, "b": True}
-    done = converge(lamps, {"a": True, "b": True}, check_mode=False)
-    assert predicted.as_result() == done.as_result()
-    assert done.as_result()["diff"] == {"before": {"a": {"lit": False}}, "after": {"a": {"lit": True}}}
+    done = converge(lamps, check_mode=False)
+    assert predicted.to_dict() == done.to_dict()
+    assert done.to_dict()["diff"] == {"before": {"a": {"lit": False}}, "after": {"a": {"lit": True}}}
     assert lamps.lit == {"a": True, "b": True}
 
 
 def test_what_did_not_take_effect_fails_and_names_item_wanted_and_found():
     with pytest.raises(NotEffective, match="lamps: the host did not take what was set: b: lit should be True and is False") as caught:
-        converge(Lamps({"a": False, "b": False}, deaf={"b"}), {"a": True, "b": True}, check_mode=False)
+        converge(Lamps({"a": False, "b": False}, {"a": True, "b": True}, deaf={"b"}), check_mode=False)
     result = caught.value.as_result()
     assert result["changed"] is True
     assert result["differences"] == [{"layer": "lamps", "item": "b", "attribute": "lit", "wanted": True, "found": False}]
@@ -63,18 +72,18 @@ def test_what_did_not_take_effect_fails_and_names_item_wanted_and_found():
 
 def test_a_failure_half_way_says_what_was_done():
     with pytest.raises(CommandFailed) as caught:
-        converge(Lamps({"a": False, "b": False}, broken={"b"}), {"a": True, "b": True}, check_mode=False)
+        converge(Lamps({"a": False, "b": False}, {"a": True, "b": True}, broken={"b"}), check_mode=False)
     assert caught.value.facts == {"changed": True, "actions": ["switch a on"], "broke_off": "switch b on"}
 
 
 def test_a_first_step_that_fails_may_have_done_a_part_of_its_work():
     with pytest.raises(CommandFailed) as caught:
-        converge(Lamps({"a": False}, broken={"a"}), {"a": True}, check_mode=False)
+        converge(Lamps({"a": False}, {"a": True}, broken={"a"}), check_mode=False)
     assert caught.value.facts == {"changed": True, "actions": [], "broke_off": "switch a on"}
 
 
 def test_a_refusal_comes_before_any_change():
-    lamps = Lamps({"a": False, "forbidden": False})
+    lamps = Lamps({"a": False, "forbidden": False}, {"a": True, "forbidden": True})
     with pytest.raises(Refused):
-        converge(lamps, {"a": True, "forbidden": True}, check_mode=False)
+        converge(lamps, check_mode=False)
     assert lamps.lit == {"a": False, "forbidden": False}

@@ -12,7 +12,16 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, NotEffective, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._health import over_provisioning
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning import OverProvisioningLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import read_drives
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import (
+    AttachNamespace,
+    CreateNamespace,
+    DeleteNamespace,
+    DiscardDrive,
+    MakePartition,
+    RemovePartition,
+    SetMaxSectors,
+    read_drives,
+)
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_drives import MIB, NVME, SATA, VOLUME, FakeDrives, Killed
 
 
@@ -26,8 +35,8 @@ def host(tmp_path, monkeypatch):
 def run(host, *items, check_mode=False):
     wanted = read_drives(items)
     layer = OverProvisioningLayer(host, wanted, host.root, sleep=lambda _seconds: None)
-    outcome = converge(layer, wanted, check_mode=check_mode)
-    return outcome, layer.facts(outcome.present)
+    outcome = converge(layer, check_mode=check_mode)
+    return outcome, layer.facts(outcome.state)
 
 
 def partition(usable="50%", device=SATA, **further):
@@ -62,8 +71,8 @@ def test_an_empty_drive_is_discarded_and_gets_one_partition(host):
 
 def test_check_mode_says_what_would_be_done_and_does_nothing(host):
     outcome, _facts = run(host, partition(), check_mode=True)
-    assert [step.operation for step in outcome.steps] == ["discard", "partition"]
-    assert outcome.as_result()["diff"]["after"] == {SATA: {"discarded": True, "usable": 32 * MIB}}
+    assert [type(step.operation) for step in outcome.steps] == [DiscardDrive, MakePartition]
+    assert outcome.to_dict()["diff"]["after"] == {SATA: {"discarded": True, "usable": 32 * MIB}}
     assert host.changes == []
 
 
@@ -78,7 +87,7 @@ def test_a_share_close_to_the_whole_leaves_room_for_the_table_and_its_copy(host)
 def test_another_size_is_a_new_partition_on_a_drive_that_was_discarded_again(host):
     run(host, partition())
     outcome, facts = run(host.again(), partition("25%"))
-    assert [step.operation for step in outcome.steps] == ["forget", "discard", "partition"]
+    assert [type(step.operation) for step in outcome.steps] == [RemovePartition, DiscardDrive, MakePartition]
     assert facts["drives"][0]["usable"] == 16 * MIB
 
 
@@ -104,7 +113,7 @@ def test_a_partition_that_holds_anything_is_not_taken_away(host, change, use):
 def test_everything_is_given_back(host):
     run(host, partition())
     outcome, facts = run(host.again(), partition(**GONE))
-    assert [step.operation for step in outcome.steps] == ["forget"]
+    assert [type(step.operation) for step in outcome.steps] == [RemovePartition]
     assert host.tables == host.kernel == {}
     assert facts["drives"][0]["usable"] == 64 * MIB
     assert not run(host.again(), partition(**GONE))[0].changed
@@ -145,7 +154,7 @@ def test_one_drive_that_is_refused_keeps_the_others_from_being_changed(host):
 def test_what_appears_between_looking_and_discarding_stops_it(host):
     wanted = read_drives([partition()])
     layer = OverProvisioningLayer(host, wanted, host.root, sleep=lambda _seconds: None)
-    (discard, _partition) = layer.plan(layer.read(), wanted)
+    (discard, _partition) = layer.plan(layer.read())
     host.signatures["sda"] = "ext4"
     with pytest.raises(Refused, match="ext4"):
         layer.apply(discard)
@@ -156,7 +165,7 @@ def test_a_drive_that_cannot_be_discarded_needs_the_word_of_the_user(host):
     with pytest.raises(Refused, match="without_discard"):
         run(host, partition(device=VOLUME))
     outcome, _facts = run(host, partition(device=VOLUME, without_discard=True))
-    assert [step.operation for step in outcome.steps] == ["partition"]
+    assert [type(step.operation) for step in outcome.steps] == [MakePartition]
 
 
 @pytest.mark.parametrize("device", [SATA, NVME])
@@ -185,10 +194,10 @@ def test_sfdisk_is_missed_before_anything_is_discarded(host):
 
 def test_sectors_are_hidden_and_count_from_the_next_power_cycle(host):
     outcome, facts = run(host, partition(method="hpa"))
-    assert [step.operation for step in outcome.steps] == ["discard", "set_max"]
+    assert [type(step.operation) for step in outcome.steps] == [DiscardDrive, SetMaxSectors]
     assert host.changes == [f"blkdiscard {SATA}", f"hdparm --yes-i-know-what-i-am-doing -Np{32 * MIB // 512} {SATA}"]
     assert "next power cycle" in facts["problems"][0]
-    assert outcome.concerns == tuple(facts["problems"])
+    assert outcome.warnings == tuple(facts["problems"])
     outcome, facts = run(host.again(), partition(method="hpa"))
     assert not outcome.changed
     assert facts["problems"]
@@ -207,7 +216,7 @@ def test_a_second_change_in_one_power_cycle_is_refused(host):
     assert run(host.again(), partition("25%", method="hpa"))[0].changed
     host.power_cycle()
     outcome, facts = run(host.again(), partition(method="hpa", **GONE))
-    assert [step.operation for step in outcome.steps] == ["set_max"]
+    assert [type(step.operation) for step in outcome.steps] == [SetMaxSectors]
     assert facts["drives"][0]["usable"] == 64 * MIB
     host.power_cycle()
     assert not run(host.again(), partition(method="hpa", **GONE))[0].changed
@@ -237,7 +246,7 @@ def test_only_sata_drives_hide_sectors(host, device):
 
 def test_a_namespace_is_made_anew(host):
     outcome, facts = run(host, partition(device=NVME, method="namespace"))
-    assert [step.operation for step in outcome.steps] == ["discard", "delete", "create", "attach"]
+    assert [type(step.operation) for step in outcome.steps] == [DiscardDrive, DeleteNamespace, CreateNamespace, AttachNamespace]
     assert host.namespaces == {1: {"size": 32 * MIB, "attached": True}}
     assert (facts["drives"][0]["size"], facts["drives"][0]["usable"]) == (64 * MIB, 32 * MIB)
     assert not run(host.again(), partition(device=NVME, method="namespace"))[0].changed
@@ -320,7 +329,7 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(tmp_path, monkeyp
         else:
             break
         outcome, _facts = run(host.again(), wanted)
-        assert not run(host.again(), wanted)[0].changed, outcome.as_result()["actions"]
+        assert not run(host.again(), wanted)[0].changed, outcome.to_dict()["actions"]
         assert _state(host, wanted) == expected
         assert (host.root / "dev/sdc").read_bytes() == other
         _assert_discarded(host, wanted)
@@ -393,4 +402,4 @@ def test_a_partition_is_no_drive(host):
 
 def test_the_state_is_plain_data(host):
     outcome, facts = run(host, partition(), partition(device=NVME, method="namespace"))
-    json.dumps([outcome.as_result(), facts])
+    json.dumps([outcome.to_dict(), facts])

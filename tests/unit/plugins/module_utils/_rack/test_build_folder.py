@@ -106,8 +106,8 @@ def test_no_other_user_reaches_what_root_runs(shared, tmp_path, monkeypatch):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    layer = ImageLayer(Runner(), tmp_path / "cache", RECIPE, mirror=["http://mirror.example/debian"], scratch=shared)
-    assert converge(layer, ImageSpec(RECIPE, True), check_mode=False).changed
+    layer = ImageLayer(Runner(), ImageSpec(RECIPE, True), tmp_path / "cache", mirror=["http://mirror.example/debian"], scratch=shared)
+    assert converge(layer, check_mode=False).changed
     assert (tmp_path / "notes").read_text() == "tried\n"
     assert list(shared.iterdir()) == []
     assert {oct(path.stat().st_mode & 0o777) for path in layer.folder.iterdir()} == {"0o644"}

@@ -71,40 +71,40 @@ def layer(tmp_path, monkeypatch):
     monkeypatch.setattr(places, "free_bytes", lambda _path: 1024**4)
     (tmp_path / "scratch").mkdir()
 
-    def make(runner=None, cache="cache"):
-        return ImageLayer(runner or scripted(), tmp_path / cache, RECIPE, scratch=tmp_path / "scratch", root=tmp_path)
+    def make(runner=None, cache="cache", present=True):
+        return ImageLayer(runner or scripted(), ImageSpec(RECIPE, present), tmp_path / cache, scratch=tmp_path / "scratch", root=tmp_path)
 
     return make
 
 
 def test_an_image_is_built_once(layer):
-    first = converge(layer(), ImageSpec(RECIPE, True), check_mode=False)
+    first = converge(layer(), check_mode=False)
     again = layer()
-    second = converge(again, ImageSpec(RECIPE, True), check_mode=False)
+    second = converge(again, check_mode=False)
     assert (first.changed, second.changed) == (True, False)
     assert again.runner.calls == []
-    assert all(pathlib.Path(again.as_result()[key]).is_file() for key in ("base", "kernel", "initrd", "host_key"))
+    assert all(pathlib.Path(again.paths()[key]).is_file() for key in ("base", "kernel", "initrd", "host_key"))
 
 
 def test_check_mode_says_so_and_makes_nothing(layer, tmp_path):
-    outcome = converge(layer(), ImageSpec(RECIPE, True), check_mode=True)
-    assert outcome.as_result()["actions"] == [f"Build the image {RECIPE.name}"]
+    outcome = converge(layer(), check_mode=True)
+    assert outcome.to_dict()["actions"] == [f"Build the image {RECIPE.name}"]
     assert not (tmp_path / "cache").exists()
 
 
 def test_removing_takes_the_folder_away(layer):
-    converge(layer(), ImageSpec(RECIPE, True), check_mode=False)
-    there = layer()
-    outcome = converge(there, ImageSpec(RECIPE, False), check_mode=False)
+    converge(layer(), check_mode=False)
+    there = layer(present=False)
+    outcome = converge(there, check_mode=False)
     assert outcome.changed
     assert not there.folder.exists()
-    assert not converge(layer(), ImageSpec(RECIPE, False), check_mode=False).changed
+    assert not converge(layer(present=False), check_mode=False).changed
 
 
 def test_a_failed_build_leaves_nothing_and_says_what_mmdebstrap_said(layer, tmp_path):
     runner = scripted(replies={("mmdebstrap", "--mode=auto"): Reply(rc=2, stderr="I: installing\nE: Unable to locate package fio\n")})
     with pytest.raises(StorageError, match="Unable to locate package fio") as caught:
-        converge(layer(runner), ImageSpec(RECIPE, True), check_mode=False)
+        converge(layer(runner), check_mode=False)
     assert caught.value.facts["changed"] is False
     assert list((tmp_path / "scratch").iterdir()) == []
     assert [path.name for path in (tmp_path / "cache/images").iterdir()] == [".lock"]
@@ -112,15 +112,15 @@ def test_a_failed_build_leaves_nothing_and_says_what_mmdebstrap_said(layer, tmp_
 
 def test_a_folder_without_its_note_is_no_image(layer):
     built = layer()
-    converge(built, ImageSpec(RECIPE, True), check_mode=False)
+    converge(built, check_mode=False)
     (built.folder / "image.json").unlink()
     assert layer().read().present is False
-    assert converge(layer(), ImageSpec(RECIPE, True), check_mode=False).changed
+    assert converge(layer(), check_mode=False).changed
 
 
 def test_a_damaged_note_is_one_sentence(layer):
     built = layer()
-    converge(built, ImageSpec(RECIPE, True), check_mode=False)
+    converge(built, check_mode=False)
     (built.folder / "image.json").write_text("{")
     with pytest.raises(StorageError, match="is damaged"):
         layer().read()
@@ -137,7 +137,7 @@ def test_two_builders_at_once_build_once(layer):
         return bootstrap(words)
 
     layers = [layer(scripted(replies={("mmdebstrap", "--mode=auto"): slowly})) for _number in range(2)]
-    threads = [threading.Thread(target=converge, args=(one, ImageSpec(RECIPE, True)), kwargs={"check_mode": False}) for one in layers]
+    threads = [threading.Thread(target=converge, args=(one,), kwargs={"check_mode": False}) for one in layers]
     threads[0].start()
     started.wait(5)
     threads[1].start()
@@ -149,7 +149,7 @@ def test_two_builders_at_once_build_once(layer):
 
 def test_missing_commands_are_named_with_the_command_that_installs_them(layer):
     with pytest.raises(ToolMissing, match="mmdebstrap, qemu-img are not installed") as caught:
-        converge(layer(scripted(missing=("mmdebstrap", "qemu-img"))), ImageSpec(RECIPE, True), check_mode=False)
+        converge(layer(scripted(missing=("mmdebstrap", "qemu-img"))), check_mode=False)
     assert "apt-get install mmdebstrap qemu-utils" in caught.value.message
 
 
@@ -161,13 +161,13 @@ def test_one_missing_command_is_one():
 def test_a_short_disk_is_named_with_need_and_have(layer, monkeypatch):
     monkeypatch.setattr(places, "free_bytes", lambda _path: 1024**3)
     with pytest.raises(Refused, match=r"building the image needs 3 GiB in .*, and 1 GiB are free"):
-        converge(layer(), ImageSpec(RECIPE, True), check_mode=False)
+        converge(layer(), check_mode=False)
 
 
 def test_an_ordinary_user_without_subordinate_ids_is_told_what_to_do(layer, monkeypatch, tmp_path):
     monkeypatch.setattr(images.os, "geteuid", lambda: 65534)
     with pytest.raises(Refused, match="run this task with become, or give the user subordinate ids"):
-        converge(layer(), ImageSpec(RECIPE, True), check_mode=False)
+        converge(layer(), check_mode=False)
 
 
 def test_an_ordinary_user_works_inside_a_user_namespace(layer, monkeypatch, tmp_path):
@@ -177,7 +177,7 @@ def test_an_ordinary_user_works_inside_a_user_namespace(layer, monkeypatch, tmp_
     for name in ("subuid", "subgid"):
         (tmp_path / "etc" / name).write_text(f"{user}:100000:65536\n")
     runner = scripted()
-    converge(layer(runner), ImageSpec(RECIPE, True), check_mode=False)
+    converge(layer(runner), check_mode=False)
     helped = [call[2] for call in runner.calls if call[:2] == ("mmdebstrap", "--unshare-helper")]
     assert helped == ["cat", "mke2fs", "rm"]
 
@@ -209,7 +209,7 @@ def test_a_mirror_that_was_given_wins(layer):
     runner = scripted()
     chosen = layer(runner)
     chosen.mirror = ["http://given.example/debian"]
-    converge(chosen, ImageSpec(RECIPE, True), check_mode=False)
+    converge(chosen, check_mode=False)
     (call,) = [call for call in runner.calls if call[:2] == ("mmdebstrap", "--mode=auto")]
     assert call[-1] == "http://given.example/debian"
     assert not [call for call in runner.calls if call[0] == "apt-get"]
@@ -217,6 +217,6 @@ def test_a_mirror_that_was_given_wins(layer):
 
 def test_the_note_says_what_is_in_the_image(layer):
     built = layer()
-    converge(built, ImageSpec(RECIPE, True), check_mode=False)
+    converge(built, check_mode=False)
     note = json.loads((built.folder / "image.json").read_text())
     assert (note["digest"], note["packages"]) == (RECIPE.digest, ["fio"])

@@ -9,7 +9,37 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import describe_machines
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.plan import MachineState, RackSpec, RackState, plan_rack
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.plan import (
+    CreateMachine,
+    CutPower,
+    DestroyMachine,
+    DropDisk,
+    MachineState,
+    PlugDisk,
+    RackSpec,
+    RackState,
+    RecreateRoot,
+    RemoveFolder,
+    ShutDown,
+    StartMachine,
+    UnplugDisk,
+    WaitForLogin,
+    plan_rack,
+)
+
+WORDS = {
+    CreateMachine: "create",
+    RecreateRoot: "new_root",
+    DropDisk: "drop_disk",
+    PlugDisk: "plug",
+    UnplugDisk: "unplug",
+    StartMachine: "start",
+    WaitForLogin: "wait",
+    ShutDown: "shutdown",
+    CutPower: "power_cut",
+    DestroyMachine: "destroy",
+    RemoveFolder: "remove",
+}
 
 
 def machines(*names, **more):
@@ -25,7 +55,7 @@ def present(*states):
 
 
 def operations(steps):
-    return [f"{step.operation} {step.item}" for step in steps]
+    return [f"{WORDS[type(step.operation)]} {step.item}" for step in steps]
 
 
 def test_machines_are_created_before_any_is_started():

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import pathlib
@@ -12,10 +13,11 @@ import subprocess
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused, StorageError, TimedOut, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack import places, rack, requirements, ssh
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import note_process
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.rack import run_rack
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.rack import make_layer
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 
@@ -88,7 +90,10 @@ class Host:
             **more,
         }
         self.runner = ScriptedRunner(self.replies, missing=self.missing)
-        return run_rack(self.runner, options, check_mode=check_mode)[0]
+        with contextlib.ExitStack() as lock:
+            layer = make_layer(self.runner, options, lock, check_mode=check_mode)
+            outcome = converge(layer, check_mode=check_mode)
+        return {**layer.facts(outcome.state), **outcome.to_dict()}
 
     def alive(self):
         return [process for process in self.started if process.poll() is None]

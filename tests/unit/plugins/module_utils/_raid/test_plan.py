@@ -28,7 +28,7 @@ def _steps(tool, *entries):
 
 
 def _converge(tool, *entries, check_mode=False):
-    return converge(RaidCacheLayer(None, [tool]), parse_controllers(list(entries)), check_mode=check_mode)
+    return converge(RaidCacheLayer(None, parse_controllers(list(entries)), [tool]), check_mode=check_mode)
 
 
 def test_a_difference_is_a_step_and_a_setting_that_agrees_is_none():
@@ -135,7 +135,7 @@ def test_a_switch_for_two_settings_shows_both_and_asks_for_permission_where_it_i
     entry = {"volumes": [{"id": "0", "read": "read_ahead"}]}
     steps = _plan(_OneSwitch(controller()), entry)[0]
     assert [(step.attribute, step.before, step.after) for step in steps] == [("read", "none", "read_ahead"), ("write", "writethrough", "writeback")]
-    assert steps[0].arguments == steps[1].arguments
+    assert steps[0].operation == steps[1].operation
     with pytest.raises(Refused, match="one switch is for both"):
         _plan(_OneSwitch(controller(no_battery_write_cache="enabled")), entry)
     with pytest.raises(Refused, match="one switch is for both"):
@@ -192,11 +192,11 @@ def test_a_class_of_drives_that_the_controller_does_not_have_is_refused():
 
 def test_of_all_what_cannot_be_set_is_left_out_and_said():
     tool = FakeTool(controller(drives=(Drive("252:0", write_cache="enabled"), Drive("252:1", write_cache="unknown"))))
-    layer = RaidCacheLayer(None, [tool])
-    outcome = converge(layer, parse_controllers([{"drives": [{"address": "all", "write_cache": "disabled"}]}]), check_mode=False)
+    layer = RaidCacheLayer(None, parse_controllers([{"drives": [{"address": "all", "write_cache": "disabled"}]}]), [tool])
+    outcome = converge(layer, check_mode=False)
     assert [step.item for step in outcome.steps] == ["storcli controller 0 drive 252:0"]
-    assert layer.facts(outcome.present)["problems"] == list(outcome.concerns)
-    assert outcome.concerns[0].startswith("Left as it is: write_cache of drive 252:1 of controller 0")
+    assert layer.facts(outcome.state)["problems"] == list(outcome.warnings)
+    assert outcome.warnings[0].startswith("Left as it is: write_cache of drive 252:1 of controller 0")
 
 
 def test_all_that_cannot_be_set_at_all_is_refused():
@@ -219,8 +219,8 @@ def test_check_mode_says_what_would_be_done_and_does_nothing():
     entry = {"volumes": [{"id": "all", "write": "writeback"}], "cache_ratio": 10}
     asked = _converge(tool, entry, check_mode=True)
     assert (tool.sent, tool.reads) == ([], 1)
-    assert asked.as_result() == _converge(tool, entry).as_result()
-    assert asked.as_result()["diff"]["after"]["storcli controller 0"] == {"cache_ratio": 10}
+    assert asked.to_dict() == _converge(tool, entry).to_dict()
+    assert asked.to_dict()["diff"]["after"]["storcli controller 0"] == {"cache_ratio": 10}
 
 
 def test_a_tool_that_acknowledges_and_does_nothing_is_found_out():
@@ -250,7 +250,7 @@ def test_a_policy_that_is_stored_and_not_in_force_fails_with_its_cause(protectio
     assert caught.value.facts["not_in_force"][0]["attribute"] == "write"
     outcome = _converge(tool, {**entry, "require_effective": False})
     assert not outcome.changed
-    assert len(outcome.concerns) == 1
+    assert len(outcome.warnings) == 1
 
 
 def test_a_failure_after_a_change_says_what_was_changed():
@@ -271,7 +271,7 @@ def test_the_controllers_own_reason_comes_first():
 def test_what_is_not_told_of_the_effect_is_said_and_grave_without_protection():
     untold = (volume(0, write=Policy("writeback", "unknown")),)
     entry = {"volumes": [{"id": "0", "write": "writeback"}]}
-    assert [str(one).count("whether that is in force is not told") for one in _converge(FakeTool(controller(volumes=untold)), entry).concerns] == [1]
+    assert [str(one).count("whether that is in force is not told") for one in _converge(FakeTool(controller(volumes=untold)), entry).warnings] == [1]
     with pytest.raises(NotEffective, match="whether that is in force is not told: its battery has failed"):
         _converge(FakeTool(controller(volumes=untold, protection=DEAD)), entry)
 
@@ -279,7 +279,7 @@ def test_what_is_not_told_of_the_effect_is_said_and_grave_without_protection():
 def test_cached_io_without_protection_is_no_write_back_while_protected():
     cached = (volume(0, write=Policy("writeback", "writeback"), io=Policy("cached", "cached")),)
     entry = {"volumes": [{"id": "0", "write": "writeback"}]}
-    assert _converge(FakeTool(controller(volumes=cached)), entry).concerns == ()
+    assert _converge(FakeTool(controller(volumes=cached)), entry).warnings == ()
     with pytest.raises(NotEffective, match="caching of writes without protection is in force: with io: cached"):
         _converge(FakeTool(controller(volumes=cached, protection=DEAD)), entry)
 
@@ -291,7 +291,7 @@ def test_drives_that_say_something_else_than_their_policy_are_told():
         _converge(tool, {"drive_cache": {"all": "disabled"}})
     with pytest.raises(NotEffective, match=r"drive_cache is set to disabled, but enabled"):
         _converge(tool, {"volumes": [{"id": "0", "drive_cache": "disabled"}]})
-    assert len(_converge(tool, {"drive_cache": {"all": "disabled"}, "require_effective": False}).concerns) == 1
+    assert len(_converge(tool, {"drive_cache": {"all": "disabled"}, "require_effective": False}).warnings) == 1
 
 
 def test_what_is_lost_is_not_part_of_all():
@@ -364,22 +364,22 @@ def test_write_back_in_force_although_write_through_was_asked_is_said():
 
 def test_an_empty_list_asks_no_tool():
     tool = FakeTool(controller())
-    layer = RaidCacheLayer(None, [])
-    assert not converge(layer, [], check_mode=False).changed
+    layer = RaidCacheLayer(None, [], [])
+    assert not converge(layer, check_mode=False).changed
     assert tool.reads == 0
 
 
 def test_a_dead_battery_is_one_sentence_however_many_volumes_there_are():
     tool = FakeTool(controller(protection=DEAD, volumes=tuple(volume(number, write=Policy("writeback", "writethrough")) for number in range(64))))
     outcome = _converge(tool, {"volumes": [{"id": "all", "write": "writeback"}], "require_effective": False})
-    assert len(outcome.concerns) == 1
-    assert outcome.concerns[0].startswith("volume volume0, volume volume1, volume volume2 and 61 more of controller 0 (MODEL, storcli): write is set to")
+    assert len(outcome.warnings) == 1
+    assert outcome.warnings[0].startswith("volume volume0, volume volume1, volume volume2 and 61 more of controller 0 (MODEL, storcli): write is set to")
 
 
 def test_check_mode_foresees_what_will_not_be_in_force():
     tool = FakeTool(controller(protection=DEAD, volumes=(volume(0), volume(1, write=Policy("writeback", "writethrough")))))
     asked = _converge(tool, {"volumes": [{"id": "all", "write": "writeback"}]}, check_mode=True)
     assert len(asked.steps) == 1
-    assert [one.startswith("The run would fail: volume volume0, volume volume1 of controller 0") for one in asked.concerns] == [True]
+    assert [one.startswith("The run would fail: volume volume0, volume volume1 of controller 0") for one in asked.warnings] == [True]
     with pytest.raises(NotEffective):
         _converge(tool, {"volumes": [{"id": "all", "write": "writeback"}]})

@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import uuid
 
@@ -14,9 +15,26 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import read_caches
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.layer import BcacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import is_own, new_set_uuid
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step, converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.steps import (
+    Attach,
+    Detach,
+    Flush,
+    MakeBacking,
+    MakeSet,
+    RegisterSet,
+    SetLabel,
+    SetMode,
+    SetSetting,
+    UnregisterSet,
+    Wipe,
+    WriteRules,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import BcacheState, find_target, is_own, new_set_uuid
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import _as_blkid
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, ReleaseMirror, array_uuid
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step, converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotEffective, Refused, TimedOut, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Signature
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_bcache import HDD, HDD2, MIB, SSD, SSD2, Content, FakeBcache, FakeSysfs, Killed
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
@@ -38,7 +56,7 @@ def host(tmp_path, monkeypatch):
 def run(bcache, *items, check_mode=False):
     wanted = read_items(items)
     layer = BcacheLayer(bcache, wanted, bcache.root, sysfs=FakeSysfs(bcache), clock=bcache.clock, sleep=bcache.sleep)
-    return converge(layer, wanted, check_mode=check_mode)
+    return converge(layer, check_mode=check_mode)
 
 
 def facts(bcache, *items):
@@ -48,14 +66,19 @@ def facts(bcache, *items):
 
 
 def actions(outcome):
-    return [step.operation for step in outcome.steps]
+    return [type(step.operation) for step in outcome.steps]
 
 
 def settled(bcache, *items):
     """What was asked for is there, and asking again changes nothing."""
     outcome = run(bcache, *items)
-    assert not outcome.changed, outcome.as_result()["actions"]
+    assert not outcome.changed, outcome.to_dict()["actions"]
     return outcome
+
+
+def test_an_empty_list_reads_nothing(host):
+    assert not run(host).changed
+    assert (host.calls, facts(host)) == ([], {"problems": [], "caches": []})
 
 
 @pytest.mark.parametrize("udev_registers", [True, False])
@@ -63,7 +86,7 @@ def test_making_one_on_empty_devices(tmp_path, udev_registers):
     bcache = FakeBcache(tmp_path, udev_registers=udev_registers)
     bcache.stubborn = 0 if udev_registers else 3
     outcome = run(bcache, ITEM)
-    assert actions(outcome) == ["make_backing", "make_set", "attach", "set_label"]
+    assert actions(outcome) == [MakeBacking, MakeSet, Attach, SetLabel]
     assert bcache.contents["sda"].mode == "writethrough"
     assert bcache.contents["sda"].state == "clean"
     assert bcache.contents["sda"].label == "images"
@@ -76,7 +99,7 @@ def test_making_one_on_empty_devices(tmp_path, udev_registers):
 
 def test_check_mode_says_it_and_does_nothing(host):
     outcome = run(host, ITEM, check_mode=True)
-    assert actions(outcome) == ["make_backing", "make_set", "attach", "set_label"]
+    assert actions(outcome) == [MakeBacking, MakeSet, Attach, SetLabel]
     assert not host.contents
     assert not host.loaded
 
@@ -99,7 +122,7 @@ def test_every_setting_is_set_and_kept_over_a_reboot(host):
     assert host.backings["sda"].settings["sequential_cutoff"] == "5000000"
     assert host.sets[host.contents["sdb"].set].settings["congested_read_threshold_us"] == "0"
     outcome = run(host, {**ITEM, "settings": {"sequential_cutoff": "default", "congested_read_threshold_us": "default"}})
-    assert actions(outcome) == ["set_setting", "set_setting", "write_rules"]
+    assert actions(outcome) == [SetSetting, SetSetting, WriteRules]
     host.reboot()
     assert host.backings["sda"].settings["sequential_cutoff"] == str(4 * MIB)
     assert host.backings["sda"].settings["writeback_percent"] == "20"
@@ -121,7 +144,7 @@ def test_leaving_writeback_flushes_and_puts_the_settings_back(host):
     host.make_dirty("sda", 300 * MIB)
     host.load = 5 * MIB
     outcome = run(host, ITEM)
-    assert actions(outcome) == ["flush"]
+    assert actions(outcome) == [Flush]
     assert host.contents["sda"].state == "clean"
     assert host.backings["sda"].settings["writeback_percent"] == "30"
     assert host.backings["sda"].settings["writeback_delay"] == "30"
@@ -135,7 +158,7 @@ def test_dirty_blocks_in_the_state_clean_are_written_back(host):
     host.pass_time(3600)
     cset = host.backings["sda"].set
     assert host.contents["sdb"].dirty[host.contents["sda"].uuid] == 30 * MIB
-    assert actions(run(host, ITEM)) == ["flush"]
+    assert actions(run(host, ITEM)) == [Flush]
     assert not any(host.contents["sdb"].dirty.values())
     assert host.backings["sda"].set == cset
     settled(host, ITEM)
@@ -145,7 +168,7 @@ def test_dirty_blocks_in_the_state_clean_are_written_back_for_flushed(host):
     flushed = {"name": "images", "origin": HDD, "state": "flushed"}
     run(host, {**ITEM, **WRITEBACK})
     host.cut_before_the_journal("sda", 30 * MIB)
-    assert actions(run(host, flushed)) == ["flush"]
+    assert actions(run(host, flushed)) == [Flush]
     assert host.backings["sda"].set is not None
     settled(host, flushed)
 
@@ -168,7 +191,7 @@ def test_dirty_blocks_in_the_state_clean_that_cannot_be_written_back(host):
     host.stuck = False
     host.pass_time(60)
     # What the kernel was asked for goes on: it detaches once the disk can write again.
-    assert actions(run(host, ITEM)) == ["attach"]
+    assert actions(run(host, ITEM)) == [Attach]
 
 
 def test_trap_a_new_set_never_has_the_uuid_of_an_earlier_one_on_the_device(host):
@@ -202,18 +225,18 @@ def test_flushed_leaves_it_attached_with_nothing_dirty(host):
     assert not run(host, flushed).changed
     run(host, {**ITEM, **WRITEBACK})
     host.make_dirty("sda", 100 * MIB)
-    assert actions(run(host, flushed)) == ["flush"]
+    assert actions(run(host, flushed)) == [Flush]
     assert (host.contents["sda"].mode, host.contents["sda"].state) == ("writethrough", "clean")
     assert host.backings["sda"].set is not None
     settled(host, flushed)
-    assert actions(run(host, {**ITEM, **WRITEBACK})) == ["set_mode"]
+    assert actions(run(host, {**ITEM, **WRITEBACK})) == [SetMode]
 
 
 def test_taking_it_away_leaves_the_backing_device_and_an_empty_ssd(host):
     run(host, {**ITEM, **WRITEBACK, "settings": {"sequential_cutoff": 0, "congested_read_threshold_us": 0}})
     host.make_dirty("sda", 100 * MIB)
     outcome = run(host, ABSENT)
-    assert actions(outcome) == ["flush", "detach", "unregister_set", "wipe", "write_rules"]
+    assert actions(outcome) == [Flush, Detach, UnregisterSet, Wipe, WriteRules]
     assert "sdb" not in host.contents
     assert not host.sets
     assert host.backings["sda"].running
@@ -222,14 +245,14 @@ def test_taking_it_away_leaves_the_backing_device_and_an_empty_ssd(host):
     assert not bcache_journal.read_journal(host.root).between
     settled(host, ABSENT)
     assert facts(host, ABSENT) == {"problems": [], "caches": []}
-    assert actions(run(host, ITEM)) == ["make_set", "attach"]
+    assert actions(run(host, ITEM)) == [MakeSet, Attach]
 
 
 def test_another_cache_device_is_a_planned_flush_detach_and_attach(host):
     run(host, {**ITEM, **WRITEBACK})
     host.make_dirty("sda", 100 * MIB)
     moved = {**ITEM, **WRITEBACK, "cache_devices": [SSD2]}
-    assert actions(run(host, moved)) == ["flush", "detach", "unregister_set", "wipe", "make_set", "attach", "set_mode"]
+    assert actions(run(host, moved)) == [Flush, Detach, UnregisterSet, Wipe, MakeSet, Attach, SetMode]
     assert "sdb" not in host.contents
     assert host.sets[host.backings["sda"].set].device == "sdc"
     settled(host, moved)
@@ -239,7 +262,7 @@ def test_another_bucket_size_is_too(host):
     run(host, {**ITEM, **WRITEBACK})
     host.make_dirty("sda", 100 * MIB)
     changed = {**ITEM, **WRITEBACK, "bucket_size": "256K"}
-    assert actions(run(host, changed)) == ["flush", "detach", "unregister_set", "wipe", "make_set", "attach", "set_mode"]
+    assert actions(run(host, changed)) == [Flush, Detach, UnregisterSet, Wipe, MakeSet, Attach, SetMode]
     assert host.contents["sdb"].bucket == 256 * 1024
     settled(host, changed)
 
@@ -249,10 +272,10 @@ def test_two_origins_share_a_set_that_goes_with_the_last(host):
     assert host.backings["sda"].set is not None
     assert host.backings["sda"].set == host.backings["sdd"].set
     settled(host, ITEM, OTHER)
-    assert actions(run(host, ABSENT)) == ["flush", "detach"]
+    assert actions(run(host, ABSENT)) == [Flush, Detach]
     assert "sdb" in host.contents
     settled(host, ABSENT, OTHER)
-    assert actions(run(host, {**OTHER, "state": "absent"})) == ["flush", "detach", "unregister_set", "wipe"]
+    assert actions(run(host, {**OTHER, "state": "absent"})) == [Flush, Detach, UnregisterSet, Wipe]
     assert "sdb" not in host.contents
 
 
@@ -261,7 +284,7 @@ def test_a_shared_set_is_made_anew_only_for_all(host):
     with pytest.raises(Refused, match="/dev/sdd is attached to it too"):
         run(host, {**ITEM, "bucket_size": "256K"})
     both = ({**ITEM, "bucket_size": "256K"}, {**OTHER, "bucket_size": "256K"})
-    assert actions(run(host, *both)).count("wipe") == 1
+    assert actions(run(host, *both)).count(Wipe) == 1
     settled(host, *both)
 
 
@@ -287,15 +310,15 @@ MIRRORED = {**ITEM, "cache_devices": [SSD, SSD2], "mirror": True, "mode": "write
 
 def test_on_a_mirror_that_is_made_for_it(host):
     outcome = run(host, MIRRORED)
-    assert actions(outcome) == ["make_backing", "create_mirror", "make_set", "attach", "set_label", "set_mode"]
+    assert actions(outcome) == [MakeBacking, CreateMirror, MakeSet, Attach, SetLabel, SetMode]
     assert {known.device for known in host.sets.values()} == {"md127"}
     settled(host, MIRRORED)
     (cache,) = facts(host, MIRRORED)["caches"]
     assert (cache["redundancy"], cache["cache_device_names"]) == ("mirrored", ("md127",)) or cache["cache_device_names"] == ["md127"]
     gone = {**MIRRORED, "state": "absent"}
-    assert actions(run(host, gone)) == ["flush", "detach", "unregister_set", "wipe"]
+    assert actions(run(host, gone)) == [Flush, Detach, UnregisterSet, Wipe]
     settled(host, gone)
-    assert actions(run(host, {**gone, "release_devices": True})) == ["release_mirror"]
+    assert actions(run(host, {**gone, "release_devices": True})) == [ReleaseMirror]
     settled(host, {**gone, "release_devices": True})
     assert set(host.contents) == {"sda"}
 
@@ -303,7 +326,7 @@ def test_on_a_mirror_that_is_made_for_it(host):
 def test_from_one_ssd_to_a_mirror_with_it(host):
     run(host, {**ITEM, **WRITEBACK})
     host.make_dirty("sda", 100 * MIB)
-    assert actions(run(host, MIRRORED)) == ["flush", "detach", "unregister_set", "wipe", "create_mirror", "make_set", "attach", "set_mode"]
+    assert actions(run(host, MIRRORED)) == [Flush, Detach, UnregisterSet, Wipe, CreateMirror, MakeSet, Attach, SetMode]
     settled(host, MIRRORED)
 
 
@@ -320,6 +343,18 @@ def test_a_degraded_mirror_is_reported_and_goes_on(host):
         run(host, MIRRORED)
 
 
+def test_trap_the_set_on_a_mirror_that_is_made_again_is_of_the_new_mirror(host):
+    (spec,) = read_items([MIRRORED])
+    ground = BcacheLayer(host, [spec], host.root, sysfs=FakeSysfs(host), clock=host.clock, sleep=host.sleep).read().ground
+    members = [ground.devices.resolve(path) for path in spec.cache_devices]
+    uuid_of_mirror = array_uuid(spec.name, members, ground.machine)
+    begun = dataclasses.replace(members[0], signature=Signature("raid", "linux_raid_member", _as_blkid(uuid_of_mirror)))
+    half_made = BcacheState(dataclasses.replace(ground, devices=ground.devices.with_changed([begun])))
+    target = find_target(half_made, spec, (), ())
+    assert [type(step.operation) for step in target.fast.steps] == [ReleaseMirror, CreateMirror]
+    assert is_own(target.set, ground.machine, uuid_of_mirror)
+
+
 # -- what is refused
 
 
@@ -327,7 +362,7 @@ def test_trap_what_is_made_empty_is_what_was_looked_at(host):
     run(host, ITEM, {**OTHER, "cache_devices": [SSD2]})
     wanted = read_items([ABSENT])
     layer = BcacheLayer(host, wanted, host.root, sysfs=FakeSysfs(host), clock=host.clock, sleep=host.sleep)
-    wipe = next(step for step in layer.plan(layer.read(), wanted) if step.operation == "wipe")
+    wipe = next(step for step in layer.plan(layer.read()) if isinstance(step.operation, Wipe))
     link = host.root / SSD.lstrip("/")
     link.unlink()
     link.symlink_to(host.root / "dev/sdc")
@@ -390,7 +425,7 @@ def test_a_missing_cache_device_while_dirty_is_reported_and_nothing_forced(host)
     assert (cache["state"], cache["device"]) == ("cache_missing", None)
     # It comes back, and nobody tells the kernel.
     host.contents["sdb"] = pulled
-    assert actions(run(host, {**ITEM, **WRITEBACK}))[:2] == ["register_set", "attach"]
+    assert actions(run(host, {**ITEM, **WRITEBACK}))[:2] == [RegisterSet, Attach]
     assert host.contents["sda"].state == "dirty"
     settled(host, {**ITEM, **WRITEBACK})
 
@@ -403,7 +438,7 @@ def test_a_missing_cache_device_in_writethrough_is_replaced(host):
     with pytest.raises(Refused, match="It is clean"):
         run(host, ABSENT)
     replaced = {**ITEM, "cache_devices": [SSD2]}
-    assert actions(run(host, replaced)) == ["make_set", "attach"]
+    assert actions(run(host, replaced)) == [MakeSet, Attach]
     assert host.backings["sda"].running
     settled(host, replaced)
 
@@ -420,7 +455,7 @@ def test_a_cache_that_failed_is_not_attached_again_when_it_is_back(host):
         run(host, ABSENT)
     assert "serve what is old from it" in facts(host, ITEM)["problems"][0]
     replaced = {**ITEM, "cache_devices": [SSD2]}
-    assert actions(run(host, replaced)) == ["make_set", "attach"]
+    assert actions(run(host, replaced)) == [MakeSet, Attach]
     settled(host, replaced)
 
 
@@ -451,7 +486,7 @@ def test_what_was_used_without_its_cache_is_reported(host):
     (problem,) = facts(host, ITEM)["problems"]
     assert "used without its cache" in problem
     outcome = run(host, ITEM)
-    assert "which was used without its cache" in " ".join(outcome.as_result()["actions"])
+    assert "which was used without its cache" in " ".join(outcome.to_dict()["actions"])
     settled(host, ITEM)
 
 
@@ -590,7 +625,7 @@ def test_a_disk_of_the_network_is_registered_by_its_node(tmp_path):
 
     runner = ScriptedRunner({("udevadm", "settle"): Reply()})
     layer = BcacheLayer(runner, [], tmp_path, sysfs=Sysfs())
-    layer._register(Step("bcache", "images", "x", None, None, "x", "register"), "etherd!e7.1", lambda: bool(written))
+    layer._register(Step("bcache", "images", "x", None, None, "x", Operation()), "etherd!e7.1", lambda: bool(written))
     assert written == [("sys/fs/bcache/register", "/dev/etherd/e7.1")]
     (tmp_path / "dev/etherd").mkdir(parents=True)
     assert layer._kernel_name("/dev/etherd/e7.1") == "etherd!e7.1"

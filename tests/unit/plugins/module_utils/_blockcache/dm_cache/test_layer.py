@@ -16,6 +16,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import layer as layer_module
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.layer import DmCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.operations import (
+    FlushCache,
+    LoadTable,
+    PrepareDevice,
+    ProveClean,
+    WriteUnit,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, NotEffective, Refused, ToolMissing
@@ -43,12 +50,19 @@ def layer_of(host, items):
 
 def run(host, *, check_mode=False, **fields):
     layer = layer_of(host, [{**ITEM, **fields}])
-    return converge(layer, layer.wanted, check_mode=check_mode)
+    return converge(layer, check_mode=check_mode)
 
 
 def facts(host, **fields):
     layer = layer_of(host, [{**ITEM, **fields}])
     return layer.facts(layer.read())
+
+
+def test_an_empty_list_looks_at_nothing(tmp_path):
+    host = FakeDm(tmp_path)
+    layer = layer_of(host, [])
+    outcome = converge(layer, check_mode=False)
+    assert (outcome.changed, layer.facts(outcome.state), host.calls) == (False, {"problems": [], "caches": []}, [])
 
 
 def made(tmp_path, *, mounted=True, **fields):
@@ -97,9 +111,9 @@ def test_attaching_to_an_empty_device_and_again(tmp_path):
 
 def test_check_mode_says_what_the_run_then_does(tmp_path):
     host = FakeDm(tmp_path)
-    predicted = run(host, check_mode=True, **WRITEBACK).as_result()
+    predicted = run(host, check_mode=True, **WRITEBACK).to_dict()
     assert host.changes == []
-    assert run(host, **WRITEBACK).as_result() == predicted
+    assert run(host, **WRITEBACK).to_dict() == predicted
 
 
 def test_a_converged_host_with_24_caches_costs_as_many_commands_as_with_one(tmp_path):
@@ -124,7 +138,7 @@ def test_a_mode_is_left_clean_and_the_unit_follows(tmp_path):
     for _turn in range(6):
         host.work()
     outcome = run(host)
-    assert [step.operation for step in outcome.steps] == ["flush", "prove_clean", "load", "write_unit"]
+    assert [type(step.operation) for step in outcome.steps] == [FlushCache, ProveClean, LoadTable, WriteUnit]
     assert mode(host) == "writethrough"
     host.check_origin()
     assert not run(host).changed
@@ -215,7 +229,7 @@ def test_what_was_written_back_before_anybody_looked_is_refused_by_the_kernel_an
 
 def test_after_a_crash_what_counts_as_dirty_is_said_where_the_cache_writes_through(tmp_path):
     host = crashed(tmp_path, **WRITEBACK)
-    (said,) = run(host).concerns
+    (said,) = run(host).warnings
     assert "blocks of the cache as dirty all the same" in said
     assert "systemctl stop cachefleet-dm_cache-images.service" in said
     assert not run(host).changed
@@ -317,9 +331,9 @@ def test_trap_what_an_old_record_remembers_may_be_the_dirty_cache_of_another(tmp
     layer = layer_of(host, [{"name": "old", "origin": SSD1, "cache_devices": [SSD], **asked}])
     if asked["state"] == "present":
         with pytest.raises(Refused, match=f"cannot get its cache on {SSD}, on which the cache images of this host lies"):
-            converge(layer, layer.wanted, check_mode=False)
+            converge(layer, check_mode=False)
     else:
-        converge(layer, layer.wanted, check_mode=False)
+        converge(layer, check_mode=False)
     assert head(host) == before
     run(host, **WRITEBACK)
     assert host.read("images", 1) == 1
@@ -404,15 +418,15 @@ def test_a_mirror_that_degraded_under_write_back_is_told_of_with_what_a_boot_wou
 def test_trap_a_line_of_fstab_that_mounts_the_bare_origin_is_a_warning_and_no_more(tmp_path):
     host = FakeDm(tmp_path)
     (tmp_path / "etc/fstab").write_text(f"/dev/mapper/images /srv xfs\n{HDD} /srv2 xfs nofail 0 2\n")
-    warnings = [run(host, check_mode=True).concerns, run(host).concerns, run(host).concerns]
+    warnings = [run(host, check_mode=True).warnings, run(host).warnings, run(host).warnings]
     assert [len(said) for said in warnings] == [1, 1, 1]
     assert warnings[0][0].startswith(f"Line 2 of /etc/fstab ({HDD} on /srv2) means {HDD}")
     assert facts(host)["problems"] == list(warnings[2])
     (tmp_path / "etc/fstab").write_text("/dev/mapper/images /srv xfs\n")
-    assert run(host).concerns == ()
+    assert run(host).warnings == ()
     assert facts(host)["problems"] == []
     (tmp_path / "etc/fstab").write_text(f"{HDD} /srv2 xfs nofail 0 2\n")
-    assert run(host, **ABSENT).concerns == ()
+    assert run(host, **ABSENT).warnings == ()
     assert facts(host, **ABSENT)["problems"] == []
 
 
@@ -441,7 +455,7 @@ def test_a_device_that_is_not_empty_is_refused(tmp_path):
 def test_trap_a_device_that_somebody_took_since_it_was_looked_at_is_refused(tmp_path):
     host = FakeDm(tmp_path)
     layer = layer_of(host, [ITEM])
-    prepare = next(step for step in layer.plan(layer.read(), layer.wanted) if step.operation == "prepare")
+    prepare = next(step for step in layer.plan(layer.read()) if isinstance(step.operation, PrepareDevice))
     host.signatures["sdb"] = "ext4"
     theirs = bytes(1024) + b"a file system" + bytes(4096 - 1024 - 13)
     (host.root / "dev/sdb").write_bytes(theirs)
@@ -454,8 +468,8 @@ def test_trap_a_device_that_somebody_took_since_it_was_looked_at_is_refused(tmp_
 def test_a_device_on_which_this_cache_lies_is_prepared_again(tmp_path):
     host = made(tmp_path)
     layer = layer_of(host, [{**ITEM, "size": "512M"}])
-    steps = layer.plan(layer.read(), layer.wanted)
-    assert [step.arguments["new"] for step in steps if step.operation == "prepare"] == [False]
+    steps = layer.plan(layer.read())
+    assert [step.operation.new for step in steps if isinstance(step.operation, PrepareDevice)] == [False]
 
 
 def test_an_origin_that_is_used_is_refused_and_one_with_a_file_system_is_not(tmp_path, monkeypatch):
@@ -597,7 +611,7 @@ def test_two_caches_do_not_share_a_device(tmp_path):
     host = FakeDm(tmp_path)
     layer = layer_of(host, [ITEM, {**ITEM, "name": "other", "origin": SSD1}])
     with pytest.raises(BadInput, match="is taken by a cache before it"):
-        layer.plan(layer.read(), layer.wanted)
+        layer.plan(layer.read())
 
 
 def test_one_origin_by_two_paths_is_cached_once(tmp_path):
@@ -605,7 +619,7 @@ def test_one_origin_by_two_paths_is_cached_once(tmp_path):
     (tmp_path / "dev/disk/by-id/wwn-1").symlink_to(tmp_path / "dev/sda")
     layer = layer_of(host, [ITEM, {**ITEM, "name": "other", "origin": "/dev/disk/by-id/wwn-1", "cache_devices": [SSD1]}])
     with pytest.raises(BadInput, match="is taken by the cache images of the list"):
-        layer.plan(layer.read(), layer.wanted)
+        layer.plan(layer.read())
 
 
 def test_a_device_that_is_not_there(tmp_path):
@@ -660,7 +674,7 @@ def live(host, stages, used=True):
 def settle(host, fields):
     run(host, **fields)
     again = run(host, check_mode=True, **fields)
-    assert not again.changed, again.as_result()["actions"]
+    assert not again.changed, again.to_dict()["actions"]
 
 
 def killed_everywhere(tmp_path, stages, then, *, used=True):

@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import host as flashcache_host
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import remains as flashcache_remains
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.operations import ClearDevice, FlushCache, RemoveCache, WriteUnit
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
     BadInput,
@@ -56,7 +57,7 @@ def test_made_and_again(host):
         f"flashcache_create -p thru -b 8 -a 512 fc0 {SSD} {DISK}",
         f"systemctl start {UNIT}",
     ]
-    assert outcome.as_result()["diff"]["after"]["fc0"]["cache"] == {"mode": "writethrough", "cache_device": SSD}
+    assert outcome.to_dict()["diff"]["after"]["fc0"]["cache"] == {"mode": "writethrough", "cache_device": SSD}
     assert not host.run_layer().changed
 
 
@@ -73,9 +74,9 @@ def test_write_back_with_everything_that_can_be_said(host):
 def test_check_mode_says_what_the_run_then_does(host):
     host.run_layer()
     host.calls.clear()
-    predicted = host.run_layer(check_mode=True, **BACK, settings={"dirty_thresh_pct": 30}).as_result()
+    predicted = host.run_layer(check_mode=True, **BACK, settings={"dirty_thresh_pct": 30}).to_dict()
     assert host.changes == []
-    assert host.run_layer(**BACK, settings={"dirty_thresh_pct": 30}).as_result() == predicted
+    assert host.run_layer(**BACK, settings={"dirty_thresh_pct": 30}).to_dict() == predicted
 
 
 def test_sysctls_change_while_it_is_in_use_and_come_back_after_a_reboot(host):
@@ -237,7 +238,7 @@ def test_trap_the_page_cache_has_no_superblock_of_a_cache_that_runs(host):
 def test_trap_the_tool_would_destroy_a_clean_cache_that_runs(host):
     host.run_layer(**BACK)
     layer = host.layer([{**ITEM, "state": "absent"}])
-    clear = next(step for step in layer.plan(layer.read(), layer.wanted) if step.operation == "clear")
+    clear = next(step for step in layer.plan(layer.read()) if isinstance(step.operation, ClearDevice))
     with pytest.raises(Refused, match=r"still runs"):
         layer.apply(clear)
     assert host.kernel.superblock(SSD) is not None
@@ -348,7 +349,7 @@ def test_a_release_without_sysctls_for_each_cache_is_told_from_one_with_another_
     present = layer.read()
     old = dataclasses.replace(present.running["fc0"], sysctls={})
     with pytest.raises(Refused, match="releases without sysctls for each cache are not managed"):
-        layer.plan(dataclasses.replace(present, running={"fc0": old}), layer.wanted)
+        layer.plan(dataclasses.replace(present, running={"fc0": old}))
 
 
 def test_a_disk_that_takes_nothing_ends_the_flush_and_the_cache_stays(host):
@@ -368,8 +369,8 @@ def test_errors_that_a_cache_has_counted_are_told(host):
     layer = host.layer([{**ITEM, **BACK}])
     assert any("3 read errors of the SSD" in sentence for sentence in layer.facts(layer.read())["problems"])
     layer = host.layer([{**ITEM, "state": "absent"}])
-    outcome = converge(layer, layer.wanted, check_mode=False)
-    assert any("ssd_read_errors 3" in sentence for sentence in layer.facts(outcome.present)["problems"])
+    outcome = converge(layer, check_mode=False)
+    assert any("ssd_read_errors 3" in sentence for sentence in layer.facts(outcome.state)["problems"])
 
 
 # -- refusals
@@ -390,7 +391,7 @@ def test_a_cache_whose_drive_was_turned_volatile_is_told_and_can_still_be_flushe
     host.volatile = {SSD: ["/dev/sdb has its volatile write cache on"]}
     outcome = host.run_layer(**BACK)
     assert not outcome.changed
-    assert "a power cut would lose acknowledged writes" in outcome.concerns[0]
+    assert "a power cut would lose acknowledged writes" in outcome.warnings[0]
     host.run_layer(state="absent")
 
 
@@ -476,8 +477,8 @@ def test_the_cache_of_somebody_else_on_the_ssd_is_not_touched(host):
     host.crash()
     items = [{**ITEM, "name": "other"}]
     with pytest.raises(Refused, match="carries flashcache metadata, and may hold blocks that its origin does not have"):
-        converge(host.layer(items), host.layer(items).wanted, check_mode=False)
-    assert not converge(host.layer([{**items[0], "state": "absent"}]), host.layer([{**items[0], "state": "absent"}]).wanted, check_mode=False).changed
+        converge(host.layer(items), check_mode=False)
+    assert not converge(host.layer([{**items[0], "state": "absent"}]), check_mode=False).changed
     assert host.machine["lost"] == 0
 
 
@@ -507,7 +508,7 @@ def test_one_origin_has_one_cache_and_a_cache_keeps_its_origin(host):
     host.run_layer()
     items = [{**ITEM, "name": "other", "cache_devices": [SSD2]}]
     with pytest.raises(Refused, match=r"would be a second cache of .*, which the flashcache device fc0 caches"):
-        converge(host.layer(items), host.layer(items).wanted, check_mode=False)
+        converge(host.layer(items), check_mode=False)
     with pytest.raises(Refused, match=f"caches {DISK}, and origin is {SSD2}"):
         host.run_layer(origin=SSD2)
 
@@ -534,21 +535,21 @@ def test_twenty_four_caches_cost_as_many_commands_as_one(host):
             host.fake.disk(name, size=size * MIB, serial=link[-6:], write_cache="write through", DEVLINKS=link)
             (host.root / "dev" / name).write_bytes(bytes(8192))
         items.append({"name": f"c{number}", "origin": disk, "cache_devices": [ssd], **BACK})
-    converge(host.layer(items), host.layer(items).wanted, check_mode=False)
+    converge(host.layer(items), check_mode=False)
     host.calls.clear()
-    assert not converge(host.layer(items), host.layer(items).wanted, check_mode=False).changed
+    assert not converge(host.layer(items), check_mode=False).changed
     assert [words[:2] for words in host.calls] == [("udevadm", "info"), ("dmsetup", "table"), ("dmsetup", "table"), ("dmsetup", "info"), ("systemctl", "show")]
 
 
 def test_trap_a_line_of_fstab_that_mounts_the_bare_disk_is_a_warning_and_no_more(host):
     host.fake.write("etc/fstab", f"{DISK} /srv xfs nofail 0 2\n")
-    warnings = [host.run_layer(check_mode=True).concerns, host.run_layer().concerns, host.run_layer().concerns]
+    warnings = [host.run_layer(check_mode=True).warnings, host.run_layer().warnings, host.run_layer().warnings]
     assert [len(said) for said in warnings] == [1, 1, 1]
     assert "write /dev/mapper/fc0 instead" in warnings[0][0]
     layer = host.layer([ITEM])
     assert list(warnings[2]) == layer.facts(layer.read())["problems"]
     host.fake.write("etc/fstab", "/dev/mapper/fc0 /srv xfs\n")
-    assert host.run_layer().concerns == ()
+    assert host.run_layer().warnings == ()
 
 
 def test_a_mirror_is_made_for_write_back_and_given_back(host):
@@ -560,12 +561,12 @@ def test_a_mirror_is_made_for_write_back_and_given_back(host):
     assert not host.run_layer(**fields).changed
     (host.root / "sys/class/block/md127/md/degraded").write_text("1\n")
     layer = host.layer([{**ITEM, **fields}])
-    outcome = converge(layer, layer.wanted, check_mode=False)
+    outcome = converge(layer, check_mode=False)
     assert not outcome.changed
-    (problem,) = [text for text in layer.facts(outcome.present)["problems"] if "the mirror under the write-back cache" in text]
+    (problem,) = [text for text in layer.facts(outcome.state)["problems"] if "the mirror under the write-back cache" in text]
     assert "is degraded" in problem
     assert "Take the failed member out of the machine before the next boot" in problem
-    assert layer.facts(outcome.present)["caches"][0]["redundancy"] == "degraded"
+    assert layer.facts(outcome.state)["caches"][0]["redundancy"] == "degraded"
     host.kernel.write("fc0", 50)
     host.calls.clear()
     host.run_layer(**fields, state="absent", release_devices=True)
@@ -592,7 +593,7 @@ def test_an_ssd_that_has_gone_with_dirty_blocks_is_refused_and_without_them_it_i
         host.run_layer(state="absent")
     host.cache["dirty"] = 0
     steps = host.layer([{**ITEM, "state": "absent"}])
-    assert [step.operation for step in steps.plan(steps.read(), steps.wanted)] == ["flush", "remove", "write_unit"]
+    assert [type(step.operation) for step in steps.plan(steps.read())] == [FlushCache, RemoveCache, WriteUnit]
 
 
 @pytest.mark.parametrize(
@@ -631,7 +632,7 @@ def test_a_disk_is_cached_once_whatever_it_is_called(host, mirror):
     first = {**ITEM, "mirror": True, "cache_devices": [SSD, SSD2]} if mirror else ITEM
     layer = host.layer([first, {**ITEM, "name": "fc1", "origin": "/dev/disk/by-id/wwn-0x52", "cache_devices": [SSD2]}])
     with pytest.raises(BadInput, match="fc1: /dev/disk/by-id/wwn-0x52 is taken by a cache before it in the list"):
-        converge(layer, layer.wanted, check_mode=False)
+        converge(layer, check_mode=False)
     assert host.changes == []
 
 
@@ -840,7 +841,7 @@ def test_the_unit_of_a_cache_that_moves_does_not_make_it_on_its_old_ssd_at_boot(
     host.run_layer()
     host.after = lambda words: changes(words) and points.append((" ".join(words[:2]), host.unit))
     points, before = [], host.unit
-    diff = host.run_layer(cache_devices=[SSD2]).as_result()["diff"]
+    diff = host.run_layer(cache_devices=[SSD2]).to_dict()["diff"]
     assert (diff["before"]["fc0"]["unit"], diff["after"]["fc0"]["unit"]) == (before, host.unit)
     freed = next(unit for command, unit in points if command == "wipefs --all")
     assert SSD not in freed
@@ -906,7 +907,7 @@ def test_the_installed_simulators_as_processes(tmp_path, monkeypatch):
     runner = ProcessRunner(host, tmp_path / "machine" / flashcache.FOLDER.lstrip("/"))
     for fields in (BACK, {"state": "absent"}):
         layer = host.layer([{**ITEM, **fields}], runner)
-        assert converge(layer, layer.wanted, check_mode=False).changed
+        assert converge(layer, check_mode=False).changed
     assert {"flashcache_create", "flashcache_destroy", "dmsetup", "blockdev"} <= set(runner.started)
     with simulator.opened("flashcache") as state:
         assert state["controllers"][0]["lost"] == 0

@@ -187,8 +187,8 @@ class TestTwentyFour:
         wanted = read_items(items)
         started = time.process_time()
         layer = LvmCacheLayer(runner, wanted, tmp_path)
-        outcome = converge(layer, wanted, check_mode=False)
-        facts = layer.facts(outcome.present)
+        outcome = converge(layer, check_mode=False)
+        facts = layer.facts(outcome.state)
         spent = time.process_time() - started
         assert not outcome.changed
         assert len(facts["caches"]) == self.COUNT

@@ -45,7 +45,7 @@ def layer_of(tmp_path):
 def run(layer_of):
     def converged(lvm, *, check_mode=False, **fields):
         wanted = read_items([{**ITEM, **fields}])
-        return converge(layer_of(lvm, wanted), wanted, check_mode=check_mode)
+        return converge(layer_of(lvm, wanted), check_mode=check_mode)
 
     return converged
 
@@ -75,9 +75,9 @@ def test_a_cachevol_is_given_its_chunk_size_and_always_its_mode(run):
 
 def test_check_mode_says_what_the_run_then_does(run):
     lvm = FakeLvm()
-    predicted = run(lvm, check_mode=True).as_result()
+    predicted = run(lvm, check_mode=True).to_dict()
     assert lvm.changes == []
-    assert run(lvm).as_result() == predicted
+    assert run(lvm).to_dict() == predicted
 
 
 @pytest.mark.parametrize(("kind", "more"), [("cachepool", []), ("cachevol", []), ("writecache", [("dmsetup", "table")])])
@@ -158,12 +158,12 @@ class TestAfterACrash:
         assert lvm.changes == [*FLUSH, "lvchange --yes --cachemode writethrough vg/data"]
         again = run(lvm, kind=kind)
         assert not again.changed
-        (said,) = again.concerns
+        (said,) = again.warnings
         assert "counts 942 blocks of the cache as dirty" in said
         assert "lvchange -an and lvchange -ay vg/data" in said
         lvm.reboot()
         lvm.cache["dirty"] = 0
-        assert run(lvm, kind=kind).concerns == ()
+        assert run(lvm, kind=kind).warnings == ()
 
     @pytest.mark.parametrize("mode", ["writethrough", "writeback"])
     def test_passthrough_in_use_is_refused_with_what_to_do(self, run, mode):
@@ -212,7 +212,7 @@ class TestAfterACrash:
         wanted = read_items([ITEM])
         layer = layer_of(lvm, wanted)
         layer.sleep = lambda seconds: setattr(lvm, "suspended", False)
-        converge(layer, wanted, check_mode=False)
+        converge(layer, check_mode=False)
         assert lvm.changes == []
 
     def test_a_table_that_the_kernel_takes_in_no_form_is_a_persons_decision(self, run, monkeypatch):
@@ -395,7 +395,7 @@ def test_a_device_that_holds_or_serves_something_is_not_taken(run, tmp_path, tak
 def test_what_appears_after_the_plan_stops_pvcreate(layer_of, tmp_path, taken, said):
     lvm = FakeLvm()
     layer = layer_of(lvm)
-    step = layer.plan(layer.read(), read_items([ITEM]))[0]
+    step = layer.plan(layer.read())[0]
     taken(lvm, tmp_path)
     with pytest.raises(Refused, match=re.escape(f"was empty when it was looked at and now {said}")):
         layer.apply(step)
@@ -430,7 +430,7 @@ def test_a_device_that_the_kernel_uses_is_not_taken(run, kernel_use):
 def test_a_device_that_the_kernel_begins_to_use_stops_pvcreate(layer_of, kernel_use):
     lvm = FakeLvm()
     layer = layer_of(lvm)
-    step = layer.plan(layer.read(), read_items([ITEM]))[0]
+    step = layer.plan(layer.read())[0]
     kernel_use["times"] = 1000
     with pytest.raises(Refused, match="was empty when it was looked at and now cannot be opened exclusively"):
         layer.apply(step)

@@ -46,8 +46,8 @@ def run(monkeypatch, tmp_path):
         wanted = read_items([{**ITEM, **fields}])
         ticks = itertools.count(0, 30)
         layer = LvmCacheLayer(lvm, wanted, tmp_path, clock=lambda: next(ticks), sleep=lambda seconds: None)
-        outcome = converge(layer, wanted, check_mode=check_mode)
-        return outcome, layer.facts(outcome.present)
+        outcome = converge(layer, check_mode=check_mode)
+        return outcome, layer.facts(outcome.state)
 
     return converged
 
@@ -148,7 +148,7 @@ def test_a_life_is_foretold_lived_and_not_lived_again(run, life):
     assert predicted.changed
     assert lvm.changes == []
     done, facts = run(lvm, **fields)
-    assert done.as_result() == predicted.as_result()
+    assert done.to_dict() == predicted.to_dict()
     assert attached(lvm) == expected
     assert len(facts["caches"]) == (expected is not None)
     again, _facts = run(lvm, **fields)
@@ -303,7 +303,7 @@ class TestAPulledDevice:
         wanted = read_items([{**ITEM, "state": "absent"}])
         run(lvm, check_mode=True, state="absent")
         layer = LvmCacheLayer(lvm, wanted)
-        (step,) = layer.plan(layer.read(), wanted)
+        (step,) = layer.plan(layer.read())
         lvm.cache["kernel_mode"] = "writeback"
         with pytest.raises(NotEffective, match="is not known to have written through"):
             layer.apply(step)
@@ -422,7 +422,7 @@ class TestGivingDevicesBack:
         lvm = FakeLvm(fast="cachepool")
         lvm.unattached["other"] = {"name": "other", "kind": "cachevol", "size": 8 * MIB, "chunk": 65536, "tags": "", "paths": ["/dev/sdb"]}
         outcome, _facts = run(lvm, **RELEASED)
-        assert outcome.concerns == (f"images: {SSD_PATH} stays in volume group vg, because vg/other lies on it.",)
+        assert outcome.warnings == (f"images: {SSD_PATH} stays in volume group vg, because vg/other lies on it.",)
         assert "/dev/sdb" in lvm.pvs
 
     def test_a_device_of_another_group_is_left_alone(self, run):
@@ -446,16 +446,16 @@ class TestMemory:
     @pytest.mark.parametrize("check_mode", [True, False])
     def test_a_writecache_that_takes_much_of_it_is_a_warning(self, run, check_mode):
         outcome, _facts = run(FakeLvm(), check_mode=check_mode, **WRITECACHE, size="400M")
-        assert outcome.concerns == (
+        assert outcome.warnings == (
             "images: the writecache of vg/data takes about 8.008 MiB of this host's 8 MiB of memory for its bookkeeping: make it smaller.",
         )
 
     @pytest.mark.usefixtures("small")
     def test_small_blocks_take_more(self, run):
         outcome, _facts = run(FakeLvm(), **WRITECACHE, size="40M", settings={"block_size": 512})
-        assert "or use a block_size of 4096" in outcome.concerns[0]
+        assert "or use a block_size of 4096" in outcome.warnings[0]
 
     @pytest.mark.usefixtures("small")
     def test_a_small_one_and_a_dm_cache_are_none(self, run):
-        assert run(FakeLvm(), **WRITECACHE, size="40M")[0].concerns == ()
-        assert run(FakeLvm(), size="400M")[0].concerns == ()
+        assert run(FakeLvm(), **WRITECACHE, size="40M")[0].warnings == ()
+        assert run(FakeLvm(), size="400M")[0].warnings == ()

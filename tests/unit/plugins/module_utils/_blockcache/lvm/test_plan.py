@@ -11,6 +11,20 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.plan import plan, problems
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import (
+    Attach,
+    CreatePhysicalVolume,
+    CreateVolume,
+    Detach,
+    ExtendVolumeGroup,
+    GoOn,
+    LeaveCleaner,
+    ProveClean,
+    Refresh,
+    RemoveVolume,
+    SetMode,
+    SetSetting,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Signature
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import MIB, SSD, SSD1_PATH, SSD_PATH, FakeLvm, present
@@ -25,7 +39,7 @@ def steps(lvm, *, host=None, **fields):
 
 
 def operations(*arguments, **fields):
-    return [step.operation for step in steps(*arguments, **fields)]
+    return [type(step.operation) for step in steps(*arguments, **fields)]
 
 
 def refusal(error, lvm, *, host=None, **fields):
@@ -38,7 +52,7 @@ def refusal(error, lvm, *, host=None, **fields):
 class TestAttach:
     def test_an_empty_device_becomes_part_of_the_group_first(self):
         planned = steps(FakeLvm())
-        assert [step.operation for step in planned] == ["create_physical_volume", "extend_volume_group", "create_volume", "attach"]
+        assert [type(step.operation) for step in planned] == [CreatePhysicalVolume, ExtendVolumeGroup, CreateVolume, Attach]
         assert [step.attribute for step in planned] == ["physical_volume", "volume_group", "cache_volume", "cache"]
         assert all(step.before is None and step.item == "images" and step.layer == "lvm_cache" for step in planned)
         assert planned[2].action == f"Create cachepool vg/data_cache of 496 MiB on {SSD_PATH}"
@@ -54,17 +68,17 @@ class TestAttach:
         }
 
     def test_a_device_of_the_group_is_used_as_it_is(self):
-        assert operations(FakeLvm(extended=True)) == ["create_volume", "attach"]
+        assert operations(FakeLvm(extended=True)) == [CreateVolume, Attach]
 
     def test_a_physical_volume_of_no_group_is_what_an_interrupted_run_leaves(self):
         lvm = FakeLvm()
         lvm.pvs["/dev/sdb"] = ""
-        assert operations(lvm) == ["extend_volume_group", "create_volume", "attach"]
+        assert operations(lvm) == [ExtendVolumeGroup, CreateVolume, Attach]
 
     def test_a_cache_volume_of_ours_is_what_an_interrupted_run_leaves(self):
         lvm = FakeLvm(extended=True)
         lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 496 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}
-        assert operations(lvm) == ["attach"]
+        assert operations(lvm) == [Attach]
 
     def test_a_volume_of_that_name_which_is_not_ours_is_left_alone(self):
         lvm = FakeLvm(extended=True)
@@ -75,7 +89,7 @@ class TestAttach:
     def test_a_volume_of_ours_that_does_not_fit_makes_room_for_the_one_that_does(self, fields):
         lvm = FakeLvm(extended=True)
         lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 496 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}
-        assert operations(lvm, **fields) == ["remove_volume", "create_volume", "attach"]
+        assert operations(lvm, **fields) == [RemoveVolume, CreateVolume, Attach]
 
     def test_two_caches_share_a_device(self):
         lvm = FakeLvm(extended=True)
@@ -83,7 +97,7 @@ class TestAttach:
         other = dataclasses.replace(host.volume("vg", "data"), name="other")
         host = dataclasses.replace(host, volumes=(*host.volumes, other))
         two = [{**ITEM, "size": "200M"}, {**ITEM, "name": "rest", "origin": "vg/other"}]
-        created = [step.after["size"] for step in plan(host, read_items(two)) if step.operation == "create_volume"]
+        created = [step.after["size"] for step in plan(host, read_items(two)) if isinstance(step.operation, CreateVolume)]
         # 512 MiB less 200, two metadata volumes and one spare of 8 MiB each.
         assert created == [200 * MIB, 288 * MIB]
 
@@ -102,7 +116,7 @@ class TestAttach:
 
     def test_settings_that_are_default_are_not_given_at_attach(self):
         planned = steps(FakeLvm(extended=True), settings={"migration_threshold": "default"})
-        assert planned[-1].arguments["settings"] == {}
+        assert planned[-1].operation.settings == {}
 
 
 class TestTwoOnOneNewDevice:
@@ -113,25 +127,25 @@ class TestTwoOnOneNewDevice:
 
     def test_the_device_is_prepared_once(self):
         planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other"})
-        assert [(step.item, step.operation) for step in planned] == [
-            ("images", "create_physical_volume"),
-            ("images", "extend_volume_group"),
-            ("images", "create_volume"),
-            ("images", "attach"),
-            ("rest", "create_volume"),
-            ("rest", "attach"),
+        assert [(step.item, type(step.operation)) for step in planned] == [
+            ("images", CreatePhysicalVolume),
+            ("images", ExtendVolumeGroup),
+            ("images", CreateVolume),
+            ("images", Attach),
+            ("rest", CreateVolume),
+            ("rest", Attach),
         ]
 
     def test_by_another_link_too(self):
         host = present(FakeLvm(), ssd=dataclasses.replace(SSD, by_id=(SSD_PATH, "/dev/disk/by-id/wwn-0x5")))
         planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other", "cache_devices": ["/dev/disk/by-id/wwn-0x5"]}, host=host)
-        assert [step.operation for step in planned].count("create_physical_volume") == 1
+        assert [type(step.operation) for step in planned].count(CreatePhysicalVolume) == 1
 
     def test_a_physical_volume_of_no_group_is_added_once(self):
         lvm = FakeLvm()
         lvm.pvs["/dev/sdb"] = ""
         planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other"}, host=present(lvm))
-        assert [step.operation for step in planned].count("extend_volume_group") == 1
+        assert [type(step.operation) for step in planned].count(ExtendVolumeGroup) == 1
 
     def test_not_in_two_volume_groups(self):
         host = present(FakeLvm())
@@ -172,7 +186,7 @@ class TestOrigin:
     def test_what_can_be_cached(self, segtype):
         lvm = FakeLvm(extended=True)
         lvm.origin = {"attr": "-wi-a-----", "segtype": segtype, "role": "public"}
-        assert operations(lvm) == ["create_volume", "attach"]
+        assert operations(lvm) == [CreateVolume, Attach]
 
     def test_an_inactive_origin(self):
         lvm = FakeLvm()
@@ -239,7 +253,7 @@ class TestCacheDevice:
             dataclasses.replace(SSD, name=name, path=f"/dev/{name}", number=number, holders=("dm-0",)) for name, number in (("sdc", "8:32"), ("sdd", "8:48"))
         ]
         mapped = dataclasses.replace(SSD, name="dm-0", path="/dev/dm-0", kind="multipath", dm_name="mpatha", slaves=("sdc", "sdd"))
-        assert steps(FakeLvm(), host={"ssd": mapped, "more": paths})[-1].operation == "attach"
+        assert isinstance(steps(FakeLvm(), host={"ssd": mapped, "more": paths})[-1].operation, Attach)
 
     def test_a_bare_name_is_refused_with_the_path_to_write(self):
         assert f"write {SSD_PATH}, which is the same device" in refusal(BadInput, FakeLvm(), cache_devices=["/dev/sdb"])
@@ -273,7 +287,7 @@ class TestWriteBack:
     def test_a_mirrored_md_array_needs_no_permission(self):
         md = BlockDevice(name="md0", path="/dev/md0", number="9:0", kind="md", size=513 * MIB, links=("/dev/md/fast",))
         found = steps(FakeLvm(), mode="writeback", cache_devices=["/dev/md/fast"], host={"more": [md], "redundant": frozenset({"md0"})})
-        assert found[-1].operation == "attach"
+        assert isinstance(found[-1].operation, Attach)
 
     MD = BlockDevice(name="md0", path="/dev/md0", number="9:0", kind="md", size=513 * MIB, links=("/dev/md/fast",))
     ON_DEGRADED = {"mode": "writeback", "cache_devices": ["/dev/md/fast"], "host": {"ssd": MD, "degraded": frozenset({"md0"})}}
@@ -293,13 +307,13 @@ class TestWriteBack:
         message = refusal(Refused, lvm, **self.ON_DEGRADED)
         assert "that mirror is degraded" in message
         assert "set allow_unmirrored_writeback: true for this cache" in message
-        assert steps(lvm, allow_unmirrored_writeback=True, **self.ON_DEGRADED)[-1].operation in ("attach", "set_mode", "leave_cleaner")
+        assert isinstance(steps(lvm, allow_unmirrored_writeback=True, **self.ON_DEGRADED)[-1].operation, (Attach, SetMode, LeaveCleaner))
 
     def test_a_write_back_that_lvm_has_stored_is_not_loaded_on_a_degraded_mirror(self):
         lvm = FakeLvm(fast="cachepool", mode="writeback")
         lvm.cache["kernel_mode"] = "writethrough"
         assert "that mirror is degraded" in refusal(Refused, lvm, **self.ON_DEGRADED)
-        assert operations(lvm, allow_unmirrored_writeback=True, **self.ON_DEGRADED) == ["refresh"]
+        assert operations(lvm, allow_unmirrored_writeback=True, **self.ON_DEGRADED) == [Refresh]
 
     def test_a_write_back_cache_whose_mirror_degraded_later_is_left_and_told_of(self):
         lvm = FakeLvm(fast="cachepool", mode="writeback")
@@ -310,8 +324,8 @@ class TestWriteBack:
 
     def test_its_settings_may_change_and_it_may_leave_write_back(self):
         lvm = FakeLvm(fast="cachepool", mode="writeback")
-        assert operations(lvm, settings={"migration_threshold": 16384}, **self.ON_DEGRADED) == ["set_setting"]
-        assert operations(lvm, **{**self.ON_DEGRADED, "mode": "writethrough"}) == ["set_mode"]
+        assert operations(lvm, settings={"migration_threshold": 16384}, **self.ON_DEGRADED) == [SetSetting]
+        assert operations(lvm, **{**self.ON_DEGRADED, "mode": "writethrough"}) == [SetMode]
 
     @pytest.mark.parametrize("host", [{"redundant": frozenset({"md0"})}, {}])
     def test_no_problem_with_a_whole_mirror_or_where_there_never_was_one(self, host):
@@ -331,7 +345,7 @@ class TestWriteBack:
 
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
     def test_a_cache_that_lvm_mirrors_needs_no_permission(self, kind):
-        assert operations(FakeLvm(fast=kind, mirror=True), mode="writeback", kind=kind, **MIRROR) == ["set_mode"]
+        assert operations(FakeLvm(fast=kind, mirror=True), mode="writeback", kind=kind, **MIRROR) == [SetMode]
 
     def test_a_striped_cache_is_not_mirrored(self):
         lvm = FakeLvm(fast="cachepool")
@@ -366,26 +380,26 @@ class TestConverged:
     @pytest.mark.parametrize(
         ("stored", "wanted", "expected"),
         [
-            ("writeback", "writeback", ["leave_cleaner"]),
+            ("writeback", "writeback", [LeaveCleaner]),
             ("writeback", "writethrough", ["writethrough"]),
             ("writeback", "passthrough", ["passthrough"]),
-            ("writethrough", "writethrough", ["leave_cleaner"]),
-            ("writethrough", "writeback", ["leave_cleaner", "writeback"]),
-            ("passthrough", "passthrough", ["leave_cleaner"]),
+            ("writethrough", "writethrough", [LeaveCleaner]),
+            ("writethrough", "writeback", [LeaveCleaner, "writeback"]),
+            ("passthrough", "passthrough", [LeaveCleaner]),
             ("passthrough", "writethrough", ["writethrough"]),
         ],
     )
     def test_trap_a_flush_that_was_killed_leaves_a_cleaner_that_only_another_mode_takes_away(self, stored, wanted, expected):
         lvm = FakeLvm(fast="cachepool", mode=stored, kernel_policy="cleaner")
         planned = steps(lvm, mode=wanted, allow_unmirrored_writeback=True)
-        assert [step.arguments.get("mode", step.operation) for step in planned] == expected
+        assert [getattr(step.operation, "mode", type(step.operation)) for step in planned] == expected
 
     def test_trap_the_mode_that_lvm_has_stored_may_not_be_the_one_the_kernel_uses(self):
         lvm = FakeLvm(fast="cachepool", mode="writethrough")
         lvm.cache["kernel_mode"] = "writeback"
         (step,) = steps(lvm)
-        assert (step.operation, step.before, step.after) == ("refresh", "writeback", "writethrough")
-        assert operations(lvm, state="absent") == ["refresh", "prove_clean", "detach"]
+        assert (type(step.operation), step.before, step.after) == (Refresh, "writeback", "writethrough")
+        assert operations(lvm, state="absent") == [Refresh, ProveClean, Detach]
 
     @pytest.mark.parametrize("state", ["present", "absent"])
     def test_trap_lvm_skips_the_flush_of_a_cache_that_has_failed(self, state):
@@ -425,9 +439,9 @@ class TestConverged:
         lvm = FakeLvm(fast="cachepool")
         lvm.suspended = True
         first = steps(lvm, **fields)[0]
-        assert first.operation == "go_on"
-        assert first.arguments["names"][-1] == "vg-data"
-        assert "vg-data_cache_cpool_cmeta" in first.arguments["names"]
+        assert isinstance(first.operation, GoOn)
+        assert first.operation.names[-1] == "vg-data"
+        assert "vg-data_cache_cpool_cmeta" in first.operation.names
 
     @pytest.mark.parametrize("state", ["present", "flushed", "absent"])
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol", "writecache"])
@@ -457,7 +471,7 @@ class TestConverged:
 class TestDetach:
     def test_writeback_is_flushed_and_proven_first(self):
         planned = steps(FakeLvm(fast="cachepool", mode="writeback", dirty=839), state="absent")
-        assert [(step.operation, step.attribute) for step in planned] == [("set_mode", "mode"), ("prove_clean", "dirty"), ("detach", "cache")]
+        assert [(type(step.operation), step.attribute) for step in planned] == [(SetMode, "mode"), (ProveClean, "dirty"), (Detach, "cache")]
         assert planned[-1].before == {"kind": "cachepool", "volume": "data_cache", "size": 200 * MIB, "chunk_size": 65536}
         assert planned[-1].after is None
 
@@ -467,10 +481,10 @@ class TestDetach:
 
     @pytest.mark.parametrize("mode", ["writethrough", "passthrough"])
     def test_trap_after_a_crash_writethrough_can_be_dirty_too(self, mode):
-        assert operations(FakeLvm(fast="cachevol", mode=mode, dirty=7), state="absent") == ["prove_clean", "detach"]
+        assert operations(FakeLvm(fast="cachevol", mode=mode, dirty=7), state="absent") == [ProveClean, Detach]
 
     def test_the_cache_may_lie_on_any_device(self):
-        assert operations(FakeLvm(fast="cachepool"), state="absent", cache_devices=["/dev/disk/by-id/ata-GONE"]) == ["prove_clean", "detach"]
+        assert operations(FakeLvm(fast="cachepool"), state="absent", cache_devices=["/dev/disk/by-id/ata-GONE"]) == [ProveClean, Detach]
 
     @pytest.mark.parametrize("origin", ["vg/data", "vg/none", "vg9/data"])
     def test_nothing_to_detach(self, origin):
@@ -479,7 +493,7 @@ class TestDetach:
     def test_what_an_interrupted_detach_leaves_is_removed(self):
         lvm = FakeLvm(extended=True)
         lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 8 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}
-        assert operations(lvm, state="absent") == ["remove_volume"]
+        assert operations(lvm, state="absent") == [RemoveVolume]
 
     def test_what_is_not_ours_is_not_removed(self):
         lvm = FakeLvm(extended=True)

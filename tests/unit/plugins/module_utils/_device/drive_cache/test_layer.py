@@ -175,7 +175,7 @@ class Machine:
         )
 
     def converge(self, *wishes: DriveSpec, check_mode: bool = False, runner: Runner | None = None) -> Outcome:
-        return converge(DriveWriteCacheLayer(runner or self.runner, wishes, self.root), wishes, check_mode=check_mode)
+        return converge(DriveWriteCacheLayer(runner or self.runner, wishes, self.root), check_mode=check_mode)
 
     @property
     def rules(self) -> str:
@@ -250,7 +250,7 @@ def test_planning_is_pure(rack: Machine) -> None:
     layer = DriveWriteCacheLayer(runner, wishes, rack.root)
     present = layer.read()
     calls = len(runner.calls)
-    assert layer.plan(present, wishes) == layer.plan(present, wishes)
+    assert layer.plan(present) == layer.plan(present)
     assert len(runner.calls) == calls
 
 
@@ -259,7 +259,7 @@ def test_live_and_boot_state_are_two_lines_of_the_same_plan(rack: Machine) -> No
     rack.view("sda", False)
     outcome = rack.converge(DriveSpec(HDD, "disabled"))
     assert attributes(outcome) == ["boot_rule"]
-    assert outcome.as_result()["diff"]["before"] == {HDD: {"boot_rule": None}}
+    assert outcome.to_dict()["diff"]["before"] == {HDD: {"boot_rule": None}}
     rack.drives["sda"].on = True
     rack.view("sda", True)
     assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache"]
@@ -554,7 +554,7 @@ def test_what_was_made_while_the_cache_was_off_is_loaded_again_from_below(rack: 
     mapped(rack, "vg-data", "0 2048 cache 253:1 253:2 253:0 128 2 metadata2 writeback smq 0", ("dm-0",))
     predicted = rack.converge(DriveSpec(HDD, "enabled"), check_mode=True)
     outcome = rack.converge(DriveSpec(HDD, "enabled"))
-    assert predicted.as_result() == outcome.as_result()
+    assert predicted.to_dict() == outcome.to_dict()
     assert attributes(outcome) == ["write_cache", "boot_rule", "flushes./dev/mapper/vg-data_corig", "flushes./dev/vg/data"]
     assert outcome.steps[-1].action == f"Load the table of /dev/vg/data again, so that it passes flushes on to {HDD} (sda)"
     assert rack.loaded_again == ["vg-data_corig", "vg-data"]

@@ -39,16 +39,16 @@ def test_an_option_is_written_and_said_to_wait_for_the_next_load(host: FakeQueue
     assert [(step.item, step.before, step.after) for step in outcome.steps] == [("qla2xxx", None, {"ql2xmaxqdepth": "64"})]
     assert "\noptions qla2xxx ql2xmaxqdepth=64\n" in text(host)
     assert runner.calls == []
-    assert len(outcome.concerns) == 1
-    assert "32 in the running module: it comes into force when the module is loaded again or after a reboot" in outcome.concerns[0]
+    assert len(outcome.warnings) == 1
+    assert "32 in the running module: it comes into force when the module is loaded again or after a reboot" in outcome.warnings[0]
 
 
 def test_the_second_run_changes_nothing_and_says_so_until_it_is_in_force(host: FakeQueues) -> None:
     host.converge(modules=[QLA])
     again = host.converge(modules=[QLA])
-    assert (again.changed, len(again.concerns)) == (False, 1)
+    assert (again.changed, len(again.warnings)) == (False, 1)
     host.host.write("sys/module/qla2xxx/parameters/ql2xmaxqdepth", "64\n")
-    assert host.converge(modules=[QLA]).concerns == ()
+    assert host.converge(modules=[QLA]).warnings == ()
     assert host.facts(modules=[QLA])["module_options"] == [{"module": "qla2xxx", "options": {"ql2xmaxqdepth": "64"}, "running": {"ql2xmaxqdepth": "64"}}]
 
 
@@ -67,13 +67,13 @@ def test_a_module_in_the_kernel_does_not_read_the_file(host: FakeQueues) -> None
 
 def test_another_file_and_the_command_line_may_win(host: FakeQueues) -> None:
     host.host.write("etc/modprobe.d/zz.conf", "# x\noptions qla2xxx ql2xmaxqdepth=16 \\\n ql2xfoo=1\n")
-    assert "16 in /etc/modprobe.d/zz.conf: take it away there" in host.converge(modules=[QLA]).concerns[0]
+    assert "16 in /etc/modprobe.d/zz.conf: take it away there" in host.converge(modules=[QLA]).warnings[0]
     host.host.write("proc/cmdline", "root=/dev/vda qla2xxx.ql2xmaxqdepth=8\n")
-    assert "8 in the command line of the kernel" in host.converge(modules=[QLA]).concerns[0]
+    assert "8 in the command line of the kernel" in host.converge(modules=[QLA]).warnings[0]
 
 
 def test_an_option_that_the_loaded_module_does_not_show(host: FakeQueues) -> None:
-    assert "does not show an option ql2xnone" in host.converge(modules=[{"module": "qla2xxx", "options": {"ql2xnone": 1}}]).concerns[0]
+    assert "does not show an option ql2xnone" in host.converge(modules=[{"module": "qla2xxx", "options": {"ql2xnone": 1}}]).warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_an_option_that_the_loaded_module_does_not_show(host: FakeQueues) -> Non
 )
 def test_what_cannot_stand_in_the_file_is_refused(module: str, options: dict[str, t.Any]) -> None:
     with pytest.raises(BadInput, match="cannot stand in a file"):
-        queue_boot.read_module_wishes([{"module": module, "options": options}])
+        queue_boot.read_module_specs([{"module": module, "options": options}])
 
 
 def test_a_module_is_listed_once() -> None:
     with pytest.raises(BadInput, match="listed twice"):
-        queue_boot.read_module_wishes([{"module": "scsi-mod", "options": {}}, {"module": "scsi_mod", "options": {}}])
+        queue_boot.read_module_specs([{"module": "scsi-mod", "options": {}}, {"module": "scsi_mod", "options": {}}])
 
 
 @pytest.mark.parametrize(
@@ -139,9 +139,9 @@ def test_what_a_running_tuned_will_change_is_said(host: FakeQueues) -> None:
     host.host.write("etc/tuned/active_profile", "mine\n")
     host.host.write("etc/tuned/mine/tuned.conf", "[main]\nsummary=x\ninclude=throughput-performance\n[sysctl]\nreadahead=7\n")
     host.host.write("usr/lib/tuned/throughput-performance/tuned.conf", "[main]\ninclude=mine\n[disk]\n# comment\nreadahead=>4096\nelevator = none\n")
-    assert host.converge(entry).concerns == ()
+    assert host.converge(entry).warnings == ()
     host.host.write("run/tuned/tuned.pid", "1\n")
-    concerns = host.converge(entry).concerns
+    concerns = host.converge(entry).warnings
     assert len(concerns) == 1
     assert "take readahead=>4096 of its profile throughput-performance out" in concerns[0]
-    assert host.converge({**entry, "persistent": False}).concerns == ()
+    assert host.converge({**entry, "persistent": False}).warnings == ()

@@ -168,7 +168,7 @@ def test_names_of_old_are_mapped_and_said(rack: FakeQueues) -> None:
     outcome = rack.converge({"device": SSD, "scheduler": "noop"}, {"device": HDD, "scheduler": "deadline"})
     assert rack.value("sdb", "queue/scheduler") == "none"
     assert 'ATTR{queue/scheduler}="none"' in "".join(rack.rules)
-    assert outcome.concerns == (
+    assert outcome.warnings == (
         "The scheduler deadline is called mq-deadline since Linux 5.0, and mq-deadline is set for sda: write scheduler: mq-deadline.",
         "The scheduler noop is called none since Linux 5.0, and none is set for sdb: write scheduler: none.",
     )
@@ -197,7 +197,7 @@ def test_a_device_that_is_not_there_is_an_error_and_a_match_without_one_a_warnin
     with pytest.raises(DeviceMissing, match="does not exist on this host"):
         rack.converge({"device": "/dev/disk/by-id/ata-GONE", "nomerges": 1})
     outcome = rack.converge({"match": {"model": ["GONE*"]}, "nomerges": 1})
-    assert (outcome.changed, outcome.concerns) == (False, ("the match of entry 1 meets no device of this host.",))
+    assert (outcome.changed, outcome.warnings) == (False, ("the match of entry 1 meets no device of this host.",))
 
 
 def test_not_persistent_removes_the_rule_of_this_device_only(rack: FakeQueues) -> None:
@@ -319,7 +319,7 @@ def test_planning_is_pure(rack: FakeQueues) -> None:
     layer = BlockQueueLayer(runner, wanted, rack.root)
     present = layer.read()
     calls = len(runner.calls)
-    assert layer.plan(present, wanted) == layer.plan(present, wanted)
+    assert layer.plan(present) == layer.plan(present)
     assert len(runner.calls) == calls
 
 

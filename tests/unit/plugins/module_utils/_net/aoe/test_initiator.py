@@ -12,7 +12,8 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import payload
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AoeInitiatorLayer, read_wanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AoeInitiatorLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_spec import read_spec
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
@@ -70,12 +71,11 @@ class Initiator:
                 self.target(name, mtu, interface=interface)
 
     def layer(self, **params):
-        wish = read_wanted({"interfaces": ["eth1"], "devices": [], **params})
-        return AoeInitiatorLayer(self.runner, wish, self.root, clock=lambda: self.now, sleep=self.sleep), wish
+        spec = read_spec({"interfaces": ["eth1"], "devices": [], **params})
+        return AoeInitiatorLayer(self.runner, spec, self.root, clock=lambda: self.now, sleep=self.sleep)
 
     def converge(self, check_mode=False, **params):
-        layer, wish = self.layer(**params)
-        return converge(layer, wish, check_mode=check_mode)
+        return converge(self.layer(**params), check_mode=check_mode)
 
     def text(self, path):
         return (self.root / path).read_text()
@@ -94,8 +94,8 @@ def settle(initiator, **params):
 def test_nothing_asked_is_nothing_read(tmp_path):
     runner = ScriptedRunner({})
     for params in (None, {}, {"interfaces": []}):
-        layer = AoeInitiatorLayer(runner, read_wanted(params), tmp_path)
-        assert converge(layer, None, check_mode=False).changed is False
+        layer = AoeInitiatorLayer(runner, read_spec(params), tmp_path)
+        assert converge(layer, check_mode=False).changed is False
     assert runner.calls == []
 
 
@@ -156,7 +156,7 @@ def test_an_interface_that_is_not_there_is_said(initiator, params, says):
 )
 def test_what_cannot_be_meant_is_said(params, says):
     with pytest.raises(BadInput, match=says):
-        read_wanted({"interfaces": ["eth1"], **params})
+        read_spec({"interfaces": ["eth1"], **params})
 
 
 def test_a_kernel_without_the_driver_is_said(tmp_path):
@@ -193,20 +193,20 @@ def test_frames_are_negotiated_again_after_the_link_has_another_mtu(initiator, b
     initiator.mtu("eth1", before)
     initiator.target("e7.1", 9000)
     settle(initiator)
-    layer, wish = initiator.layer()
-    (step,) = layer.plan(layer.read().after_links({"eth1": after, "eth5": 1500}), wish)
+    layer = initiator.layer()
+    (step,) = layer.plan(layer.read().after_links({"eth1": after, "eth5": 1500}))
     assert (step.item, step.attribute, step.before, step.after) == ("e7.1", "payload", payload(before), carried)
     initiator.mtu("eth1", after)
     layer.apply(step)
-    assert layer.verify(layer.read(), wish) == []
+    assert layer.verify(layer.read()) == []
     assert layer.facts(layer.read())["aoe_devices"][0]["payload"] == carried
 
 
 def test_a_link_that_keeps_its_mtu_changes_nothing(initiator):
     initiator.target("e7.1", 9000)
     settle(initiator)
-    layer, wish = initiator.layer()
-    assert layer.plan(layer.read().after_links({"eth1": 9000}), wish) == []
+    layer = initiator.layer()
+    assert layer.plan(layer.read().after_links({"eth1": 9000})) == []
 
 
 def test_frames_larger_than_the_mtu_are_stale(initiator):
@@ -221,7 +221,7 @@ def test_a_target_that_takes_less_is_said_and_is_no_change(initiator):
     initiator.converge()
     outcome = initiator.converge()
     assert outcome.changed is False
-    assert "e7.1 carries 1024 bytes in a frame, and 8704 would fit into the MTU of eth1" in outcome.concerns[0]
+    assert "e7.1 carries 1024 bytes in a frame, and 8704 would fit into the MTU of eth1" in outcome.warnings[0]
 
 
 def test_a_payload_that_must_be_is_proved(initiator):
@@ -256,10 +256,10 @@ def test_a_target_that_is_down_is_reported(initiator):
     initiator.host.mount("etherd!e7.2", "/srv")
     outcome = initiator.converge()
     assert outcome.changed is False
-    assert [sentence.split(":")[0] for sentence in outcome.concerns] == ["e7.1 is down", "e7.2 is down and in use"]
+    assert [sentence.split(":")[0] for sentence in outcome.warnings] == ["e7.1 is down", "e7.2 is down and in use"]
 
 
 def test_another_file_with_options_is_said(initiator):
     initiator.host.write("etc/modprobe.d/zz-aoe.conf", "options aoe aoe_iflist=eth0\n")
     initiator.host.write("etc/modprobe.d/other.conf", "# options aoe x\noptions aoeng y\n")
-    assert [sentence.split(" gives")[0] for sentence in initiator.converge().concerns] == ["/etc/modprobe.d/zz-aoe.conf"]
+    assert [sentence.split(" gives")[0] for sentence in initiator.converge().warnings] == ["/etc/modprobe.d/zz-aoe.conf"]

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotEffective, Refused, ToolMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import AoeTargetLayer, read_wanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import AoeTargetLayer, read_spec
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
@@ -97,13 +97,12 @@ class Host:
         return Reply()
 
     def layer(self, *entries, buffer=None, protected=()):
-        wish = read_wanted(entries, buffer)
+        spec = read_spec(entries, buffer)
         clock = iter(range(10000))
-        return AoeTargetLayer(self.runner, wish, self.root, protected=protected, clock=lambda: next(clock), sleep=lambda _seconds: None), wish
+        return AoeTargetLayer(self.runner, spec, self.root, protected=protected, clock=lambda: next(clock), sleep=lambda _seconds: None)
 
     def converge(self, *entries, check_mode=False, **more):
-        layer, wish = self.layer(*entries, **more)
-        return converge(layer, wish, check_mode=check_mode)
+        return converge(self.layer(*entries, **more), check_mode=check_mode)
 
     def restarts(self):
         return [call for call in self.runner.calls if call[:2] == ("systemctl", "restart")]
@@ -129,9 +128,9 @@ def test_a_target_is_served_now_and_after_a_boot(host):
     assert (host.root / FILE).read_text().splitlines()[1:] == ["shelf=7", "slot=1", "netif=eth1", f"filename={HDD}", "options='-d'"]
     assert host.enabled == {"vblade@e7.1.eth1.service"}
     again = host.converge(ONE)
-    assert (again.changed, again.concerns) == (False, ())
+    assert (again.changed, again.warnings) == (False, ())
     assert len(host.restarts()) == 1
-    layer, _wish = host.layer(ONE)
+    layer = host.layer(ONE)
     (target,) = layer.facts(layer.read())["aoe_targets"]
     assert (target["running"], target["device"], target["direct"], target["sync"], target["socket"]) == (True, HDD, True, False, 288000)
 
@@ -160,9 +159,9 @@ def test_another_option_starts_it_again_and_says_that_io_pauses(host):
 def test_a_file_that_a_person_named_is_kept_with_its_priority(host):
     host.host.write("etc/vblade.conf.d/my-images.conf", f"shelf=7\nslot=1\nnetif=eth1\nfilename={HDD}\noptions='-d'\nionice='--class idle'\n")
     host.converge(ONE, check_mode=True)
-    layer, wish = host.layer(ONE)
-    steps = layer.plan(layer.read(), wish)
-    assert steps[0].arguments["instance"] == "my-images"
+    layer = host.layer(ONE)
+    steps = layer.plan(layer.read())
+    assert steps[0].operation.instance == "my-images"
     assert "ionice='--class idle'" in steps[0].after
     assert ("systemctl", "show", "--property=Id,ActiveState,MainPID,UnitFileState", "vblade@my\\x2dimages.service") in host.runner.calls
 
@@ -179,8 +178,8 @@ def test_a_target_that_goes(host):
 @pytest.mark.parametrize(("mtu", "restarted"), [(8700, False), (1500, False), (9000, False), (12000, True)])
 def test_a_target_is_started_again_only_if_its_socket_is_too_small_for_the_new_mtu(host, mtu, restarted):
     host.converge(ONE)
-    layer, wish = host.layer(ONE)
-    steps = layer.plan(layer.read().after_links({"eth1": mtu, "eth5": 9000}, wish), wish)
+    layer = host.layer(ONE)
+    steps = layer.plan(layer.read().after_links({"eth1": mtu, "eth5": 9000}, layer.spec))
     assert [step.attribute for step in steps] == (["socket"] if restarted else [])
 
 
@@ -196,7 +195,7 @@ def test_a_target_that_started_with_a_small_mtu_is_started_again(host):
 def test_room_for_sockets_is_raised_and_never_lowered(host):
     entry = {**ONE, "buffers": 64}
     outcome = host.converge(entry)
-    assert "holds 23 frames of the MTU 9000 and not 64" in outcome.concerns[0]
+    assert "holds 23 frames of the MTU 9000 and not 64" in outcome.warnings[0]
     outcome = host.converge(entry, buffer=576000)
     assert attributes(outcome)[:2] == ["boot_value", "value"]
     assert (host.root / "etc/sysctl.d/90-cachefleet-aoe-target.conf").read_text().endswith("net.core.rmem_max = 576000\n")
@@ -228,7 +227,7 @@ def test_a_target_that_would_lose_synced_writes_is_refused_unless_allowed(tmp_pa
 def test_a_target_that_loses_nothing_is_not_refused_over_a_volatile_cache(tmp_path, options):
     host = Host(tmp_path, "write back")
     assert host.converge({**ONE, **options}).changed
-    assert host.converge({**ONE, **options}).concerns == ()
+    assert host.converge({**ONE, **options}).warnings == ()
 
 
 def test_a_drive_that_is_declared_safe_may_keep_its_cache(tmp_path):
@@ -242,7 +241,7 @@ def test_a_cache_that_was_turned_on_since_is_said(host):
         next((host.root / "sys/devices").rglob(f"vda/{place}")).write_text("write back\n")
     outcome = host.converge(ONE)
     assert outcome.changed is False
-    assert "a power cut would lose acknowledged writes" in outcome.concerns[0]
+    assert "a power cut would lose acknowledged writes" in outcome.warnings[0]
 
 
 @pytest.mark.parametrize("use", ["mounted", "swap", "holder", "partition"])
@@ -293,7 +292,7 @@ def test_a_stranger_with_the_same_address_is_refused(host, state):
 )
 def test_what_cannot_be_meant_is_said(entries, says):
     with pytest.raises(BadInput, match=says):
-        read_wanted(entries)
+        read_spec(entries)
 
 
 def test_one_address_on_two_interfaces_is_one_target_on_two_ways(host):

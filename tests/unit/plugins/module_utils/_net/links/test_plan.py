@@ -15,7 +15,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import MtuSource
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links, parse_links
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import LinkState, directions, plan_links
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import read_wanted, resolve
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import read_specs, resolve
 
 MAC = "52:54:00:00:00:0"
 
@@ -34,7 +34,7 @@ def _links(*more, mtu=1500):
 
 def _wishes(*entries):
     full = [{"interface": None, **entry} for entry in entries]
-    return read_wanted(full)
+    return read_specs(full)
 
 
 def _state(links, boot=None, **more):
@@ -251,7 +251,7 @@ def test_the_connection_of_ansible_is_not_touched_without_permission():
     with pytest.raises(Refused, match=r"eth1 \(below eth1.5\) keeps its MTU of 1500"):
         plan_links(below, _wishes({"interface": "eth1.5", "mtu": 9000}))
     steps = plan_links(state, _wishes({"interface": "eth1", "mtu": 9000, "allow_management": True}))
-    assert steps[0].arguments["management"] is True
+    assert steps[0].operation.management is True
 
 
 def test_what_is_right_already_needs_no_permission():

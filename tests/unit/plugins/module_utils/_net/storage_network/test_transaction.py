@@ -14,10 +14,10 @@ import time
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links import layer as link_layer
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import read_wanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import read_specs
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_program as dead_man_program
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_timer as dead_man
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import FOLDER, RollbackTimer
@@ -100,7 +100,7 @@ class Host:
         return RollbackTimer(self.runner, self.root)
 
     def transaction(self, *entries, direction="all", parts=()):
-        wish = NetworkSpec(read_wanted(entries), parts, direction, ())
+        wish = NetworkSpec(read_specs(entries), parts, direction, ())
         return Transaction(StorageNetworkLayer(self.runner, wish, self.root), self.switch, 60, self.root)
 
 
@@ -126,12 +126,17 @@ def test_first_the_switch_then_the_mtus_and_at_boot_only_after_the_confirmation(
     assert (again.steps, len(host.started)) == ((), 1)
 
 
+class Follow(Operation):
+    """Know of the MTU."""
+
+
 class Follower(Layer):
     """What lies on eth1 and needs a step for another MTU than the one that it knows."""
 
     name = "follower"
 
-    def __init__(self, known):
+    def __init__(self, known, wanted=9000):
+        super().__init__(None, wanted)
         self.known = known
         self.reads = 0
 
@@ -139,27 +144,24 @@ class Follower(Layer):
         self.reads += 1
         return self.known
 
-    def plan(self, present, wanted):
-        return [Step(self.name, "follower", "mtu", present, wanted, "Follow", "follow")] if present != wanted else []
+    def plan(self, state):
+        return [Step(self.name, "follower", "mtu", state, self.spec, "Follow", Follow())] if state != self.spec else []
 
-    def apply(self, step):
+    def carry_out(self, operation, step):
         self.known = step.after
 
-    def facts(self, present):
+    def facts(self, state):
         return {}
-
-    def part(self, wanted):
-        return Part(self, wanted)
 
 
 def test_what_follows_from_another_mtu_is_foreseen_and_what_does_not_is_not(host):
     def needs(layer):
-        transaction = host.transaction({"interface": "eth1", "mtu": 9000}, parts=(Part(layer, 9000, lambda state, mtus, untold: mtus.get("eth1", state)),))
-        return transaction.layer.directions(transaction.layer.read(), transaction.layer.wish)
+        transaction = host.transaction({"interface": "eth1", "mtu": 9000}, parts=(Part(layer, lambda state, mtus, untold: mtus.get("eth1", state)),))
+        return transaction.layer.directions(transaction.layer.read())
 
     class Restarted(Follower):
-        def plan(self, present, wanted):
-            return [Step(self.name, "follower", "restart", 1500, present, "Restart", "follow")] if present != 1500 else []
+        def plan(self, state):
+            return [Step(self.name, "follower", "restart", 1500, state, "Restart", Follow())] if state != 1500 else []
 
     assert needs(Restarted(1500)) == ["raise", "other"]
     assert needs(Follower(9000)) == ["raise"]
@@ -168,12 +170,12 @@ def test_what_follows_from_another_mtu_is_foreseen_and_what_does_not_is_not(host
 def test_what_lies_on_the_interface_is_read_once_before_and_once_after_it_was_changed(host):
     layer = Follower(1500)
     link = {"interface": "eth1", "mtu": 9000}
-    host.transaction(link, parts=(layer.part(9000),)).run("t1")
+    host.transaction(link, parts=(Part(layer),)).run("t1")
     assert layer.reads == 1
-    report = host.transaction(link, parts=(layer.part(9000),)).confirm("t1")
+    report = host.transaction(link, parts=(Part(layer),)).confirm("t1")
     assert [step.attribute for step in report.steps] == ["boot_mtu", "mtu"]
     assert layer.reads == 3, "to plan and to verify"
-    assert host.transaction(link, parts=(layer.part(9000),)).run("t2").steps == ()
+    assert host.transaction(link, parts=(Part(layer),)).run("t2").steps == ()
     assert layer.reads == 4, "a host that is as described is looked at once"
 
 
@@ -218,7 +220,7 @@ def test_a_change_that_fails_in_the_middle_is_put_back_at_once(host):
 
 def test_a_kill_between_the_files_of_the_boot_state_puts_back_what_was_written(host, monkeypatch):
     host.transaction(VLAN).run("t1")
-    original = link_layer.LinkLayer._set_boot
+    original = link_layer.LinkLayer.apply
     count = []
 
     def killed(layer, step):
@@ -227,7 +229,7 @@ def test_a_kill_between_the_files_of_the_boot_state_puts_back_what_was_written(h
             raise KeyboardInterrupt
         original(layer, step)
 
-    monkeypatch.setattr(link_layer.LinkLayer, "_set_boot", killed)
+    monkeypatch.setattr(link_layer.LinkLayer, "apply", killed)
     with contextlib.suppress(KeyboardInterrupt):
         host.transaction(VLAN).confirm("t1")
     assert host.boot.count("mtu 9000") == 1
@@ -268,8 +270,8 @@ def test_what_a_dead_run_left_is_put_back_before_the_next_begins(host, stale):
     else:
         host.write(f"{FOLDER}/watching.json", json.dumps({"token": "t1", "pid": 2**22 + 1}))
     host.write(f"{FOLDER}/journal.json", json.dumps(journal))
-    foreseen = host.transaction({"interface": "eth1", "mtu": 4000, "persistent": False}).foresee()
-    assert "without confirming" in foreseen.concerns[0]
+    foreseen = host.transaction({"interface": "eth1", "mtu": 4000, "persistent": False}).predict()
+    assert "without confirming" in foreseen.warnings[0]
     assert [(step.item, step.before, step.after) for step in foreseen.steps] == [("eth1", 1500, 4000)]
     assert host.mtu("eth1") == 9000, "check mode changes nothing"
     report = host.transaction({"interface": "eth1", "mtu": 4000, "persistent": False}).run("t2")

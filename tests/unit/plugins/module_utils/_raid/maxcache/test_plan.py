@@ -29,9 +29,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     VolumeMaxCache,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules as maxcache_rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.emptying import flush_state
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.plan import concerns, plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.emptying import WaitForClean, flush_state
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.plan import plan, warnings
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import SendMaxCacheCommand
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_raid import FakeTool
 
@@ -154,13 +155,13 @@ def test_a_volume_that_does_not_tell_whether_it_writes_keeps_its_cache():
 @pytest.mark.parametrize("clean", ["clean", "dirty"])
 def test_the_wait_is_never_left_out(clean):
     steps, _left_out = planned(with_cache(controller(), dirty=clean), **ABSENT)
-    assert [step.operation for step in steps] == ["wait", "send"]
+    assert [type(step.operation) for step in steps] == [WaitForClean, SendMaxCacheCommand]
     assert (steps[0].before, steps[0].after) == (clean, "clean")
 
 
 def test_a_flush_is_not_over_while_the_controller_or_a_volume_is_missing():
     one = controller(volume(0, write=ON, write_policy="writeback", dirty="dirty"))
-    waiting = next(step for step in planned(one, **ABSENT)[0] if step.operation == "wait").arguments
+    waiting = next(step for step in planned(one, **ABSENT)[0] if isinstance(step.operation, WaitForClean)).operation
     flushed = controller(volume(0, dirty="clean"))
     assert flush_state(flushed, waiting) == ("clean", [])
     assert flush_state(dataclasses.replace(flushed, volumes=()), waiting) == ("unknown", [])
@@ -170,7 +171,7 @@ def test_a_flush_is_not_over_while_the_controller_or_a_volume_is_missing():
 
 
 def test_a_flush_is_not_over_while_a_volume_that_came_meanwhile_writes():
-    waiting = next(step for step in planned(controller(), **ABSENT)[0] if step.operation == "wait").arguments
+    waiting = next(step for step in planned(controller(), **ABSENT)[0] if isinstance(step.operation, WaitForClean)).operation
     assert flush_state(controller(volume(0), volume(7)), waiting) == ("clean", [])
     assert flush_state(controller(volume(0), volume(7, write=ON, dirty="dirty")), waiting) == ("dirty", [])
     assert flush_state(controller(volume(0), volume(7, write=ON)), waiting) == ("unknown", [])
@@ -248,7 +249,7 @@ def test_of_all_volumes_one_at_least_has_to_be_possible():
 def test_a_policy_that_is_not_told_is_set_again():
     one = controller(volume(0, write=ON, write_policy="unknown"))
     steps, _left_out = planned(one, volumes=[{"id": "0", "write": "writeback"}])
-    assert [step.arguments["words"][2:] for step in steps] == [["LOGICALDRIVE", "0", "WRITECACHE", "ENABLE", "MAXCACHEWRITEPOLICY", "WB"]]
+    assert [step.operation.words[2:] for step in steps] == [("LOGICALDRIVE", "0", "WRITECACHE", "ENABLE", "MAXCACHEWRITEPOLICY", "WB")]
 
 
 def test_what_a_volume_had_and_could_not_get_back_has_to_be_said():
@@ -328,10 +329,10 @@ def test_members_of_the_cache_that_goes_are_free_for_the_one_that_comes():
     plain = controller()
     drives = tuple(dataclasses.replace(drive, usage="configured") if drive.address in CONTAINER.members else drive for drive in plain.drives)
     steps, _left_out = planned(dataclasses.replace(plain, drives=drives), cache_volumes=[{"drives": ["0, 5", "0 4", "0,6"], "raid_level": "5"}])
-    words = [step.arguments.get("words", ["WAIT"])[0] for step in steps]
+    words = [getattr(step.operation, "words", ["WAIT"])[0] for step in steps]
     assert words == ["WAIT", "DELETE", "CREATE", "SETMAXCACHE"]
     # Whether the volume still reads through it is not known: it is told, and reading back decides.
-    assert (steps[-1].attribute, steps[-1].arguments["must_succeed"]) == ("maxcache_read", False)
+    assert (steps[-1].attribute, steps[-1].operation.must_succeed) == ("maxcache_read", False)
 
 
 def test_a_pool_whose_ssds_are_not_named_is_left_alone():
@@ -360,7 +361,7 @@ def test_what_ssds_give(level, count, size):
 
 def test_concerns_name_what_is_set_and_not_in_force():
     one = controller(volume(0, read=Policy("enabled", "disabled")))
-    found = concerns(host(one), parse_controllers([{"volumes": [{"id": "0", "read": True}]}]))
+    found = warnings(host(one), parse_controllers([{"volumes": [{"id": "0", "read": True}]}]))
     assert found == [
         "volume volume0 of controller 1 (MODEL, arcconf): maxCache read caching is set to enabled, but disabled is in force: the tool does not say why."
     ]
@@ -379,7 +380,7 @@ SMART_WISH = {"data_volume": "volume0", "drives": ["0,4", "0,5"], "raid_level": 
 
 def test_maxcache_4_takes_the_wanted_volume():
     steps, _left_out = planned(smart(), cache_volumes=[SMART_WISH])
-    assert steps[0].arguments["words"][:6] == ["CREATE", "1", "MAXCACHE", "Wcache", "WT", "DataLD"]
+    assert steps[0].operation.words[:6] == ("CREATE", "1", "MAXCACHE", "Wcache", "WT", "DataLD")
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
     TimedOut,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.provider import ArcConf
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.emptying import WaitForClean
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import Interrupted, RaidMaxCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import SendMaxCacheCommand
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf
 from ansible_collections.cachefleet.storage.tests.unit.support.simulated_raid import SimulatedRunner
 
@@ -51,13 +53,14 @@ class Rig:
         if self.on_sleep is not None:
             self.on_sleep()
 
-    def layer(self) -> RaidMaxCacheLayer:
-        provider = ArcConf(t.cast("t.Any", self.runner), Arcconf.paths[0])
-        return RaidMaxCacheLayer([provider], clock=lambda: self.now, sleep=self.sleep)
+    def layer(self, *entries: t.Any) -> RaidMaxCacheLayer:
+        runner = t.cast("t.Any", self.runner)
+        provider = ArcConf(runner, Arcconf.paths[0])
+        return RaidMaxCacheLayer(runner, parse_controllers(list(entries)), [provider], clock=lambda: self.now, sleep=self.sleep)
 
     def run(self, check_mode: bool = False, **entry: t.Any):
-        self.last = self.layer()
-        return converge(self.last, parse_controllers([entry]), check_mode=check_mode)
+        self.last = self.layer(entry)
+        return converge(self.last, check_mode=check_mode)
 
     def settle(self, **entry: t.Any):
         """As check mode predicts, then for real, then once more without a change."""
@@ -162,7 +165,7 @@ def test_a_converged_host_is_read_once_and_64_volumes_do_not_cost_more():
 def test_delete_switches_off_waits_and_deletes():
     rig = writing(SERIES7)
     outcome = rig.settle(cache_volumes=[{"state": "absent"}])
-    assert [step.operation for step in outcome.steps] == ["send", "wait", "send"]
+    assert [type(step.operation) for step in outcome.steps] == [SendMaxCacheCommand, WaitForClean, SendMaxCacheCommand]
     assert [change[:2] for change in rig.changes] == [("SETMAXCACHE", "1"), ("DELETE", "1")]
     assert rig.containers == []
     assert "still dirty" in rig.first_progress[0]
@@ -187,7 +190,7 @@ def test_other_members_or_another_level_rebuild_the_container_and_set_everything
     assert [change[0] for change in rig.changes] == ["SETMAXCACHE", "DELETE", "CREATE", *["SETMAXCACHE"] * 3]
     assert rig.containers[0]["raid"] == "5"
     assert (rig.settings(0), rig.settings(1)["read"]) == ({"read": True, "write": True, "policy": "WB"}, True)
-    assert outcome.as_result()["diff"]["after"]["arcconf controller 1 maxcache"]["cache_volume"]["raid_level"] == "5"
+    assert outcome.to_dict()["diff"]["after"]["arcconf controller 1 maxcache"]["cache_volume"]["raid_level"] == "5"
 
 
 def test_an_explicit_size_is_kept_and_another_one_rebuilds():
@@ -210,7 +213,7 @@ def test_a_wait_that_times_out_says_what_was_done_and_the_next_run_goes_on():
     assert len(rig.containers) == 1
     assert rig.now == 20
     outcome = rig.run(cache_volumes=[{"state": "absent"}])
-    assert [step.operation for step in outcome.steps] == ["wait", "send"]
+    assert [type(step.operation) for step in outcome.steps] == [WaitForClean, SendMaxCacheCommand]
     assert rig.containers == []
 
 
@@ -427,7 +430,7 @@ def test_of_all_controllers_those_without_maxcache_are_left_out():
     rig.runner.add(Arcconf, "Adaptec ASR-8805", volumes=1)
     outcome = rig.run(flush_and_fetch_rate=300)
     assert [step.item for step in outcome.steps] == ["arcconf controller 1 maxcache"]
-    assert any("Left as it is: controller 2" in concern for concern in outcome.concerns)
+    assert any("Left as it is: controller 2" in concern for concern in outcome.warnings)
     assert "has no maxCache" in rig.refuses(id="2", flush_and_fetch_rate=300)
 
 
@@ -435,7 +438,7 @@ def test_a_degraded_cache_takes_no_new_write_caching_and_warns_of_the_old():
     rig = writing(SERIES8)
     rig.containers[0]["status"] = "Degraded"
     outcome = rig.run(volumes=[{"id": "0", "write": "writeback"}])
-    assert any("is degraded and has the newest data of volume0" in concern for concern in outcome.concerns)
+    assert any("is degraded and has the newest data of volume0" in concern for concern in outcome.warnings)
     assert "is degraded now" in rig.refuses(Refused, volumes=[{"id": "1", "write": "writeback"}])
     assert rig.run(volumes=[{"id": "1", "write": "writeback", "allow_unprotected": True}]).changed
 
@@ -544,7 +547,7 @@ def test_write_back_without_redundancy_needs_a_permission():
     wish = smart_wish(rig, raid_level="simple", drives=rig.ssds[:1], write="writeback")
     assert "its maxCache is RAID 0" in rig.refuses(Refused, cache_volumes=[wish])
     predicted = rig.run(check_mode=True, cache_volumes=[wish], allow_unprotected=True)
-    assert predicted.steps[0].arguments["words"][3:5] == ["Wcache", "WB"]
+    assert predicted.steps[0].operation.words[3:5] == ("Wcache", "WB")
     rig.settle(cache_volumes=[{**wish, "write": "writethrough"}])
 
 
@@ -562,7 +565,7 @@ def test_a_volume_that_is_not_listed_gets_its_write_back_back_only_where_that_is
     rig.run(cache_volumes=[smart_wish(rig, write="writeback")])
     weaker = {"cache_volumes": [smart_wish(rig, raid_level="0")]}
     assert "its maxCache is RAID 0" in rig.refuses(Refused, **weaker)
-    assert rig.run(check_mode=True, **weaker, allow_unprotected=True).steps[-1].arguments["words"][3:5] == ["Wcache", "WB"]
+    assert rig.run(check_mode=True, **weaker, allow_unprotected=True).steps[-1].operation.words[3:5] == ("Wcache", "WB")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,160 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the steps of a plan of bcaches do: one class for each operation.
+
+``origin`` and ``path`` are paths as the user wrote them, ``device`` is a kernel name, ``set`` the UUID of a cache set; sizes are bytes.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation
+
+# -- backing devices
+
+
+@dataclass(frozen=True)
+class MakeBacking(Operation):
+    """Make an empty device a backing device, and register it."""
+
+    origin: str
+    block_size: int
+
+
+@dataclass(frozen=True)
+class RegisterBacking(Operation):
+    """Register a backing device with the kernel."""
+
+    origin: str
+
+
+@dataclass(frozen=True)
+class SetLabel(Operation):
+    """Set the label in the superblock of the backing device."""
+
+    origin: str
+    label: str
+
+
+# -- cache sets
+
+
+@dataclass(frozen=True)
+class MakeSet(Operation):
+    """Make an empty device the cache device of a new set, and register it.
+
+    :param origin: the backing device that will be attached to it first.
+    """
+
+    origin: str
+    path: str
+    set: str
+    bucket_size: int
+    block_size: int
+
+
+@dataclass(frozen=True)
+class RegisterSet(Operation):
+    """Register a cache device with the kernel, which starts its set."""
+
+    device: str
+    set: str
+
+
+@dataclass(frozen=True)
+class UnregisterSet(Operation):
+    """Stop a set that nothing is attached to and that holds nothing dirty."""
+
+    device: str
+    set: str
+
+
+@dataclass(frozen=True)
+class Wipe(Operation):
+    """Make a cache device empty, if it still carries that set."""
+
+    path: str
+    set: str
+
+
+# -- caches
+
+
+@dataclass(frozen=True)
+class Attach(Operation):
+    """Attach a backing device to a set."""
+
+    origin: str
+    set: str
+
+
+@dataclass(frozen=True)
+class Detach(Operation):
+    """Detach a backing device from a set, once nothing of it is dirty there."""
+
+    origin: str
+    set: str
+
+
+@dataclass(frozen=True)
+class SetMode(Operation):
+    """Change the mode of a cache, without a flush."""
+
+    origin: str
+    mode: str
+
+
+@dataclass(frozen=True)
+class Flush(Operation):
+    """Leave writeback and write everything back.
+
+    :param flush_timeout: seconds that it may take, or None.
+    :param mode: the mode afterwards; None for writethrough in place of writeback, and any other as it is.
+    :param leaving: whether the next step is to detach it.
+    """
+
+    origin: str
+    flush_timeout: t.Optional[int]
+    mode: t.Optional[str] = None
+    leaving: bool = False
+
+
+@dataclass(frozen=True)
+class EndFlush(Operation):
+    """Restore the settings that an interrupted flush changed."""
+
+    origin: str
+
+
+@dataclass(frozen=True)
+class SetSetting(Operation):
+    """Change one setting now.
+
+    :param place: whose it is, as in :data:`settings.SETTINGS`.
+    """
+
+    origin: str
+    key: str
+    value: t.Union[int, str]
+    place: str
+    set: str
+
+
+@dataclass(frozen=True)
+class WriteRules(Operation):
+    """Keep settings in the udev rules.
+
+    :param settings: of the backing device; None removes what is kept of it.
+    :param set: the set whose settings are kept too, or None.
+    """
+
+    origin: str
+    settings: t.Optional[t.Mapping[str, t.Union[int, str]]] = None
+    set: t.Optional[str] = None

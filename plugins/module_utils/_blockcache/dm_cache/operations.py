@@ -1,0 +1,101 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the steps of a raw cache do. The item of a step is the device-mapper name; tables are texts as ``dmsetup`` takes them."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.record import Record
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation
+
+
+@dataclass(frozen=True)
+class WriteUnit(Operation):
+    """Write the unit that brings the cache up at boot; None removes it."""
+
+    record: Record | None
+
+
+@dataclass(frozen=True)
+class PrepareDevice(Operation):
+    """Make the mappings on the cache device, with nothing in them.
+
+    :param device: path of the cache device.
+    :param helpers: role and table of each mapping, in the order in which they are made.
+    :param new: whether the device must be empty; it need not be where this very cache was on it.
+    """
+
+    device: str
+    helpers: tuple[tuple[str, str], ...]
+    new: bool
+
+
+@dataclass(frozen=True)
+class LoadTable(Operation):
+    """Give what is mounted a table, or make it with that table."""
+
+    table: str
+
+
+@dataclass(frozen=True)
+class EnterPassthrough(Operation):
+    """Load the table of a cache in mode passthrough, which the kernel takes only while no block is dirty.
+
+    :param table: the table in mode passthrough.
+    :param through: the same in mode writethrough, which is loaded first.
+    """
+
+    table: str
+    through: str
+
+
+@dataclass(frozen=True)
+class ResumeMapping(Operation):
+    """Let a mapping go on with the table in force, and drop one that waits."""
+
+
+@dataclass(frozen=True)
+class StartUnit(Operation):
+    """Start the unit of a cache that is known and does not run."""
+
+
+@dataclass(frozen=True)
+class FlushCache(Operation):
+    """Write back until nothing is dirty.
+
+    :param clean: the table with which nothing becomes dirty.
+    :param flush_timeout: seconds, or None for as long as it makes progress.
+    """
+
+    clean: str
+    flush_timeout: int | None
+
+
+@dataclass(frozen=True)
+class ProveClean(Operation):
+    """Prove that no block is dirty and none can become so, and have the origin write out what it keeps in volatile memory."""
+
+
+@dataclass(frozen=True)
+class ClearDevice(Operation):
+    """Make a cache device empty that nothing goes through any more, and remove its mappings.
+
+    :param device: path of the cache device; empty if it is not known.
+    :param erase: whether its superblock is overwritten.
+    :param must: whether it is a failure if that is not possible.
+    """
+
+    device: str
+    erase: bool
+    must: bool
+
+
+@dataclass(frozen=True)
+class RemoveMapping(Operation):
+    """Remove what is mounted, once nobody uses it."""

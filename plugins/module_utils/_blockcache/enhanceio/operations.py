@@ -1,0 +1,127 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the steps of an EnhanceIO cache do. The item of a step is the name of the cache; ``origin`` is its path, as the user wrote it."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation
+
+
+@dataclass(frozen=True)
+class CreateCache(Operation):
+    """Create a cache on an empty device.
+
+    :param path: of the cache device.
+    :param block_size: bytes.
+    """
+
+    origin: str
+    path: str
+    mode: str
+    policy: str
+    block_size: int
+
+
+@dataclass(frozen=True)
+class EnableCache(Operation):
+    """Start a cache with what the superblock on its device holds.
+
+    :param path: of the cache device.
+    """
+
+    origin: str
+    path: str
+    mode: str
+    policy: str
+
+
+@dataclass(frozen=True)
+class FlushCache(Operation):
+    """Have everything written back, with nothing becoming dirty meanwhile.
+
+    :param flush_timeout: seconds, or None for as long as it makes progress.
+    """
+
+    origin: str
+    flush_timeout: int | None
+
+
+@dataclass(frozen=True)
+class StopCleaning(Operation):
+    """Let blocks become dirty again after a flush that was broken off."""
+
+
+@dataclass(frozen=True)
+class SetMode(Operation):
+    """Change the mode of a cache that runs; it leaves ``writeback`` only while it is clean."""
+
+    origin: str
+    mode: str
+
+
+@dataclass(frozen=True)
+class SetPolicy(Operation):
+    """Change the replacement policy of a cache that runs."""
+
+    policy: str
+
+
+@dataclass(frozen=True)
+class SetSetting(Operation):
+    """Set one sysctl of a cache that runs."""
+
+    key: str
+    value: int
+
+
+@dataclass(frozen=True)
+class ResumeCache(Operation):
+    """Give a degraded cache its device back, empty.
+
+    :param path: of the cache device.
+    """
+
+    path: str
+
+
+@dataclass(frozen=True)
+class ProveClean(Operation):
+    """Prove that no block is dirty and none can become so."""
+
+    origin: str
+
+
+@dataclass(frozen=True)
+class DeleteCache(Operation):
+    """Delete a cache that is proven to be clean."""
+
+    origin: str
+
+
+@dataclass(frozen=True)
+class WipeSuperblock(Operation):
+    """Overwrite the superblock of a cache that does not run and in which nothing is dirty.
+
+    :param path: of the cache device.
+    """
+
+    path: str
+
+
+@dataclass(frozen=True)
+class WriteBootFiles(Operation):
+    """Write the files that bring the cache back at boot; empty texts remove them.
+
+    :param unit: the text of the systemd unit.
+    :param rule: the text of the udev rule that hides the origin.
+    """
+
+    unit: str
+    rule: str

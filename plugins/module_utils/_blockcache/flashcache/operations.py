@@ -1,0 +1,94 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the steps of a flashcache device do. The item of a step is the name of the device."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation
+
+
+@dataclass(frozen=True)
+class WriteUnit(Operation):
+    """Write the unit that brings the cache up at boot; an empty text removes it."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class StartUnit(Operation):
+    """Start the unit of a cache that is up, so that systemd takes it down at shutdown."""
+
+
+@dataclass(frozen=True)
+class CreateCache(Operation):
+    """Create a cache on an empty SSD.
+
+    :param ssd: path of the SSD, or of its mirror.
+    :param command: ``flashcache_create`` with all its options.
+    """
+
+    ssd: str
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LoadCache(Operation):
+    """Load a write-back cache from its SSD."""
+
+    ssd: str
+
+
+@dataclass(frozen=True)
+class SetSysctl(Operation):
+    """Set one sysctl of a cache that runs."""
+
+    key: str
+    value: int
+
+
+@dataclass(frozen=True)
+class FlushCache(Operation):
+    """Let nothing more become dirty, and write back until nothing is.
+
+    :param flush_timeout: seconds, or None for as long as it makes progress.
+    """
+
+    flush_timeout: int | None
+
+
+@dataclass(frozen=True)
+class RemoveCache(Operation):
+    """Remove a cache that runs.
+
+    :param ssd: the path of the SSD in its table; ``disk`` that of its origin.
+    :param mode: of the cache that runs.
+    :param lasting: a path that names the SSD after a reboot too; empty if there is none.
+    """
+
+    ssd: str
+    disk: str
+    mode: str
+    lasting: str
+
+
+@dataclass(frozen=True)
+class ClearDevice(Operation):
+    """Prove that an SSD holds nothing that its origin does not have, and make it empty.
+
+    :param lasting: as of :class:`RemoveCache`.
+    """
+
+    ssd: str
+    lasting: str
+
+
+@dataclass(frozen=True)
+class ForgetRemains(Operation):
+    """Delete the note that an SSD was to be made empty."""

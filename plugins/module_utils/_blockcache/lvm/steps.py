@@ -1,0 +1,251 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the steps of a plan of LVM caches do: one class for each operation. Paths are as the user wrote them; sizes are bytes."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
+
+
+@dataclass(frozen=True)
+class CachedVolume:
+    """The volume that is cached, or will be.
+
+    :param flush_timeout: seconds that a flush of it may take, or None.
+    """
+
+    vg: str
+    lv: str
+    flush_timeout: int | None = None
+
+    @classmethod
+    def of(cls, spec: LvmCacheSpec) -> CachedVolume:
+        return cls(spec.vg, spec.lv, spec.flush_timeout)
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.vg}/{self.lv}"
+
+    @property
+    def path(self) -> str:
+        return f"/dev/{self.full_name}"
+
+    @property
+    def device_name(self) -> str:
+        """Its name in device-mapper."""
+        return dm.device_name(self.vg, self.lv)
+
+
+@dataclass(frozen=True)
+class VolumeOperation(Operation):
+    """An operation on behalf of a volume, which is resumed if a command that fails leaves it suspended."""
+
+    cached: CachedVolume
+
+
+# -- devices
+
+
+@dataclass(frozen=True)
+class CreatePhysicalVolume(Operation):
+    """Make an empty device a physical volume."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class ExtendVolumeGroup(Operation):
+    """Add a physical volume to a volume group."""
+
+    vg: str
+    path: str
+
+
+@dataclass(frozen=True)
+class ReleaseDevice(Operation):
+    """Take a device that holds nothing out of its volume group and make it no physical volume."""
+
+    vg: str
+    path: str
+
+
+@dataclass(frozen=True)
+class ForgetMissing(VolumeOperation):
+    """Remove missing devices that hold nothing from the volume group."""
+
+
+# -- the fast volume
+
+
+@dataclass(frozen=True)
+class CreateVolume(VolumeOperation):
+    """Create the fast volume, or of a mirrored cache pool its data.
+
+    :param volume: its name.
+    :param paths: the physical volumes.
+    :param extents: its size.
+    :param metadata: size of the metadata of a pool.
+    :param fill: whether the size is a share of what is free, and may be an extent smaller on a device that became a physical volume just now.
+    """
+
+    volume: str
+    paths: tuple[str, ...]
+    kind: str
+    mirror: bool
+    extents: int
+    metadata: int
+    chunk_size: int | None
+    fill: bool
+
+
+@dataclass(frozen=True)
+class CreateMetadata(VolumeOperation):
+    """Create the metadata of a mirrored cache pool. Fields as of :class:`CreateVolume`."""
+
+    volume: str
+    paths: tuple[str, ...]
+    extents: int
+
+
+@dataclass(frozen=True)
+class JoinPool(VolumeOperation):
+    """Make a cache pool of its mirrored data and metadata."""
+
+    volume: str
+    metadata_volume: str
+    chunk_size: int | None
+
+
+@dataclass(frozen=True)
+class RemoveVolume(VolumeOperation):
+    """Remove a fast volume that is attached to nothing."""
+
+    volume: str
+
+
+# -- the cache
+
+
+@dataclass(frozen=True)
+class Attach(VolumeOperation):
+    """Attach the fast volume.
+
+    :param volume: its name.
+    """
+
+    volume: str
+    kind: str
+    mode: str
+    chunk_size: int | None
+    settings: t.Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class SetMode(VolumeOperation):
+    """Change the mode; from writeback to another one after a flush."""
+
+    mode: str
+
+
+@dataclass(frozen=True)
+class LeaveCleaner(VolumeOperation):
+    """Leave the policy in which an interrupted flush left the cache.
+
+    :param stored: the mode that LVM has stored, which is in force afterwards.
+    """
+
+    stored: str
+
+
+@dataclass(frozen=True)
+class SetSetting(VolumeOperation):
+    """Change one setting of dm-cache; ``default`` removes it."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True)
+class SetSettings(VolumeOperation):
+    """Change settings of a writecache.
+
+    :param settings: what they become.
+    :param reset: those that are removed.
+    :param kept: those that are stored and stay.
+    """
+
+    settings: t.Mapping[str, str]
+    reset: tuple[str, ...]
+    kept: t.Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class SetCleaner(VolumeOperation):
+    """Set ``cleaner`` of a writecache, 0 or 1: whether it only writes back."""
+
+    cleaner: int
+
+
+@dataclass(frozen=True)
+class Refresh(VolumeOperation):
+    """Load the table again, as LVM has it stored.
+
+    :param mode: the mode that is in force afterwards; None if it does not prove that the table was loaded.
+    """
+
+    mode: str | None
+
+
+@dataclass(frozen=True)
+class GoOn(VolumeOperation):
+    """Resume devices of device-mapper that an interrupted command left suspended, in this order."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FlushWritecache(VolumeOperation):
+    """Let a writecache only write back, and wait until it is empty."""
+
+
+@dataclass(frozen=True)
+class ProveClean(VolumeOperation):
+    """Bring the cache to where nothing is dirty in it and nothing can become so, and prove that."""
+
+
+@dataclass(frozen=True)
+class Detach(VolumeOperation):
+    """Detach a clean cache and remove the fast volume."""
+
+
+@dataclass(frozen=True)
+class Drop(VolumeOperation):
+    """Remove a cache that misses its device or has failed, and that wrote through."""
+
+
+@dataclass(frozen=True)
+class FinishDetaching(VolumeOperation):
+    """Finish a detachment that was interrupted.
+
+    :param dead: the name of the cached volume that no longer serves.
+    :param pool: the name of its fast volume, or empty.
+    """
+
+    dead: str
+    pool: str
+
+
+#: Operations after which the same devices lie on the same devices: they need not be examined again.
+WITHIN = (SetMode, SetSetting, SetSettings, SetCleaner, Refresh, LeaveCleaner, GoOn, ProveClean, FlushWritecache)

@@ -232,12 +232,16 @@ def run_layer(module: AnsibleModule, make_layer: t.Callable[[], Layer[State, Spe
 
     :param make_layer: reads the options of the module and makes the layer; what it refuses fails the module.
     """
+    layer: Layer[State, Spec] | None = None
     try:
         layer = make_layer()
         alone = layer.one_at_a_time and layer.spec and not module.check_mode
         with exclusive(layer.name) if alone else contextlib.nullcontext():
             outcome = converge(layer, check_mode=module.check_mode)
     except StorageError as error:
+        # What was found before it failed may be why.
+        for warning in layer.warned if layer else ():
+            module.warn(warning)
         module.fail_json(**error.as_result())
     for warning in outcome.warnings:
         module.warn(warning)

@@ -97,7 +97,7 @@ def _present(sha256: str | None, spool: Spool) -> dict[str, t.Any] | None:
     for place in sorted(spool.folder.glob(f"*/{STATUS_FILE}")):
         status = read_status(place.parent)
         if status.get("state") in ENDED:
-            _wait_for_end(status)
+            wait_for_end(status)
             continue
         if not is_alive(status):
             continue
@@ -113,8 +113,8 @@ def _present(sha256: str | None, spool: Spool) -> dict[str, t.Any] | None:
     return None
 
 
-def _wait_for_end(status: t.Mapping[str, t.Any]) -> None:
-    """A runner holds the spool for a moment after its last status."""
+def wait_for_end(status: t.Mapping[str, t.Any]) -> None:
+    """Wait for the end of a process that is ending: it holds the spool for a moment after its last status, or after it was killed."""
     ends = time.monotonic() + _ENDING
     while is_alive(status) and time.monotonic() < ends:
         time.sleep(0.05)

@@ -136,6 +136,8 @@ def _run(prepared: Prepared, due: t.Sequence[Cell], spool: Spool, host: Measured
         except BaseException:
             _stop(ours, spool)
             raise
+    # Its files are closed before the process is gone.
+    control.wait_for_end(read_status(spool.home))
     progress.finish(_measured(prepared.order, due, spool))
     _require_finished(spool)
 
@@ -149,7 +151,9 @@ def _stop(runner: socket.socket, spool: Spool) -> None:
     """Ask the runner to stop, also one that has just been started, and end it if it does not."""
     with contextlib.suppress(OSError):
         runner.shutdown(socket.SHUT_WR)
-    if not _has_ended(runner, control.STOPPING):
+    if _has_ended(runner, control.STOPPING):
+        control.wait_for_end(read_status(spool.home))
+    else:
         control.end_runner(spool)
 
 

@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observatio
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import measure, order_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
-from ansible_collections.cachefleet.storage.tests.unit.support.runner_rig import JOB, RunnerRig, Stack, await_gone, is_running, step
+from ansible_collections.cachefleet.storage.tests.unit.support.runner_rig import JOB, RunnerRig, Stack, is_running, step
 
 READ = {**JOB, "rw": "randread"}
 
@@ -99,8 +99,7 @@ def test_one_cell_is_measured_stored_and_packed(rig):
     assert (meta["fio_version"], meta["behaviour_class"], meta["asked_runtime"]) == ("fio-3.33", "libaio_sync_blocking", 0.1)
     assert sorted(meta["files"]) == ["device-stats.json", "device_series.log.gz", "fio.json.gz", "job.fio", "stack.json"]
     assert rig.file("job.fio").read_text() == rig.runs[0]["job"], "what was sent is kept byte for byte"
-    await_gone(rig.status["pid"])
-    assert not list(rig.spool.home.glob(".cell*"))
+    assert not is_alive(rig.status) and not list(rig.spool.home.glob(".cell*"))
 
 
 def test_series_are_written_only_if_asked_for(rig):
@@ -404,9 +403,7 @@ def test_an_interrupt_stops_the_runner_and_keeps_finished_cells(rig, monkeypatch
     monkeypatch.setattr("ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground._Progress.note", interrupted)
     with pytest.raises(KeyboardInterrupt):
         rig.measure(cell(), cell(repeat=2), cell(repeat=3))
-    # Its end of the socket closes a moment before the process is gone.
-    await_gone(rig.status["pid"])
-    assert not is_running(rig.runs[1]["pid"])
+    assert not is_alive(rig.status) and not is_running(rig.runs[1]["pid"])
     assert (rig.load("meta.json")["state"], rig.status["state"]) == ("ok", "stopped")
     assert not rig.file("meta.json", repeat=3).exists()
 

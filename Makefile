@@ -58,7 +58,7 @@ test-fast: packages venv ## everything that needs no machines
 
 .PHONY: test
 test: packages venv ## everything that CI runs
-	@scripts/test-steps lint unit report-test sanity tarball molecule
+	@scripts/test-steps lint unit report-test tarball molecule+sanity
 
 .PHONY: test-long
 test-long: packages venv ## the long forms: every proof on real devices, power cuts at every step, 100,000 fuzzed inputs

@@ -325,7 +325,8 @@ class Machine:
         state, dirty = wanted.get("state", "present"), cache.dirty()
         if state != "present" or wanted["mode"] == "writethrough":
             named = any("dirty" in warning for warning in (ending.result or {}).get("warnings", []))
-            place.expect(not dirty or named, f"{name}: {dirty} dirty blocks are left and nothing says so")
+            if not place.expect(not dirty or named, f"{name}: {dirty} dirty blocks are left and nothing says so"):
+                print("    ", json.dumps(ending.result), flush=True)
         if state != "present":
             place.expect(self._same(place, cache.bottom(), cache.offset), f"{name}: the slow device alone differs")
         if again:

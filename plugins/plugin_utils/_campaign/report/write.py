@@ -33,10 +33,10 @@ FORMATS = {"html": "report.html", "markdown": "report.md", "csv": "report.csv"}
 
 @dataclass(frozen=True)
 class Written:
-    """:param files: by format. :param answer: the three sentences."""
+    """:param files: by format. :param answer: one sentence for each workload."""
 
     files: dict[str, str]
-    answer: tuple[str, str, str]
+    answer: tuple[str, ...]
     problems: int
 
 

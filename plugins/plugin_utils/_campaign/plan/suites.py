@@ -117,7 +117,7 @@ def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] =
     if given.get("requires") not in (None, "file", "device"):
         raise BadInput(f"{where}: 'requires' must be file or device.")
     size = given.get("size")
-    cells = _deciding(_cells(given, where), given.get("decides"), where)
+    cells = _deciding(_cells(given, where), given.get("decides"), where, inherited="decides" not in suites[name])
     if not any(cell.measures_garbage_collection for cell in cells) and any(cell.pause and cell.pause.measured for cell in cells):
         raise BadInput(
             f"{where}: a pause waits for a garbage collection that no cell measures: mark one with 'measures_garbage_collection: true', "
@@ -138,9 +138,16 @@ def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] =
     )
 
 
-def _deciding(cells: t.Sequence[SuiteCell], decides: t.Any, where: str) -> list[SuiteCell]:
-    """The cells, each with the metrics by which it answers the question of the suite. A fill and a discard never do."""
-    rules = _read_decides(decides, where)
+def _deciding(cells: t.Sequence[SuiteCell], decides: t.Any, where: str, *, inherited: bool) -> list[SuiteCell]:
+    """The cells, each with the metrics by which it answers the question of the suite. A fill and a discard never do.
+
+    :param inherited: whether the patterns are those of another suite, whose cells this one may not have.
+    """
+    rules = [
+        (pattern, names)
+        for pattern, names in _read_decides(decides, where)
+        if not inherited or any(fnmatch.fnmatchcase(cell.name, pattern) for cell in cells)
+    ]
     found = []
     for cell in cells:
         metrics = () if cell.fill or cell.discards else None

@@ -16,9 +16,12 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.report import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, overview, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import read_facts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import read_ignored
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 
 
@@ -49,14 +52,30 @@ class ActionModule(ActionBase):
         result: dict[str, t.Any] = {}
         try:
             notes = {str(host): str(note) for host, note in options["problems"].items()}
+            wanted = _analysis_options(options)
             fleet = self._fleet(path, options["baseline"])
-            result = self._print(self._hosts(path, options["baseline"]) if fleet is None else fleet, notes)
-            return result | self._files(path, options, fleet)
+            seen = self._hosts(path, options["baseline"]) if fleet is None else fleet
+            found, missing = self._analysis(path, wanted, fleet)
+            result = self._print(seen, notes, found)
+            if missing is not None and options["files"]:
+                raise missing
+            return result | self._files(path, found, options["files"])
         except StorageError as error:
             # What was printed stays known, if only the files could not be written.
             if result:
                 self._display.display(f"No report was written: {error.message}\n")
             return {**result, "failed": True, "changed": False, **error.as_result()}
+
+    def _analysis(
+        self, path: Path, wanted: analysis.Options, fleet: overview.Overview | None
+    ) -> tuple[analysis.Analysis | None, LibraryMissing | ResultsError | None]:
+        """What the tables say, or why they cannot; neither in check mode. The table of results is printed in any case."""
+        if self._task.check_mode:
+            return None, None
+        try:
+            return write.analysed(path, wanted, known=fleet, fresh=fleet is None), None
+        except (LibraryMissing, ResultsError) as error:
+            return None, error
 
     def _fleet(self, path: Path, baseline: str) -> overview.Overview | None:
         """The campaign from its tables, if it has many hosts and tables can be built: reading all files of a thousand hosts takes minutes."""
@@ -76,8 +95,9 @@ class ActionModule(ActionBase):
         _require_variant(campaign, baseline)
         return overview.overview_of_files(campaign, baseline)
 
-    def _print(self, seen: overview.Overview, notes: t.Mapping[str, str]) -> dict[str, t.Any]:
-        text = table.render(seen.campaign, seen.shown, seen.ratios, notes, seen.notes, seen.answers)
+    def _print(self, seen: overview.Overview, notes: t.Mapping[str, str], found: analysis.Analysis | None) -> dict[str, t.Any]:
+        answer = list(found.answer.sentences) if found is not None else []
+        text = table.render(seen.campaign, seen.shown, seen.ratios, notes, seen.notes, seen.answers, answer)
         self._display.display("\n" + text + "\n")
         return {
             "changed": False,
@@ -89,26 +109,32 @@ class ActionModule(ActionBase):
             "states": dict(Counter(record.state for record in seen.campaign.cells)),
             "not_ok": table.troubles(seen.campaign, notes),
             "problems": list(seen.campaign.problems),
+            **({"answer": answer} if answer else {}),
         }
 
-    def _files(self, path: Path, options: t.Mapping[str, t.Any], fleet: overview.Overview | None) -> dict[str, t.Any]:
+    def _files(self, path: Path, found: analysis.Analysis | None, formats: t.Sequence[str]) -> dict[str, t.Any]:
         """Write the requested files after the table is printed, so that a missing library does not prevent the table."""
-        limit = options["latency_limit_ms"]
-        if limit is not None and not 0 < limit < 1e9:
-            raise BadInput(f"latency_limit_ms is {limit}: give ms above 0.")
-        prices = costs.read_prices(options["prices"])
-        if not options["files"] or self._task.check_mode:
+        if not formats or found is None:
             return {"files": {}}
-        wanted = analysis.Options(
-            baseline=options["baseline"],
-            decide_by=tuple(options["decide_by"]),
-            limit=None if limit is None else limit * 1e6,
-            prices=prices,
-            currency=options["currency"],
-        )
-        written = write.write_report(path, wanted, options["files"], fresh=fleet is None, known=fleet)
-        self._display.display("\n".join([*written.answer, "", *(f"Report: {file}" for file in written.files.values()), ""]))
-        return {"changed": True, "files": written.files, "answer": list(written.answer)}
+        files = write.write_report(path, found, formats)
+        self._display.display("\n".join([*(f"Report: {file}" for file in files.values()), ""]))
+        return {"changed": True, "files": files}
+
+
+def _analysis_options(options: t.Mapping[str, t.Any]) -> analysis.Options:
+    """:raises BadInput: naming the option."""
+    limit = options["latency_limit_ms"]
+    if limit is not None and not 0 < limit < 1e9:
+        raise BadInput(f"latency_limit_ms is {limit}: give ms above 0.")
+    return analysis.Options(
+        baseline=options["baseline"],
+        decide_by=tuple(options["decide_by"]),
+        ignore=read_ignored(options["ignore"]),
+        host_class=read_facts(options["host_class"]),
+        limit=None if limit is None else limit * 1e6,
+        prices=costs.read_prices(options["prices"]),
+        currency=options["currency"],
+    )
 
 
 def _require_variant(campaign: store.Campaign, baseline: str) -> None:

@@ -57,11 +57,30 @@ options:
     default: []
     version_added: 0.4.0
   decide_by:
-    description: Patterns of the cells that determine the fastest variant. If empty, all cells for which every variant has a result.
+    description:
+      - Patterns of the cells by which variants are compared for the answer, by their IOPS.
+      - If empty, the cells and metrics in C(decides) of the suite, otherwise all cells except fills, discards, probes and writes without a sync beside writes
+        with one.
     type: list
     elements: str
     default: []
     version_added: 0.4.0
+  ignore:
+    description:
+      - What may differ between the measurements of two variants that are compared for the answer, such as V(kernel) or V(fio_version).
+      - Measurements that differ in anything else than their stack are otherwise reported as not comparable.
+    type: list
+    elements: str
+    default: []
+    version_added: 0.5.0
+  host_class:
+    description:
+      - The facts by which hosts are classified. Each class has its own answer.
+      - V(controller), V(drives), V(drive_firmware), V(kernel) and V(fio) are supported. If empty, V(controller), V(drives) and V(kernel).
+    type: list
+    elements: str
+    default: []
+    version_added: 0.5.0
   latency_limit_ms:
     description: The latency limit for IOPS in ms. By default a typical limit is used for each workload.
     type: float
@@ -172,10 +191,12 @@ files:
   returned: success
   sample: {html: /srv/results/2026-11-21T1403Z/reports/report.html}
 answer:
-  description: Three sentences with the fastest variant that loses no data in a power failure, its advantage, and the statistical confidence.
+  description:
+    - One sentence for each workload and class of hosts, with the recommended variant if one is proven to be better and keeps what the
+      baseline keeps, or the reason why there is none. With more than three workloads a summary is first.
   type: list
   elements: str
-  returned: when files are written
+  returned: when duckdb, numpy, scipy and ruptures are installed, except in check mode
 problems:
   description: Files of the folder that were skipped, with the reason.
   type: list
@@ -197,6 +218,8 @@ def argument_spec() -> dict[str, t.Any]:
         "problems": {"type": "dict", "default": {}},
         "files": {"type": "list", "elements": "str", "choices": ["html", "markdown", "csv"], "default": []},
         "decide_by": {"type": "list", "elements": "str", "default": []},
+        "ignore": {"type": "list", "elements": "str", "default": []},
+        "host_class": {"type": "list", "elements": "str", "default": []},
         "latency_limit_ms": {"type": "float"},
         "prices": {
             "type": "list",

@@ -133,6 +133,7 @@ def _write_cell(
         "step": 0,
         "segment": 0,
         "synchronised": True,
+        "decides": ["iops"],
         "asked_start": began,
         "clock": {"offset": 0.004, "error": 0.005},
         "io_start": start,

@@ -367,6 +367,7 @@ class Measuring:
             "stack_sha256": None,
             "order_sha256": order.sha256,
             "replaces": asked.done_as,
+            "decides": None if asked.decides is None else list(asked.decides),
             "step": start_time.step,
             "segment": start_time.segment,
             "synchronised": start_time.synchronised,

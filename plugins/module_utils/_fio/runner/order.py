@@ -31,10 +31,10 @@ ORDER_FILE = "order.json"
 KINDS = ("cells", "search", "rounds")
 
 _STEP_KEYS = frozenset({"number", "kind", "barrier", "offset", "pause", "cells", "cell", "search", "rounds", "done"})
-_CELL_KEYS = frozenset({"name", "repeat", "target", "job", "done_as", "measures_garbage_collection"})
+_CELL_KEYS = frozenset({"name", "repeat", "target", "job", "done_as", "measures_garbage_collection", "decides"})
 _TARGET_KEYS = frozenset({"device", "file", "allow_data_loss", "identity", "size"})
-#: Keys of a cell or a step that are about progress, and not about what it is.
-_PROGRESS = frozenset({"done_as", "done"})
+#: Keys of a cell or a step that are about progress or the report, and not about what is measured.
+_NOT_MEASURED = frozenset({"done_as", "done", "decides"})
 #: What a cell takes beside its job, in seconds.
 _BESIDE = 1.0
 
@@ -46,12 +46,14 @@ class RequestedCell:
     :param row: as the controller sent it, for cells that are derived from it.
     :param done_as: the measurement hash of the result that the controller has.
     :param measures_garbage_collection: its rate at the end is that of the drive's garbage collection.
+    :param decides: the metrics by which it answers the question of its suite, for the report; ``None`` where nothing was said.
     """
 
     cell: Cell
     row: t.Mapping[str, t.Any]
     done_as: str | None = None
     measures_garbage_collection: bool = False
+    decides: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ def _identity(campaign: str, variant: str, host: str, rows: t.Sequence[t.Mapping
 
 def _step_identity(row: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """A step without its progress and without options that are not set."""
-    kept = {key: value for key, value in row.items() if value is not None and key not in _PROGRESS}
+    kept = {key: value for key, value in row.items() if value is not None and key not in _NOT_MEASURED}
     if kept.get("cells"):
         kept["cells"] = [_cell_identity(cell) for cell in kept["cells"]]
     if kept.get("cell"):
@@ -160,7 +162,7 @@ def _step_identity(row: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def _cell_identity(cell: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    kept = {key: value for key, value in cell.items() if value is not None and key not in _PROGRESS}
+    kept = {key: value for key, value in cell.items() if value is not None and key not in _NOT_MEASURED}
     return {**kept, "target": {key: value for key, value in cell["target"].items() if value is not None}}
 
 
@@ -223,8 +225,17 @@ def _read_asked(variant: str, row: t.Any, where: str) -> RequestedCell:
         raise BadInput(f"{where}: repeat of the cell {name[:60]} must be a whole number, not {repeat!r}.", item=name[:60])
     size = row["target"].get("size")
     target = {**row["target"], "size": None if size is None else parse_size(size, item=name)}
+    decides = row.get("decides")
+    if decides is not None and not (isinstance(decides, list) and all(isinstance(metric, str) for metric in decides)):
+        raise BadInput(f"{where}: decides of the cell {name[:60]} must be a list of metrics, not {decides!r}.", item=name[:60])
     plain = {"name": name, "repeat": int(repeat), "target": target, "job": row.get("job")}
-    return RequestedCell(read_cell(variant, plain), plain, row.get("done_as"), bool(row.get("measures_garbage_collection")))
+    return RequestedCell(
+        read_cell(variant, plain),
+        plain,
+        done_as=row.get("done_as"),
+        measures_garbage_collection=bool(row.get("measures_garbage_collection")),
+        decides=None if decides is None else tuple(decides),
+    )
 
 
 def _check_targets(asked: t.Sequence[RequestedCell], where: str) -> None:

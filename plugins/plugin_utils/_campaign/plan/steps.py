@@ -72,6 +72,7 @@ class Run:
             "job": dict(self.job),
             "done_as": None,
             "measures_garbage_collection": self.cell.measures_garbage_collection,
+            **({} if self.cell.decides is None else {"decides": list(self.cell.decides)}),
         }
 
 

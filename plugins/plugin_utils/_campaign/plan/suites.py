@@ -14,6 +14,7 @@ reads what else a cell can ask for, and ``plan.py`` spreads a suite over targets
 
 from __future__ import annotations
 
+import dataclasses
 import fnmatch
 import math
 import typing as t
@@ -34,8 +35,9 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.
     read_search,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.matrix import CELL_KEYS_OF_A_MATRIX, matrix_rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
 
-_SUITE_KEYS = {"description", "extends", "options", "hosts", "targets", "requires", "size", "repeats", "pause", "cells", "matrix"}
+_SUITE_KEYS = {"description", "extends", "options", "hosts", "targets", "requires", "size", "repeats", "pause", "cells", "matrix", "decides"}
 _CELL_KEYS = {"name", "job", "fill"} | CELL_KEYS_OF_A_MATRIX
 
 #: How the targets of a host take turns.
@@ -52,6 +54,7 @@ class SuiteCell:
     :param fill: it goes over its target once, before the others.
     :param share: percent of the target that it uses.
     :param pause: before it; ``None`` for none.
+    :param decides: names of the metrics by which it answers the question of the suite; ``None`` where the suite does not say.
     """
 
     name: str
@@ -63,6 +66,7 @@ class SuiteCell:
     search: Search | None = None
     rounds: Rounds | None = None
     measures_garbage_collection: bool = False
+    decides: tuple[str, ...] | None = None
 
     def checked_job(self) -> Job:
         return read_job(dict(self.job), self.name)
@@ -113,7 +117,7 @@ def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] =
     if given.get("requires") not in (None, "file", "device"):
         raise BadInput(f"{where}: 'requires' must be file or device.")
     size = given.get("size")
-    cells = _cells(given, where)
+    cells = _deciding(_cells(given, where), given.get("decides"), where, inherited="decides" not in suites[name])
     if not any(cell.measures_garbage_collection for cell in cells) and any(cell.pause and cell.pause.measured for cell in cells):
         raise BadInput(
             f"{where}: a pause waits for a garbage collection that no cell measures: mark one with 'measures_garbage_collection: true', "
@@ -132,6 +136,48 @@ def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] =
         requires=given.get("requires"),
         size=None if size is None else parse_size(size, item=where, option="size"),
     )
+
+
+def _deciding(cells: t.Sequence[SuiteCell], decides: t.Any, where: str, *, inherited: bool) -> list[SuiteCell]:
+    """The cells, each with the metrics by which it answers the question of the suite. A fill and a discard never do.
+
+    :param inherited: whether the patterns are those of another suite, whose cells this one may not have.
+    """
+    rules = [
+        (pattern, names)
+        for pattern, names in _read_decides(decides, where)
+        if not inherited or any(fnmatch.fnmatchcase(cell.name, pattern) for cell in cells)
+    ]
+    found = []
+    for cell in cells:
+        metrics = () if cell.fill or cell.discards else None
+        if rules and metrics is None:
+            metrics = tuple(dict.fromkeys(name for pattern, names in rules for name in names if fnmatch.fnmatchcase(cell.name, pattern)))
+        found.append(dataclasses.replace(cell, decides=metrics))
+    for pattern, _names in rules:
+        if not any(cell.decides and fnmatch.fnmatchcase(cell.name, pattern) for cell in found):
+            raise BadInput(f"{where}: 'decides' names {pattern}, which matches no cell that could decide.")
+    return found
+
+
+def _read_decides(decides: t.Any, where: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Patterns of cells with the names of metrics."""
+    if decides is None:
+        return []
+    if not isinstance(decides, list) or not decides:
+        raise BadInput(f"{where}: 'decides' must be a list of patterns of cells, or of dictionaries with 'cells' and 'metrics'.")
+    rules = []
+    for row in decides:
+        given = {"cells": row} if isinstance(row, str) else row
+        mapping(given, f"{where}, decides", {"cells", "metrics"})
+        metrics = given.get("metrics", ["iops"])
+        if not isinstance(given.get("cells"), str) or not isinstance(metrics, list) or not metrics:
+            raise BadInput(f"{where}: each entry of 'decides' needs 'cells', a pattern, and 'metrics', a list, or no metrics for iops.")
+        unknown = [name for name in metrics if not isinstance(name, str) or name not in METRICS]
+        if unknown:
+            raise BadInput(f"{where}: 'decides' has the metric {unknown[0]}: use {', '.join(METRICS)}.")
+        rules.append((given["cells"], tuple(metrics)))
+    return rules
 
 
 def check_suite(name: str, suite: t.Any, suites: t.Mapping[str, t.Any] | None = None) -> None:

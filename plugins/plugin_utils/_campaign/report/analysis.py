@@ -22,8 +22,10 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import parse_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import costs, loads, problems
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of, is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.costs import Cost, Wear
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.overview import brief_notes_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, Problem
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Rows, Series
@@ -47,11 +49,14 @@ _MOST_ALIKE = 2
 
 @dataclass(frozen=True)
 class Options:
-    """:param baseline: variant; empty: the first that was measured. :param decide_by: patterns of cells.
+    """:param baseline: variant; empty: the first that was measured. :param decide_by: patterns of cells; none for what the suite says.
+    :param ignore: what may differ between variants that are compared. :param host_class: what hosts are told apart by.
     :param limit: ns; ``None``: chosen by workload. :param currency: printed before prices."""
 
     baseline: str = ""
     decide_by: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    host_class: tuple[str, ...] = USUAL_FACTS
     limit: float | None = None
     prices: tuple[costs.Price, ...] = ()
     currency: str = ""
@@ -196,7 +201,15 @@ def analyse(
     points = rows.points() if points is None else points
     named = problems.named_series(series)
     out = problems.outlier_hosts(rows, points)
-    answer = answer_of(rows, points, baseline=options.baseline, decide_by=options.decide_by, doubtful=problems.doubtful_cells(named))
+    answer = answer_of(
+        rows,
+        points,
+        baseline=options.baseline,
+        decide_by=options.decide_by,
+        doubtful=problems.doubtful_cells(named),
+        ignore=options.ignore,
+        facts=options.host_class,
+    )
     written = [one.bytes_written for one in _once(rows) if one.bytes_written is not None]
     return Analysis(
         campaign=rows.campaign,
@@ -220,7 +233,7 @@ def analyse(
         kinds=tuple(Counter(one.finding.kind for one in named).most_common()),
         outliers=out,
         stacks=tuple(setup.stacks_of(rows)),
-        problems=tuple(problems.problems_of(rows, points, named, out)),
+        problems=tuple(problems.problems_of(rows, points, named, out, answer.incomparable)),
         costs=tuple(costs.costs_of(points, variants, options.prices)),
         currency=options.currency,
         wear=tuple(costs.wear_of(rows)),

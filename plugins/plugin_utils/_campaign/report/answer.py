@@ -4,210 +4,254 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""The answer: for each class of hosts and each workload that decides, which variant to use, by how much it is better, and how sure that is.
 
-"""The answer: which variant is the fastest of those that lose nothing in a power cut, by how much, and how sure that is.
-
-The rate of a variant on a host is the geometric mean of IOPS over the cells that decide: those that every variant has a number
-for, without the ones whose mean depends on how long was measured. Hosts are paired with themselves (statistics/fleet.py).
+Hosts are compared with themselves (statistics/fleet.py), with every repeat that they have. Nothing is averaged over unlike hosts or unlike
+workloads. A variant that can lose what the baseline keeps is never recommended.
 """
 
 from __future__ import annotations
 
-import fnmatch
-import math
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import chance, counted, figure, listed, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded, Question, questions_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS, HostClass, host_classes
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import KEEPS, LOSES, Safety, safety_by_variant, safety_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS, differences
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import FleetComparison, compare_fleet
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
 
 @dataclass(frozen=True)
-class Variant:
-    """One variant over the fleet.
+class Result:
+    """One variant in one workload.
 
-    :param safety: ``durable`` if every verdict of it is, else the worst that was said: ``at_risk``, ``unknown``.
-    :param against: compared with the baseline; ``None`` for the baseline itself.
+    :param value: median over hosts of the medians of their repeats, in the unit of the column of the metric.
+    :param repeats: fewest of a host.
+    :param comparison: with the baseline; ``None`` for the baseline itself, and where ``reason`` says why there is none.
+    :param same_hosts: whether it is of hosts that measured both.
+    :param acknowledged: what the workload can rely on after a power failure: ``keeps``, ``loses`` or ``unknown``.
+    :param is_allowed: whether it keeps whatever the baseline keeps.
     """
+
+    variant: str
+    hosts: tuple[str, ...]
+    value: float | None
+    repeats: int
+    comparison: Comparison | None
+    reason: str
+    same_hosts: bool
+    safety: Safety
+    acknowledged: str
+    is_allowed: bool
+
+    @property
+    def verdict(self) -> str:
+        return self.comparison.verdict if self.comparison is not None else "not_comparable" if self.reason else "baseline"
+
+    @property
+    def ratio(self) -> float | None:
+        """Of the baseline."""
+        found = self.comparison
+        return None if found is None else found.ratio if found.ratio is not None else found.ratio_of_medians
+
+
+@dataclass(frozen=True)
+class WorkloadAnswer:
+    """What is said of one workload on one class of hosts.
+
+    :param first: a measurement of it, for its job.
+    :param results: the baseline first, if it was measured, then the others in their order.
+    :param recommended: the variant that is shown to be better; ``None`` where none is.
+    :param rival: another one that is shown to be better, and not to be slower than the recommended one.
+    """
+
+    host_class: HostClass
+    question: Question
+    first: Measurement
+    baseline: str
+    results: tuple[Result, ...]
+    recommended: str | None
+    rival: str | None
+
+    def result(self, variant: str) -> Result | None:
+        return next((one for one in self.results if one.variant == variant), None)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One variant over all hosts. :param safety: the worst of what was said of it."""
 
     name: str
     hosts: int
-    safety: str
-    verdicts: tuple[str, ...]
-    against: FleetComparison | None
+    safety: Safety
 
     @property
     def is_safe(self) -> bool:
-        return self.safety == "durable"
+        """Whether a flushed write survives a power failure."""
+        return self.safety.flushed == KEEPS
 
 
 @dataclass(frozen=True)
 class Answer:
-    """:param sentences: three of them.
-    :param deciding: cells and directions that decide."""
+    """:param sentences: one for each workload of each class, those that recommend something first.
+    :param excluded: what has numbers and does not decide.
+    :param incomparable: what could not be compared between variants, one sentence each."""
 
     baseline: str
     variants: tuple[Variant, ...]
-    fastest_safe: str | None
-    sentences: tuple[str, str, str]
-    deciding: tuple[tuple[str, str], ...]
+    workloads: tuple[WorkloadAnswer, ...]
+    sentences: tuple[str, ...]
+    excluded: tuple[Excluded, ...]
+    incomparable: tuple[str, ...]
+
+    @property
+    def deciding(self) -> tuple[Question, ...]:
+        return tuple(dict.fromkeys(one.question for one in self.workloads))
 
 
 def answer_of(
-    rows: Rows, points: t.Sequence[Point], *, baseline: str = "", decide_by: t.Sequence[str] = (), doubtful: t.Container[tuple[str, str]] = ()
+    rows: Rows,
+    points: t.Sequence[Point],
+    *,
+    baseline: str = "",
+    decide_by: t.Sequence[str] = (),
+    doubtful: t.Container[tuple[str, str]] = (),
+    ignore: t.Sequence[str] = (),
+    facts: t.Sequence[str] = USUAL_FACTS,
 ) -> Answer:
-    """:param decide_by: patterns of cells; none for all of them.
-    :param doubtful: cells and directions that decide nothing.
+    """:param decide_by: patterns of cells; none for what the suite says.
+    :param doubtful: cells and directions whose mean depends on how long was measured.
+    :param ignore: what may differ between variants, of ``KEYS_OF_VARIANTS``.
+    :param facts: what classes of hosts are told apart by.
     """
     names = rows.variants
     base = baseline or (names[0] if names else "")
-    deciding = _deciding(points, names, decide_by, doubtful)
-    rates = {name: _rates(points, name, deciding) for name in names}
-    said = _verdicts(rows)
-    variants = []
-    for name in names:
-        against = _compared(rates[base], rates[name]) if name != base and deciding else None
-        verdicts = tuple(sorted(said.get(name, ())))
-        hosts = len({one.host for one in points if one.variant == name})
-        variants.append(Variant(name, hosts, _safety(verdicts), verdicts, against))
-    ranked = sorted((one for one in variants if _ratio(one, base) is not None), key=lambda one: -(_ratio(one, base) or 0))
-    safe = [one for one in ranked if one.is_safe]
-    fastest = safe[0] if safe else None
-    other = next((one for one in safe if fastest is not None and one.name != fastest.name), None)
-    rival = base if fastest is not None and fastest.name != base else other.name if other else None
-    duel = _compared(rates[rival], rates[fastest.name]) if fastest is not None and rival else None
-    sentences = (
-        _who(fastest, ranked, points, deciding, base),
-        _by_how_much(fastest, rival, duel, len(deciding)),
-        _how_sure(fastest, other if other is not None and other.name != rival else None, rates, duel),
+    questions, excluded = questions_of(points, decide_by, doubtful)
+    keys = [key for key in KEYS_OF_VARIANTS if key not in ignore]
+    runs: dict[tuple[str, str], dict[str, dict[str, list[Measurement]]]] = {}
+    for one in points:
+        runs.setdefault((one.cell, one.direction), {}).setdefault(one.variant, {})[one.host] = one.runs
+    classes = _with_pairs(host_classes(rows, facts), names, points)
+    workloads = []
+    for host_class in classes:
+        hosts = frozenset(host_class.hosts)
+        safety = {name: safety_of(rows, hosts, name) for name in names}
+        for question in questions:
+            of_class = {
+                name: {host: here for host, here in by_host.items() if host in hosts}
+                for name, by_host in runs.get((question.cell, question.direction), {}).items()
+            }
+            sides = {name: of_class[name] for name in (base, *names) if of_class.get(name)}
+            if sides:
+                workloads.append(_workload(host_class, question, sides, base, safety, keys))
+    by_variant = safety_by_variant(rows)
+    hosts_of = {name: len({one.host for one in points if one.variant == name}) for name in names}
+    variants = tuple(Variant(name, hosts_of[name], by_variant.get(name, Safety("unknown", "unknown", "unknown"))) for name in names)
+    incomparable = tuple(dict.fromkeys(text for one in workloads for text in answer_text.incomparable(one)))
+    return Answer(base, variants, tuple(workloads), answer_text.sentences(workloads, len(classes)), tuple(excluded), incomparable)
+
+
+def _with_pairs(classes: list[HostClass], names: t.Sequence[str], points: t.Sequence[Point]) -> list[HostClass]:
+    """The classes; all hosts as one more where variants were measured on different classes only, and nothing else can compare them."""
+    variants_of: dict[str, set[str]] = {}
+    for one in points:
+        variants_of.setdefault(one.host, set()).add(one.variant)
+    if len(classes) < 2 or any(len(set().union(*(variants_of.get(host, set()) for host in one.hosts))) > 1 for one in classes):
+        return classes
+    every = tuple(host for one in classes for host in one.hosts)
+    return [HostClass(" / ".join(one.label for one in classes), every, {})] if len(names) > 1 else classes
+
+
+def _workload(
+    host_class: HostClass,
+    question: Question,
+    sides: t.Mapping[str, t.Mapping[str, list[Measurement]]],
+    base: str,
+    safety: t.Mapping[str, Safety],
+    keys: t.Sequence[str],
+) -> WorkloadAnswer:
+    first = next(iter(next(iter(sides.values())).values()))[0]
+    results = [_result(question, name, sides, base, safety, keys) for name in sides]
+    better = [one for one in results if one.is_allowed and one.same_hosts and one.verdict == "better"]
+    higher = METRICS[question.metric].higher_is_better
+    ranked = sorted(better, key=lambda one: (one.ratio or 0.0) if higher else -(one.ratio or 0.0), reverse=True)
+    rival = None
+    for other in ranked[1:]:
+        duel, _reason, _same = _compared(question, sides[other.variant], sides[ranked[0].variant], keys)
+        if duel is None or duel.verdict != "better":
+            rival = other.variant
+            break
+    return WorkloadAnswer(host_class, question, first, base, tuple(results), ranked[0].variant if ranked else None, rival)
+
+
+def _result(
+    question: Question,
+    name: str,
+    sides: t.Mapping[str, t.Mapping[str, list[Measurement]]],
+    base: str,
+    safety: t.Mapping[str, Safety],
+    keys: t.Sequence[str],
+) -> Result:
+    column = METRICS[question.metric].column
+    own = sides[name]
+    comparison, reason, same_hosts = None, "", True
+    if name != base:
+        comparison, reason, same_hosts = _compared(question, sides[base], own, keys) if base in sides else (None, f"{base} has no number of it", True)
+    first = next(iter(own.values()))[0]
+    needs_no_flush = question.direction in ("write", "mixed", "trim") and not first.synced
+    kept = {variant: safety[variant].acknowledged(needs_no_flush=needs_no_flush) for variant in {name, base} if variant in safety}
+    return Result(
+        variant=name,
+        hosts=tuple(own),
+        value=median(median(_values(here, column)) for here in own.values()),
+        repeats=min(len(here) for here in own.values()),
+        comparison=comparison,
+        reason=reason,
+        same_hosts=same_hosts,
+        safety=safety[name],
+        acknowledged=kept[name],
+        is_allowed=name == base
+        or (_as_safe(kept[name], kept.get(base, KEEPS)) and _as_safe(safety[name].device_loss, safety[base].device_loss if base in safety else KEEPS)),
     )
-    return Answer(base, tuple(variants), fastest.name if fastest else None, sentences, tuple(sorted(deciding)))
 
 
-def _deciding(points: t.Sequence[Point], names: t.Sequence[str], patterns: t.Sequence[str], doubtful: t.Container[tuple[str, str]]) -> set[tuple[str, str]]:
-    having: dict[tuple[str, str], set[str]] = {}
-    for one in points:
-        wanted = not patterns or any(fnmatch.fnmatchcase(one.cell, pattern) for pattern in patterns)
-        if one.direction != "sync" and one.iops and wanted and (one.cell, one.direction) not in doubtful and not _is_probe(one.cell):
-            having.setdefault((one.cell, one.direction), set()).add(one.variant)
-    return {key for key, variants in having.items() if len(variants) == len(names)}
+def _as_safe(candidate: str, baseline: str) -> bool:
+    """Whether nothing is lost that the baseline keeps, or may keep."""
+    return baseline == LOSES or candidate in (KEEPS, baseline)
 
 
-def _is_probe(cell: str) -> bool:
-    """A probe of a search or a round: what it belongs to has a cell of its own."""
-    start, dot, end = cell.rpartition(".")
-    return bool(start and dot) and end.rpartition("-")[2].isdigit() and "-" in end
+def _compared(
+    question: Question, old: t.Mapping[str, list[Measurement]], new: t.Mapping[str, list[Measurement]], keys: t.Sequence[str]
+) -> tuple[Comparison | None, str, bool]:
+    """The comparison, or why there is none, and whether it is of hosts that measured both."""
+    metric = METRICS[question.metric]
+    both = [host for host in old if host in new]
+    pairs = [(host, old[host], new[host]) for host in both]
+    if not both:
+        # Different hosts: nothing cancels out, and the repeats of all hosts of a side are taken together.
+        pairs = [("", [one for here in old.values() for one in here], [one for here in new.values() for one in here])]
+    usable, reasons = {}, []
+    for host, before, after in pairs:
+        different = differences(before, after, keys)
+        values = _values(before, metric.column), _values(after, metric.column)
+        if different:
+            reasons += different
+        elif all(values):
+            usable[host] = values
+    if not usable:
+        reason = "; ".join(dict.fromkeys(reasons)) or f"no repeat has I/Os enough for its {question.metric}"
+        return None, reason, bool(both)
+    return compare_fleet(usable, higher_is_better=metric.higher_is_better, practical=metric.percent / 100).overall, "", bool(both)
 
 
-is_probe = _is_probe
-
-
-def _rates(points: t.Sequence[Point], variant: str, deciding: t.Container[tuple[str, str]]) -> dict[str, list[float]]:
-    """By host, one geometric mean for each repeat that has all the deciding cells of that host."""
-    logs: dict[str, dict[int, dict[tuple[str, str], float]]] = {}
-    wanted: dict[str, set[tuple[str, str]]] = {}
-    for point in points:
-        key = (point.cell, point.direction)
-        if point.variant != variant or key not in deciding:
-            continue
-        wanted.setdefault(point.host, set()).add(key)
-        for run in point.runs:
-            if run.iops:
-                logs.setdefault(point.host, {}).setdefault(run.repeat, {})[key] = math.log(run.iops)
-    return {
-        host: [math.exp(sum(values.values()) / len(values)) for _repeat, values in sorted(repeats.items()) if set(values) == wanted[host] and values]
-        for host, repeats in logs.items()
-        if len(wanted[host]) == len(t.cast("set[t.Any]", deciding))
-    }
-
-
-def _compared(one: t.Mapping[str, t.Sequence[float]], other: t.Mapping[str, t.Sequence[float]]) -> FleetComparison:
-    return compare_fleet({host: (values, other[host]) for host, values in one.items() if host in other})
-
-
-def _verdicts(rows: Rows) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for one in rows.measurements:
-        if one.measured:
-            found.setdefault(one.variant, set()).update((one.verdict_before or "unknown", one.verdict_after or "unknown"))
-    return found
-
-
-def _safety(verdicts: t.Sequence[str]) -> str:
-    return next((worst for worst in ("at_risk", "unknown") if worst in verdicts), "durable" if verdicts else "unknown")
-
-
-def _ratio(one: Variant, base: str) -> float | None:
-    if one.name == base:
-        return 1.0
-    overall = one.against.overall if one.against else None
-    return None if overall is None else overall.ratio if overall.ratio is not None else overall.ratio_of_medians
-
-
-def _who(fastest: Variant | None, ranked: t.Sequence[Variant], points: t.Sequence[Point], deciding: t.Collection[tuple[str, str]], base: str) -> str:
-    if not ranked or not deciding:
-        return "No variant can be called the fastest: no cell has a number in every variant."
-    if fastest is None:
-        return f"No variant is known to keep everything in a power cut; the fastest of those that may lose data is {ranked[0].name} ({ranked[0].safety})."
-    if len(ranked) == 1:
-        said = f"{fastest.name} is the only variant that was measured, and what it acknowledges survives a power cut"
-    else:
-        said = f"{fastest.name} is the fastest of the {counted(sum(one.is_safe for one in ranked), 'variant')} that lose nothing in a power cut"
-    cell, direction = _telling(deciding, points)
-    iops = median(one.iops for one in points if (one.variant, one.cell, one.direction) == (fastest.name, cell, direction))
-    unsafe = [one.name for one in ranked if not one.is_safe and (_ratio(one, base) or 0) > (_ratio(fastest, base) or 0)]
-    faster = f"; faster but not safe: {listed(unsafe)}" if unsafe else ""
-    return f"{said}: {figure(iops)} IOPS in {cell} ({direction}){faster}."
-
-
-def _telling(deciding: t.Collection[tuple[str, str]], points: t.Sequence[Point]) -> tuple[str, str]:
-    """The cell to quote: a write that is made durable, else a random write; of several the one with the most IOPS."""
-    synced, rates = set(), {}
-    for one in points:
-        key = (one.cell, one.direction)
-        rates[key] = max(rates.get(key, 0.0), one.iops or 0.0)
-        if one.first.synced:
-            synced.add(key)
-    return min(deciding, key=lambda key: (key not in synced, key[1] != "write", "randwrite" not in key[0], -rates[key], key))
-
-
-def _by_how_much(fastest: Variant | None, rival: str | None, duel: FleetComparison | None, cells: int) -> str:
-    if fastest is None:
-        return "A speed is not held against another where nothing says that data is safe."
-    if duel is None or rival is None:
-        return "There is no second variant to compare it with."
-    overall = duel.overall
-    ratio = overall.ratio if overall.ratio is not None else overall.ratio_of_medians
-    if ratio is None:
-        return f"Against {rival} no ratio can be given: {overall.reason}."
-    between = f" ({overall.interval.confidence:.1%} between {times(overall.interval.low)} and {times(overall.interval.high)})" if overall.interval else ""
-    return f"It does {times(ratio)} the IOPS of {rival}{between}, as the geometric mean over {counted(cells, 'cell')}."
-
-
-def _how_sure(fastest: Variant | None, other: Variant | None, rates: t.Mapping[str, t.Mapping[str, t.Sequence[float]]], duel: FleetComparison | None) -> str:
-    if fastest is None or duel is None:
-        return "Nothing is claimed about which variant is better."
-    overall = duel.overall
-    hosts = counted(len(duel.hosts), "host")
-    p = f", p {chance(overall.p)}" if overall.p is not None else ""
-    words = {
-        "better": f"That is shown: {hosts}, each paired with itself{p}",
-        "worse": f"It is slower than the baseline, which is not safe: {hosts}{p}",
-        "same": f"The difference is shown to be under 5 %: {hosts}{p}",
-        "undecided": f"That is not decided yet: {hosts}{p}; more repeats can tell",
-        "not_enough_repeats": f"That is not sure: {overall.reason}",
-        "not_comparable": f"That cannot be said: {overall.reason}",
-    }
-    said = words[overall.verdict]
-    if other is not None and other.name in rates:
-        second = _compared(rates[other.name], rates[fastest.name]).overall
-        if second.verdict != "better":
-            said += f"; the next best safe variant, {other.name}, is not shown to be slower ({second.verdict.replace('_', ' ')})"
-    if duel.against:
-        said += f"; it is the other way on {listed([one.host for one in duel.against])}"
-    return said + "."
+def _values(runs: t.Iterable[Measurement], column: str) -> list[float]:
+    return [value for one in runs if (value := getattr(one, column))]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import size
 
 if t.TYPE_CHECKING:

@@ -25,9 +25,9 @@ import jinja2
 from markupsafe import Markup
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import plotly_offline
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import charts, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, charts, safety, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import FEWEST_ALIKE
@@ -124,12 +124,16 @@ def render(a: Analysis, folder: str) -> str:
         hidden=HIDDEN,
         percentile_note=percentile_note(a.table),
         command=command_of(folder, a),
-        **{name: getattr(text, name) for name in ("chance", "counted", "duration", "figure", "listed", "size", "times")},
+        has_classes=len({one.host_class.label for one in a.answer.workloads}) > 1,
+        badges={safety.KEEPS: "durable", safety.LOSES: "at_risk", safety.UNKNOWN: "unknown"},
+        safety_words={safety.KEEPS: "survives", safety.LOSES: "can lose data", safety.UNKNOWN: "unknown"},
+        **{name: getattr(answer_text, name) for name in ("noun", "value_of", "workload_name")},
+        **{name: getattr(text, name) for name in ("chance", "counted", "duration", "figure", "listed", "percent", "size", "span", "times")},
     )
 
 
 _SECTIONS = (
-    ("variants", "Variants"), ("comparison", "Comparison"), ("together", "Together"), ("curves", "Curves"), ("heat", "Block sizes"), ("series", "Over time"),
+    ("answer", "Answer"), ("comparison", "Comparison"), ("together", "Together"), ("curves", "Curves"), ("heat", "Block sizes"), ("series", "Over time"),
     ("hosts", "Hosts"), ("stacks", "Stacks"), ("problems", "Problems"), ("costs", "Cost"), ("wear", "Wear"), ("commands", "Commands"),
     ("environment", "Environment"),
 )  # fmt: skip
@@ -162,7 +166,7 @@ def titles_of(a: Analysis) -> dict[str, str]:
     changed = sum(bool(one.changed) or one.verdict_before != one.verdict_after for one in a.stacks)
     written = sum(one.written for one in a.wear if one.written) if any(one.written is not None for one in a.wear) else None
     return {
-        "variants": _title_of_variants(a, safe),
+        "answer": _title_of_answer(a, safe),
         "comparison": _title_of_comparison(a),
         "together": _title_of_sums(a),
         "curves": _title_of_curves(a),
@@ -185,12 +189,14 @@ def titles_of(a: Analysis) -> dict[str, str]:
     }
 
 
-def _title_of_variants(a: Analysis, safe: t.Sequence[str]) -> str:
+def _title_of_answer(a: Analysis, safe: t.Sequence[str]) -> str:
+    shown = sum(one.recommended is not None for one in a.answer.workloads)
+    workloads = text.counted(len(a.answer.workloads), "workload")
     if len(a.variants) == 1:
-        said = {"durable": "loses nothing in a power cut", "at_risk": "may lose data in a power cut"}
-        return f"{a.variants[0]} {said.get(a.answer.variants[0].safety, 'is not known to survive a power cut')}"
-    names = f": {text.listed(safe)}" if safe else ""
-    return f"{len(safe) or 'None'} of {text.counted(len(a.variants), 'variant')} {'loses' if len(safe) == 1 else 'lose'} nothing in a power cut{names}"
+        return f"{workloads}, one variant: there is nothing to compare it with"
+    better = f"A variant is shown to be better in {shown} of {workloads}" if shown else f"No variant is shown to be better in any of {workloads}"
+    kept = f"flushed writes survive a power failure with {text.listed(safe)}" if safe else "no variant is known to keep flushed writes in a power failure"
+    return f"{better}; {kept}"
 
 
 def _title_of_comparison(a: Analysis) -> str:
@@ -207,7 +213,9 @@ def _title_of_comparison(a: Analysis) -> str:
 
 
 def _safety(a: Analysis, variant: str) -> str:
-    return next(one.safety for one in a.answer.variants if one.name == variant)
+    """As the verdict of a stack says it."""
+    words = {"keeps": "durable", "loses": "at_risk"}
+    return next(words.get(one.safety.flushed, "unknown") for one in a.answer.variants if one.name == variant)
 
 
 def _title_of_costs(a: Analysis) -> str:
@@ -247,12 +255,12 @@ def _title_of_heat_maps(a: Analysis) -> str:
         for one in a.heat_maps
         for block, row in zip(one.blocks, one.iops)
         for load, iops in zip(one.loads, row)
-        if iops and (_safety(a, one.variant) == "durable" or a.answer.fastest_safe is None)
+        if iops and (_safety(a, one.variant) == "durable" or not any(known.is_safe for known in a.answer.variants))
     ]
     if not places:
         return "Block size against load"
     iops, block, load, one = max(places, key=lambda place: place[0])
-    safe = "safe " if a.answer.fastest_safe and len(a.variants) > 1 else ""
+    safe = "safe " if any(known.is_safe for known in a.answer.variants) and len(a.variants) > 1 else ""
     return f"Block sizes: most {safe}IOPS with {block_name(block)} at {one.load} {load} in {one.variant}: {text.figure(iops)} ({one.workload}, {one.direction})"
 
 

@@ -13,7 +13,7 @@ import typing as t
 from collections import Counter
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, figure, listed, size, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import HostValue, OutlierHost, outliers
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import UNSETTLED, Approach, SeriesFinding, classify
@@ -35,12 +35,13 @@ _CALLED = {
     "network payload": "bytes in a frame",
 }
 
-_WORST_FIRST = ("data", "missing", "series", "host", "cpu", "note")
+_WORST_FIRST = ("data", "missing", "comparison", "series", "host", "cpu", "note")
 
 
 @dataclass(frozen=True)
 class Problem:
-    """:param kind: ``data`` what could be lost, ``missing`` what has no number, ``series``, ``host``, ``cpu``, ``note``.
+    """:param kind: ``data`` what could be lost, ``missing`` what has no number, ``comparison`` what could not be compared between variants,
+        ``series``, ``host``, ``cpu``, ``note``.
     :param where: cell, host or variant.
     :param text: one sentence."""
 
@@ -113,9 +114,15 @@ def outlier_hosts(rows: Rows, points: t.Iterable[Point]) -> tuple[OutlierHost, .
     return outliers(values, host_facts(rows)) if values else ()
 
 
-def problems_of(rows: Rows, points: t.Sequence[Point], series: t.Sequence[NamedSeries], out: t.Sequence[OutlierHost]) -> list[Problem]:
-    """All of them, those about data first."""
+def problems_of(
+    rows: Rows, points: t.Sequence[Point], series: t.Sequence[NamedSeries], out: t.Sequence[OutlierHost], incomparable: t.Sequence[str] = ()
+) -> list[Problem]:
+    """All of them, those about data first.
+
+    :param incomparable: what could not be compared between variants, as ``cell: sentence``.
+    """
     found = [*_verdicts(rows), *_states(rows), *_series(series), *_outliers(out), *_cpu(points), *_notes(rows)]
+    found += [Problem("comparison", *text.split(": ", 1)) for text in incomparable]
     return sorted(found, key=lambda one: _WORST_FIRST.index(one.kind))
 
 

@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.twins import escaped
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS, METRICS, differences, read_ignored
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
 
 if t.TYPE_CHECKING:
@@ -32,22 +32,8 @@ if t.TYPE_CHECKING:
 #: What the whole comparison says, by its exit status.
 SAME_OR_BETTER, REGRESSION, NOT_COMPARABLE = 0, 1, 2
 
-#: Column of a metric, whether more of it is better, and the difference in percent that matters unless another is given.
-METRICS = {
-    "iops": ("iops", True, 5.0),
-    "bandwidth": ("bw_bytes", True, 5.0),
-    "latency": ("lat_mean_ns", False, 10.0),
-    **{one.name: (one.column, False, 15.0 if one.name == "p99.9" else 10.0) for one in SHOWN},
-}
-
 #: What is compared unless thresholds name others.
 USUAL_METRICS = ("iops", "p99")
-
-#: What must be equal in two measurements that are compared.
-KEYS = (
-    "behaviour_class", "fio_version", "kernel", "rw", "bs", "ioengine", "iodepth", "numjobs", "rwmixread", "fdatasync", "fsync", "direct",
-    "target_size", "model", "firmware", "stack_sha256",
-)  # fmt: skip
 
 _FINE = frozenset({"better", "same", "not_worse"})
 _OWN_KEY = "stack_sha256"
@@ -105,11 +91,8 @@ def read_rules(thresholds: t.Mapping[str, t.Any], ignore: t.Sequence[str] = (), 
     for name, value in (thresholds or dict.fromkeys(USUAL_METRICS)).items():
         if name not in METRICS:
             raise BadInput(f"There is no metric '{name}': thresholds are for {', '.join(METRICS)}.")
-        wanted[name] = METRICS[name][2] if value is None else _percent(name, value)
-    strange = sorted(set(ignore) - set(KEYS))
-    if strange:
-        raise BadInput(f"'{strange[0]}' cannot be ignored: differences are looked for in {', '.join(KEYS)}.")
-    return Rules(wanted, tuple(ignore), tuple(cells), accept_undecided)
+        wanted[name] = METRICS[name].percent if value is None else _percent(name, value)
+    return Rules(wanted, read_ignored(ignore), tuple(cells), accept_undecided)
 
 
 def _percent(name: str, value: t.Any) -> float:
@@ -170,12 +153,12 @@ def _line(
     left_out = []
     for host, runs in sorted(old.items()):
         others = new.get(host, [])
-        differences = _differences(runs, others, keys)
+        different = differences(runs, others, keys)
         values = _values(runs, column), _values(others, column)
         if not others:
             left_out.append(f"{host}: not in the candidate")
-        elif differences:
-            left_out.append(f"{host}: {'; '.join(differences)}")
+        elif different:
+            left_out.append(f"{host}: {'; '.join(different)}")
         elif all(values):
             sides[host] = values
     if not sides:
@@ -210,16 +193,6 @@ def _verdict(found: Comparison, practical: float, *, higher_is_better: bool) -> 
 
 def _values(runs: t.Iterable[Measurement], column: str) -> list[float]:
     return [value for one in runs if (value := getattr(one, column))]
-
-
-def _differences(old: t.Sequence[Measurement], new: t.Sequence[Measurement], keys: t.Sequence[str]) -> list[str]:
-    found = []
-    for key in keys:
-        sides = [sorted({str(value) for one in side if (value := getattr(one, key)) is not None}) for side in (old, new)]
-        # What one side does not know (an older collection) is not a difference.
-        if all(sides) and sides[0] != sides[1]:
-            found.append(f"{key.replace('_', ' ')} {', '.join(plain(one, 40) for one in sides[0])} / {', '.join(plain(one, 40) for one in sides[1])}")
-    return found
 
 
 def _whole(lines: t.Sequence[Line], added: tuple[str, ...], rules: Rules) -> Compared:

@@ -49,6 +49,30 @@ def times(ratio: float | None) -> str:
     return NOTHING if ratio is None else f"{ratio:.2f} x" if 0.1 <= ratio < 10 else f"{ratio:.3g} x"
 
 
+def span(low: float, high: float) -> str:
+    """Two ends of an interval, with digits enough to tell them apart: ``0.97 to 1.35``."""
+    for digits in range(3, 8):
+        ends = f"{low:.{digits}g}", f"{high:.{digits}g}"
+        if ends[0] != ends[1]:
+            break
+    return f"{ends[0]} to {ends[1]}"
+
+
+def percent(share: float) -> str:
+    """A confidence, rounded down to whole percent: it is at least that."""
+    return f"{int(share * 100 + 1e-9)} %"
+
+
+def block(size_in_bytes: int | None) -> str:
+    """A block size, powers of 1024: ``4 KiB``."""
+    if not size_in_bytes:
+        return ""
+    for power, unit in ((1024**2, "MiB"), (1024, "KiB")):
+        if size_in_bytes % power == 0:
+            return f"{size_in_bytes // power} {unit}"
+    return f"{size_in_bytes} bytes"
+
+
 def chance(p: float | None) -> str:
     """How likely a difference as large is where there is none; nobody can tell smaller ones apart."""
     return NOTHING if p is None else "< 0.001" if p < 0.001 else f"{p:.2g}"

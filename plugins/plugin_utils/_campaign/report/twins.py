@@ -14,8 +14,9 @@ import io
 import re
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed, size, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed, percent, size, span, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 
 if t.TYPE_CHECKING:
@@ -38,7 +39,8 @@ def markdown(a: Analysis) -> str:
     parts = [f"# Campaign {escaped(a.campaign)}", "", *(escaped(one) for one in a.answer.sentences), ""]
     states = ", ".join(f"{count} {state}" for state, count in a.states)
     parts += [f"{counted(len(a.hosts), 'host')}, {counted(len(a.variants), 'variant')}; measurements: {states}. Report of {a.made}.", ""]
-    parts += ["## Variants", "", *_table(["variant", "power cut", "hosts", f"IOPS against {a.answer.baseline}", "interval", "claim"], _variants(a)), ""]
+    heads = ["hosts", "workload", "variant", "value", f"against {a.answer.baseline}", "interval", "claim", "power failure", "device loss"]
+    parts += ["## Answer", "", *_table(heads, _results(a)), ""]
     lines = [one for one in a.table if not one.is_part]
     note = percentile_note(lines)
     parts += [
@@ -116,22 +118,17 @@ def _table(heads: t.Sequence[str], rows: t.Iterable[t.Sequence[str]]) -> list[st
     return [lines[0], f"|{' --- |' * len(heads)}", *lines[1:]]
 
 
-def _variants(a: Analysis) -> t.Iterator[list[str]]:
-    for one in a.answer.variants:
-        overall = one.against.overall if one.against else None
-        if overall is None:
-            yield [
-                one.name,
-                one.safety,
-                str(one.hosts),
-                "1 x" if one.name == a.answer.baseline else "-",
-                "-",
-                "baseline" if one.name == a.answer.baseline else "-",
-            ]
-            continue
-        interval = f"{times(overall.interval.low)} to {times(overall.interval.high)} ({overall.interval.confidence:.1%})" if overall.interval else "-"
-        ratio = overall.ratio if overall.ratio is not None else overall.ratio_of_medians
-        yield [one.name, one.safety, str(one.hosts), times(ratio), interval, overall.verdict.replace("_", " ")]
+def _results(a: Analysis) -> t.Iterator[list[str]]:
+    """One line for each variant of each workload of each class of hosts."""
+    for one in a.answer.workloads:
+        for result in one.results:
+            found = result.comparison
+            interval = f"{span(found.interval.low, found.interval.high)}, at least {percent(found.interval.confidence)}" if found and found.interval else "-"
+            ratio = "1 x" if result.variant == a.answer.baseline else times(result.ratio)
+            name = result.variant + (" (recommended)" if result.variant == one.recommended else "")
+            claim = f"not comparable: {result.reason}" if result.reason else result.verdict.replace("_", " ")
+            value = answer_text.value_of(one, result)
+            yield [one.host_class.label, answer_text.workload_name(one), name, value, ratio, interval, claim, result.acknowledged, result.safety.device_loss]
 
 
 def _sum(row: t.Any) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import tempfile
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained
@@ -31,42 +30,19 @@ REPORTS_FOLDER = "reports"
 FORMATS = {"html": "report.html", "markdown": "report.md", "csv": "report.csv"}
 
 
-@dataclass(frozen=True)
-class Written:
-    """:param files: by format. :param answer: the three sentences."""
+def write_report(campaign: Path, found: analysis.Analysis, formats: t.Sequence[str] = tuple(FORMATS)) -> dict[str, str]:
+    """Write what an analysis says; the files by format.
 
-    files: dict[str, str]
-    answer: tuple[str, str, str]
-    problems: int
-
-
-def write_report(
-    campaign: Path,
-    options: analysis.Options,
-    formats: t.Sequence[str] = tuple(FORMATS),
-    *,
-    fresh: bool = True,
-    known: Overview | None = None,
-    now: datetime.datetime | None = None,
-) -> Written:
-    """Bring the tables up to date, and write what they say.
-
-    :param fresh: look whether the tables are those of the files; ``False`` takes them as they are.
-    :param known: what was read already.
-    :raises ResultsError: if it is no campaign, or a file cannot be written.
-    :raises BadInput: for a baseline that is no variant.
-    :raises LibraryMissing: without duckdb, numpy, scipy, ruptures or plotly.
+    :raises ResultsError: if a file cannot be written.
+    :raises LibraryMissing: without plotly.
     """
-    if fresh:
-        ingest(campaign)
-    found = analysed(campaign, options, now, known)
     makers: dict[str, t.Callable[[], str]] = {
         "html": lambda: page.render(found, str(campaign)),
         "markdown": lambda: twins.markdown(found),
         "csv": lambda: twins.csv_text(found),
     }
     files = write_files(campaign, {FORMATS[name]: makers[name] for name in formats})
-    return Written({name: files[FORMATS[name]] for name in formats}, found.answer.sentences, len(found.problems))
+    return {name: files[FORMATS[name]] for name in formats}
 
 
 def write_files(campaign: Path, makers: t.Mapping[str, t.Callable[[], str]]) -> dict[str, str]:
@@ -84,8 +60,19 @@ def write_files(campaign: Path, makers: t.Mapping[str, t.Callable[[], str]]) -> 
     return {name: str(folder / name) for name in makers}
 
 
-def analysed(campaign: Path, options: analysis.Options, now: datetime.datetime | None = None, known: Overview | None = None) -> analysis.Analysis:
-    """What the tables of a campaign say."""
+def analysed(
+    campaign: Path, options: analysis.Options, now: datetime.datetime | None = None, known: Overview | None = None, *, fresh: bool = False
+) -> analysis.Analysis:
+    """What the tables of a campaign say.
+
+    :param known: what was read already.
+    :param fresh: bring the tables up to date first.
+    :raises ResultsError: if it is no campaign, or the tables cannot be written.
+    :raises BadInput: for a baseline that is no variant.
+    :raises LibraryMissing: without duckdb, numpy, scipy or ruptures.
+    """
+    if fresh:
+        ingest(campaign)
     database = open_tables(campaign)
     try:
         read = known.read if known and known.read else rows.read_rows(database, campaign.name)

@@ -104,6 +104,7 @@ def _told(record: CellRecord) -> _Values:
     meta = record.meta
     target, clock, cpu = mapping(meta.get("target")), mapping(meta.get("clock")), mapping(meta.get("cpu"))
     collection = mapping(meta.get("garbage_collection"))
+    decides = meta.get("decides")
     used = target.get("used_size") if target.get("used_size") is not None else target.get("size")
     notes = meta.get("notes")
     offset = clock.get("offset")
@@ -123,6 +124,7 @@ def _told(record: CellRecord) -> _Values:
         "cpu_sys": number(cpu.get("fio_sys")),
         "host_busy": number(cpu.get("host_busy")),
         "cpu_bound": flag(cpu.get("cpu_bound")),
+        "decides": " ".join(filter(None, map(optional_text, decides))) if isinstance(decides, list) else None,
         "notes": [text(str(note)) for note in notes] if isinstance(notes, list) else None,
         "synchronised": flag(meta.get("synchronised")),
         **{name: optional_text(meta.get(name)) for name in ("fio_version", "behaviour_class", "kernel", "stack_sha256", "measurement_sha256")},

@@ -116,6 +116,9 @@ class Measurement:
     notes: list[str] | None = _column("VARCHAR[]", "what else is to be known, as sentences")  # noqa: RUF009 - it is a field
     search: str | None = _column("VARCHAR", "JSON: what a search has found")
     rounds: str | None = _column("VARCHAR", "JSON: what rounds have found")
+    decides: str | None = _column(
+        "VARCHAR", "metrics by which it answers the question of its suite, separated by blanks; empty for none, NULL where the suite does not say"
+    )
     path: str | None = _column("VARCHAR", "folder of the measurement in the folder of the campaign")
 
     @property

@@ -28,6 +28,8 @@ WIDTH = 120
 
 _NOTHING = "-"
 _NARROWEST = 8
+#: Sentences of the answer.
+_MOST_ANSWERS = 12
 _NOTE_WIDTH = 60
 
 
@@ -38,14 +40,20 @@ def render(
     notes: t.Mapping[str, str] | None = None,
     together: t.Sequence[str] = (),
     answers: t.Sequence[str] = (),
+    answer: t.Sequence[str] = (),
 ) -> str:
-    """The whole report.
+    """The whole report, the answer first.
 
     :param notes: by host, what else is known of why results are missing; it may have been said by a host.
     :param together: what has to be known of the rows of several hosts.
     :param answers: what searches and rounds have found.
+    :param answer: what the comparison of variants says, by workload.
     """
-    blocks = [f"Campaign {campaign.name}", _table(rows)]
+    blocks = [f"Campaign {campaign.name}"]
+    if answer:
+        more = [f"and {len(answer) - _MOST_ANSWERS} more workloads, in the report"] if len(answer) > _MOST_ANSWERS else []
+        blocks.append("Answer:\n" + "\n".join(_wrapped(plain(line, 1000)) for line in [*answer[:_MOST_ANSWERS], *more]))
+    blocks.append(_table(rows))
     if any(row.synced for row in rows):
         blocks[-1] += "\n* latency of the sync that makes the write durable, not of the write"
     if answers:

@@ -1,0 +1,218 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""The answer in sentences: each says what its comparison shows, and no more. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import KEEPS, LOSES
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import block, chance, duration, figure, listed, percent, span
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import FEWEST_REPEATS, PRACTICAL
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Result, WorkloadAnswer
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
+
+#: What an engineer acts on first.
+_ORDER = ("better", "different_hosts", "not_enough_repeats", "undecided", "worse", "same", "not_comparable", "baseline")
+
+#: With more workloads than this a sentence says first in how many of them each variant is better.
+_FEW = 3
+
+_KINDS = {"read": "read", "write": "write", "trim": "discard", "mixed": "I/O"}
+
+NO_ANSWER = "No variant can be recommended: no cell that decides has a number."
+
+
+def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int) -> tuple[str, ...]:
+    """One for each workload of each class, with its name where there are several; of many workloads a summary first."""
+    if not workloads:
+        return (NO_ANSWER,)
+    ordered = sorted(workloads, key=lambda one: (_ORDER.index(verdict_of(one)), -_improvement(one)))
+    cells = len({one.question for one in workloads})
+    safety = list(dict.fromkeys(_safety(one) for one in ordered))
+    found = _summary(ordered) if len(ordered) > _FEW else []
+    for one in ordered:
+        where = [one.host_class.label] if classes > 1 else []
+        where += [workload_name(one)] if cells > 1 else []
+        said = " ".join(filter(None, (_who(one), _unsafe(one), _safety(one) if len(safety) > 1 or len(ordered) == 1 else "")))
+        found.append(f"{', '.join(where)}: {said}" if where else said)
+    return tuple([*found, *safety] if len(safety) == 1 < len(ordered) else found)
+
+
+def _summary(workloads: t.Sequence[WorkloadAnswer]) -> list[str]:
+    """In how many workloads each variant is recommended, and by how much it is better there."""
+    found = []
+    for variant in dict.fromkeys(one.recommended for one in workloads if one.recommended):
+        gains = [_gain(one, _best(one, "better")) for one in workloads if one.recommended == variant]
+        ends = span(min(gains), max(gains)) if len(gains) > 1 else figure(gains[0])
+        found.append(f"{variant} is shown to be better in {len(gains)} of {len(workloads)} workloads: {ends} times as fast as {workloads[0].baseline}.")
+    return found or [f"No variant is shown to be better than {workloads[0].baseline} in any of {len(workloads)} workloads."]
+
+
+def verdict_of(one: WorkloadAnswer) -> str:
+    """What the comparisons of a workload say together, of those variants that may be recommended."""
+    if one.recommended is not None:
+        return "better"
+    others = [result for result in one.results if result.is_allowed and result.variant != one.baseline]
+    if any(result.comparison is not None and not result.same_hosts for result in others):
+        return "different_hosts"
+    verdicts = {result.verdict for result in others}
+    return next((verdict for verdict in _ORDER if verdict in verdicts), "baseline")
+
+
+def workload_name(one: WorkloadAnswer) -> str:
+    metric = f", {one.question.metric}" if one.question.metric != "iops" else ""
+    direction = f" ({one.question.direction})" if one.first.rw in ("randrw", "rw", "readwrite") else ""
+    return f"{one.question.cell}{direction}{metric}"
+
+
+def _who(one: WorkloadAnswer) -> str:
+    said = verdict_of(one)
+    base = one.result(one.baseline)
+    if len(one.results) == 1:
+        only = one.results[0]
+        return f"Only {only.variant} was measured: {_amount(one, only.value)}."
+    if said == "baseline":
+        return f"Keep {one.baseline}: {_amount(one, base.value)}." if base is not None else NO_ANSWER
+    if said == "different_hosts":
+        return _different_hosts(one)
+    best = _best(one, said)
+    if said == "better":
+        rival = f" {one.rival} is not shown to be slower." if one.rival else ""
+        return f"Use {best.variant}: {_amount(one, best.value)}, {_times(one, best.ratio)} {one.baseline} ({value_of(one, base)}){_interval(best)}.{rival}"
+    if said == "not_enough_repeats":
+        measured = "measured once" if best.repeats == 1 else f"measured {best.repeats} times"
+        looks = f"{best.variant} looks {_looks(one, best.ratio)} {one.baseline} ({value_of(one, best)}, {value_of(one, base)})"
+        return f"{looks}; {measured}, so this is no proof. Repeat at least {FEWEST_REPEATS} times: -e fio_benchmark_repeats={FEWEST_REPEATS}."
+    if said == "undecided":
+        return f"Too close to call between {one.baseline} ({value_of(one, base)}) and {best.variant} ({value_of(one, best)}){_interval(best)}. Add repeats."
+    if said == "same":
+        alike = listed([result.variant for result in one.results if result.verdict == "same"])
+        return f"No difference that matters: {alike} is within {PRACTICAL:.0%} of {one.baseline} ({_amount(one, base and base.value)}){_interval(best)}."
+    if said == "worse":
+        slower = f"{best.variant} {_does(one)} {figure(best.ratio)} times that"
+        return f"Keep {one.baseline}: {_amount(one, base and base.value)}; {slower}{_interval(best)}."
+    return f"{best.variant} and {one.baseline} are not comparable: {best.reason or (best.comparison.reason if best.comparison else '')}."
+
+
+def _best(one: WorkloadAnswer, verdict: str) -> Result:
+    allowed = [result for result in one.results if result.is_allowed and result.verdict == verdict and result.variant != one.baseline]
+    if one.recommended is not None:
+        return next(result for result in allowed if result.variant == one.recommended)
+    return max(allowed, key=lambda result: _gain(one, result))
+
+
+def _gain(one: WorkloadAnswer, result: Result) -> float:
+    """How much better, as a ratio above 1, whatever the metric."""
+    ratio = result.ratio or 0.0
+    return ratio if METRICS[one.question.metric].higher_is_better else 1 / ratio if ratio else 0.0
+
+
+def _improvement(one: WorkloadAnswer) -> float:
+    return max((_gain(one, result) for result in one.results), default=0.0)
+
+
+def _unsafe(one: WorkloadAnswer) -> str:
+    """Variants that are faster and are not recommended for what they can lose."""
+    reference = _gain(one, _best(one, "better")) if one.recommended is not None else 1.0
+    said = []
+    for result in one.results:
+        if result.is_allowed or result.verdict not in ("better", "not_enough_repeats") or _gain(one, result) <= max(reference, 1 + PRACTICAL):
+            continue
+        looks = "is" if result.verdict == "better" else "looks"
+        said.append(f"{result.variant} {looks} {_looks(one, result.ratio)} {one.baseline}, but {_loss(one, result)}: it is not recommended.")
+    return " ".join(said)
+
+
+def _loss(one: WorkloadAnswer, result: Result) -> str:
+    """What of it the baseline keeps, or may keep."""
+    base = one.result(one.baseline)
+    parts = []
+    if result.acknowledged != KEEPS and (base is None or base.acknowledged not in (LOSES, result.acknowledged)):
+        parts.append("can lose acknowledged writes in a power failure" if result.acknowledged == LOSES else "is not known to survive a power failure")
+    if result.safety.device_loss != KEEPS and (base is None or base.safety.device_loss not in (LOSES, result.safety.device_loss)):
+        lost = result.safety.device_loss == LOSES
+        parts.append("can lose data when one device fails" if lost else "is not known to survive the loss of a device")
+    return " and ".join(parts)
+
+
+_WORDS = {KEEPS: "survives", LOSES: "can lose data"}
+
+
+def _safety(one: WorkloadAnswer) -> str:
+    """Of what is recommended, else of the baseline, else of the only variant."""
+    about = one.result(one.recommended or one.baseline) or one.results[0]
+    return f"Power failure: {_WORDS.get(about.acknowledged, 'unknown')}; loss of one device: {_WORDS.get(about.safety.device_loss, 'unknown')}."
+
+
+def _different_hosts(one: WorkloadAnswer) -> str:
+    """Variants that no host measured both of: what differs may be the hosts."""
+    said = [f"{result.variant} on {listed(result.hosts, 3)}: {_amount(one, result.value)}{_interval(result)}" for result in one.results]
+    return f"{'; '.join(said)}. They were measured on different hosts, {one.host_class.label}: no variant can be recommended."
+
+
+def incomparable(one: WorkloadAnswer) -> t.Iterator[str]:
+    """A sentence for each variant that could not be compared."""
+    for result in one.results:
+        if result.reason and one.result(one.baseline) is not None:
+            yield f"{workload_name(one)}: {result.variant} and {one.baseline} are not comparable: {result.reason}. report_ignore allows it."
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Numbers with their units
+
+
+def value_of(one: WorkloadAnswer, result: Result | None) -> str:
+    """The value of a variant, with its unit."""
+    value = None if result is None else result.value
+    if one.question.metric == "iops":
+        return figure(value)
+    if one.question.metric == "bandwidth":
+        return f"{figure(None if value is None else value / 1e6)} MB/s"
+    return duration(value)
+
+
+def _amount(one: WorkloadAnswer, value: float | None) -> str:
+    """A value with what it is of: ``1,420 durable 4 KiB random writes per second``."""
+    if one.question.metric == "iops":
+        return f"{figure(value)} {noun(one.first, one.question.direction)}s per second"
+    if one.question.metric == "bandwidth":
+        return f"{figure(None if value is None else value / 1e6)} MB/s of {noun(one.first, one.question.direction)}s"
+    return f"{duration(value)} {'mean latency' if one.question.metric == 'latency' else one.question.metric} of {noun(one.first, one.question.direction)}s"
+
+
+def noun(one: Measurement, direction: str) -> str:
+    """What is counted: ``durable 4 KiB random write``."""
+    order = "random" if (one.rw or "").startswith("rand") else "sequential" if one.rw in ("read", "write", "rw", "readwrite", "trim") else ""
+    durable = "durable" if one.synced and direction in ("write", "mixed") else ""
+    return " ".join(filter(None, (durable, block(one.bs_bytes) or one.bs or "", order, _KINDS.get(direction, direction))))
+
+
+def _times(one: WorkloadAnswer, ratio: float | None) -> str:
+    words = {"iops": "times as many as", "bandwidth": "times as much as"}
+    return f"{figure(ratio)} {words.get(one.question.metric, 'times that of')}"
+
+
+def _looks(one: WorkloadAnswer, ratio: float | None) -> str:
+    """``9.5 times as fast as``, also of a latency."""
+    gain = ratio if METRICS[one.question.metric].higher_is_better else 1 / ratio if ratio else None
+    return f"{figure(gain)} times as fast as"
+
+
+def _does(one: WorkloadAnswer) -> str:
+    return "does" if one.question.metric in ("iops", "bandwidth") else "has"
+
+
+def _interval(result: Result) -> str:
+    found = result.comparison
+    if found is None or found.interval is None:
+        return ""
+    p = f", p = {chance(found.p)}" if found.p is not None and found.p >= 0.001 else ", p < 0.001" if found.p is not None else ""
+    return f" (ratio {span(found.interval.low, found.interval.high)}, at least {percent(found.interval.confidence)}{p})"

@@ -1,0 +1,97 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Which measurements answer the question of a campaign, and why the others do not. Pure.
+
+A suite says which of its cells decide, and by which metrics (docs/suites.md). Campaigns whose suite does not say it, or that were measured
+before suites could, are answered by every cell that is no fill, discard, probe or upper bound.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import typing as t
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
+
+
+class Question(t.NamedTuple):
+    """One direction of one cell, and what it is judged by: a name of ``results.comparable.METRICS``."""
+
+    cell: str
+    direction: str
+    metric: str
+
+
+class Excluded(t.NamedTuple):
+    """What does not decide although it has numbers, and why: a clause that can follow its name."""
+
+    cell: str
+    direction: str
+    reason: str
+
+
+def questions_of(
+    points: t.Sequence[Point], patterns: t.Sequence[str] = (), doubtful: t.Container[tuple[str, str]] = ()
+) -> tuple[list[Question], list[Excluded]]:
+    """What decides, in the order in which it was measured, and what does not.
+
+    :param patterns: of cells that the user named; they decide by IOPS, whatever the suite says.
+    :param doubtful: cells and directions whose mean depends on how long was measured.
+    """
+    groups: dict[tuple[str, str], list[Point]] = {}
+    for one in points:
+        if one.direction != "sync" and one.iops and not is_probe(one.cell):
+            groups.setdefault((one.cell, one.direction), []).append(one)
+    has_synced_writes = any(one.first.synced for here in groups.values() for one in here)
+    is_repeated = any(len(one.runs) > 1 for here in groups.values() for one in here)
+    questions, excluded = [], []
+    for (cell, direction), here in groups.items():
+        if patterns:
+            reason = "" if any(fnmatch.fnmatchcase(cell, pattern) for pattern in patterns) else "report_decide_by does not name it"
+        else:
+            reason = _reason_against(here, has_synced_writes, is_repeated, doubtful)
+        if reason:
+            excluded.append(Excluded(cell, direction, reason))
+        else:
+            recorded = "" if patterns else next((run.decides for one in here for run in one.runs if run.decides), "")
+            questions += [Question(cell, direction, metric) for metric in (recorded or "iops").split()]
+    return questions, excluded
+
+
+def _reason_against(here: t.Sequence[Point], has_synced_writes: bool, is_repeated: bool, doubtful: t.Container[tuple[str, str]]) -> str:
+    """Why a cell does not decide; nothing if it does."""
+    first = here[0]
+    recorded = {run.decides for one in here for run in one.runs if run.decides is not None}
+    if recorded == {""}:
+        return "the suite does not decide by it"
+    if (first.cell, first.direction) in doubtful:
+        return "its mean depends on how long was measured"
+    if recorded:
+        return ""
+    if first.direction == "trim":
+        return "it discards"
+    if _is_fill(here, is_repeated):
+        return "it fills the target"
+    if has_synced_writes and first.direction in ("write", "mixed") and not first.first.synced:
+        return "it is an upper bound, without a sync"
+    return ""
+
+
+def _is_fill(here: t.Sequence[Point], is_repeated: bool) -> bool:
+    """A sequential write that is named so, or that ran once where other cells were repeated."""
+    first = here[0]
+    if first.first.rw != "write":
+        return False
+    return first.cell.partition(".")[0].partition("-")[0] == "fill" or (is_repeated and all(len(one.runs) == 1 for one in here))
+
+
+def is_probe(cell: str) -> bool:
+    """A probe of a search or a round: what it belongs to has a cell of its own."""
+    start, dot, end = cell.rpartition(".")
+    return bool(start and dot) and end.rpartition("-")[2].isdigit() and "-" in end

@@ -1,0 +1,81 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What a variant keeps: after a power failure, and after the loss of one device. Pure; the verdicts are those of the stacks."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
+
+KEEPS, LOSES, UNKNOWN = "keeps", "loses", "unknown"
+
+_WORST_FIRST = (LOSES, UNKNOWN, KEEPS)
+
+#: What the verdicts of a stack mean here.
+_MEANINGS = {"durable": KEEPS, "at_risk": LOSES, "kept": KEEPS, "may_be_lost": LOSES, "survives": KEEPS, "loses": LOSES}
+
+
+@dataclass(frozen=True)
+class Safety:
+    """Each is ``keeps``, ``loses`` (it can) or ``unknown``.
+
+    :param flushed: a write that was flushed, after a power failure.
+    :param unflushed: a write that was acknowledged and not flushed, likewise.
+    :param device_loss: everything that was written, after the failure of one device.
+    """
+
+    flushed: str
+    unflushed: str
+    device_loss: str
+
+    def acknowledged(self, *, needs_no_flush: bool) -> str:
+        """What a workload can rely on after a power failure.
+
+        :param needs_no_flush: for one that writes and never flushes.
+        """
+        return self.unflushed if needs_no_flush and self.flushed == KEEPS else self.flushed
+
+
+NOTHING_KNOWN = Safety(UNKNOWN, UNKNOWN, UNKNOWN)
+
+
+def worst(values: t.Iterable[str]) -> str:
+    """The one that says least good; ``unknown`` of none."""
+    return min(values, key=_WORST_FIRST.index, default=UNKNOWN)
+
+
+def safety_of(rows: Rows, hosts: t.Container[str], variant: str) -> Safety:
+    """The worst of what the stacks of a variant said on these hosts, before or after any of its measurements."""
+    return _worst_of(rows, [one for one in rows.measurements if one.measured and one.variant == variant and one.host in hosts])
+
+
+def safety_by_variant(rows: Rows) -> dict[str, Safety]:
+    """Likewise over all hosts."""
+    found: dict[str, list[Measurement]] = {}
+    for one in rows.measurements:
+        if one.measured:
+            found.setdefault(one.variant, []).append(one)
+    return {variant: _worst_of(rows, of) for variant, of in found.items()}
+
+
+def _worst_of(rows: Rows, measurements: t.Iterable[Measurement]) -> Safety:
+    verdicts: set[str] = set()
+    stacks: set[tuple[str, str | None]] = set()
+    for one in measurements:
+        verdicts.update((one.verdict_before or "", one.verdict_after or ""))
+        stacks.update(((one.host, one.stack_before), (one.host, one.stack_after)))
+    said: dict[str, set[str]] = {"unflushed": set(), "device_loss": set()}
+    for host, stack in stacks:
+        reported = {key: value for _device, layer, key, value in rows.settings.get((host, stack or ""), ()) if layer == "verdict"}
+        for name, values in said.items():
+            values.add(reported.get(name, ""))
+    return Safety(*(worst(_MEANINGS.get(value, UNKNOWN) for value in values) for values in (verdicts, said["unflushed"], said["device_loss"])))

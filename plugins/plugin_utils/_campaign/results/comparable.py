@@ -1,0 +1,66 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""What measurements are compared by, and what must be equal in two that are. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
+
+
+class Metric(t.NamedTuple):
+    """A column of a measurement, whether more of it is better, and the difference in percent that matters unless another is given."""
+
+    column: str
+    higher_is_better: bool
+    percent: float
+
+
+METRICS = {
+    "iops": Metric("iops", True, 5.0),
+    "bandwidth": Metric("bw_bytes", True, 5.0),
+    "latency": Metric("lat_mean_ns", False, 10.0),
+    **{one.name: Metric(one.column, False, 15.0 if one.name == "p99.9" else 10.0) for one in SHOWN},
+}
+
+#: What must be equal in two measurements of one configuration.
+KEYS = (
+    "behaviour_class", "fio_version", "kernel", "rw", "bs", "ioengine", "iodepth", "numjobs", "rwmixread", "fdatasync", "fsync", "direct",
+    "target_size", "model", "firmware", "stack_sha256",
+)  # fmt: skip
+
+#: What two variants differ in on purpose: an SSD cache brings another drive, and makes another stack.
+_OF_A_VARIANT = frozenset({"model", "firmware", "stack_sha256"})
+
+#: What must be equal in two measurements of two variants.
+KEYS_OF_VARIANTS = tuple(key for key in KEYS if key not in _OF_A_VARIANT)
+
+
+def read_ignored(ignore: t.Sequence[str]) -> tuple[str, ...]:
+    """:raises BadInput: for what is not compared anyway."""
+    unknown = sorted(set(ignore) - set(KEYS))
+    if unknown:
+        raise BadInput(f"'{unknown[0]}' cannot be ignored: use one of {', '.join(KEYS)}.")
+    return tuple(ignore)
+
+
+def differences(old: t.Iterable[Measurement], new: t.Iterable[Measurement], keys: t.Iterable[str]) -> list[str]:
+    """What makes two sides incomparable, as ``kernel 6.1.0 / 6.12.0``. What one side does not know (an older collection) is not a difference."""
+    sides = [list(old), list(new)]
+    found = []
+    for key in keys:
+        values = [sorted({str(value) for one in side if (value := getattr(one, key)) is not None}) for side in sides]
+        if all(values) and values[0] != values[1]:
+            found.append(f"{key.replace('_', ' ')} {' / '.join(', '.join(plain(one, 40) for one in value) for value in values)}")
+    return found

@@ -1,0 +1,293 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The answer of a campaign: what decides, for whom, how sure, and whether it is safe; on campaigns whose right answer is known."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+import re
+
+import pytest
+
+pytest.importorskip("numpy", reason="statistics need numpy: pip install -r requirements.txt")
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import answer_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer_text import verdict_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import host_classes, read_facts
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import points_of
+from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
+
+ORDER = ("before", "after", "other")
+SLOW, FAST = (149, 150, 148, 151), (1420, 1400, 1430, 1410)
+
+
+def repeats(variant, *rates, host="node1", cell="randwrite-4k-fdatasync", **changes):
+    changes = {"fdatasync": 1, "started": 1e9 + ORDER.index(variant) * 1e4, **changes}
+    return [measurement(host, variant, cell, repeat, iops=rate, **changes) for repeat, rate in enumerate(rates, 1)]
+
+
+def answered(measurements, settings=None, **options):
+    rows = Rows("c", measurements, settings=settings or {})
+    return answer_of(rows, points_of(measurements), **options)
+
+
+def stacks(**verdicts):
+    """Settings of the stacks ``before`` and ``after`` of node1, and measurements on them."""
+    rows = {("node1", name): [("", "verdict", key, value) for key, value in said.items()] for name, said in verdicts.items()}
+    measured = [
+        dataclasses.replace(one, stack_before=name, stack_after=name) for name, rates in (("before", SLOW), ("after", FAST)) for one in repeats(name, *rates)
+    ]
+    return measured, rows
+
+
+# --- how sure
+
+
+def test_a_shown_difference_is_a_recommendation_with_both_values():
+    answer = answered(repeats("before", *SLOW) + repeats("after", *FAST))
+    [said] = answer.sentences
+    assert said.startswith("Use after: 1,420 durable 4 KiB random writes per second, 9.46 times as many as before (150) (ratio 9.27 to 9.66, at least 97 %")
+    assert [one.recommended for one in answer.workloads] == ["after"]
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "measured once"), (3, "measured 3 times")])
+def test_too_few_repeats_are_no_proof_and_nothing_is_recommended(count, words):
+    answer = answered(repeats("before", *SLOW[:count]) + repeats("after", *FAST[:count]))
+    [said] = answer.sentences
+    assert re.match(rf"after looks 9\.\d+ times as fast as before .*; {words}, so this is no proof\. Repeat at least 4 times: -e fio_benchmark_repeats=4\.", said)
+    assert answer.workloads[0].recommended is None
+
+
+def test_an_undecided_comparison_names_no_winner():
+    answer = answered(repeats("before", 100, 130, 90, 120) + repeats("after", 110, 95, 140, 125))
+    assert answer.sentences[0].startswith("Too close to call between before (110) and after (118) (ratio 0.731 to 1.56, at least 97 %, p = 0.69). Add repeats.")
+    assert answer.workloads[0].recommended is None
+
+
+def test_a_difference_that_does_not_matter_is_none():
+    answer = answered(repeats("before", 1420, 1418, 1422, 1421) + repeats("after", 1421, 1419, 1423, 1420))
+    assert answer.sentences[0].startswith("No difference that matters: after is within 5% of before")
+
+
+def test_a_slower_variant_keeps_the_baseline():
+    answer = answered(repeats("before", *FAST) + repeats("after", *SLOW))
+    assert answer.sentences[0].startswith("Keep before: 1,420 durable 4 KiB random writes per second; after does 0.106 times that")
+
+
+def test_a_second_variant_that_is_not_shown_to_be_slower_is_named():
+    answer = answered(repeats("before", *SLOW) + repeats("after", *FAST) + repeats("other", 1415, 1425, 1405, 1390))
+    assert "other is not shown to be slower." in answer.sentences[0]
+    apart = answered(repeats("before", *SLOW) + repeats("after", *FAST) + repeats("other", 500, 510, 490, 505))
+    assert "not shown to be slower" not in apart.sentences[0]
+
+
+# --- what decides
+
+
+def fill(variant, rate, **changes):
+    return measurement("node1", variant, "fill-1m", 1, rw="write", iops=rate, started=1e9 + ORDER.index(variant) * 1e4, **changes)
+
+
+def test_a_fill_does_not_decide_and_every_repeat_counts():
+    """It runs once, whatever is repeated: as a deciding cell it would leave one repeat to compare."""
+    measured = repeats("before", *FAST) + repeats("after", *SLOW) + [fill("before", 100), fill("after", 815)]
+    answer = answered(measured)
+    assert answer.sentences[0].startswith("Keep before:")
+    assert [(one.cell, one.reason) for one in answer.excluded] == [("fill-1m", "it fills the target")]
+
+
+def test_what_the_suite_says_decides():
+    measured = [
+        dataclasses.replace(one, decides="p99 iops")
+        for variant, wait in (("before", 9e6), ("after", 2e6))
+        for one in repeats(variant, *SLOW, p99_ns=wait, cell="log")
+    ]
+    measured += [dataclasses.replace(one, decides="") for variant in ORDER[:2] for one in repeats(variant, *SLOW, cell="probe")]
+    answer = answered(measured)
+    assert [one.metric for one in answer.deciding] == ["p99", "iops"]
+    assert any(said.startswith("log, p99: Use after: 2 ms p99 of durable 4 KiB random writes, 0.222 times that of before (9 ms)") for said in answer.sentences)
+    assert answer.excluded[0].reason == "the suite does not decide by it"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"fdatasync": 0, "cell": "randwrite-4k-bound"}, "it is an upper bound, without a sync"),
+        ({"direction": "trim", "rw": "trim", "cell": "discard"}, "it discards"),
+        ({"rw": "write", "cell": "sequential-128k-twice"}, "it fills the target"),
+    ],
+)
+def test_bounds_discards_and_fills_of_older_campaigns_do_not_decide(changes, reason):
+    more = [one for variant, rate in (("before", 9000), ("after", 100)) for one in repeats(variant, rate, **changes)]
+    answer = answered(repeats("before", *SLOW) + repeats("after", *FAST) + more)
+    assert [one.reason for one in answer.excluded] == [reason]
+    assert answer.sentences[0].startswith("Use after:")
+
+
+def test_cells_that_the_user_names_decide_whatever_the_suite_says():
+    bound = [one for variant, rates in (("before", FAST), ("after", SLOW)) for one in repeats(variant, *rates, cell="bound", fdatasync=0, decides="")]
+    answer = answered(repeats("before", *SLOW) + repeats("after", *FAST) + bound, decide_by=["bound"])
+    assert [one.cell for one in answer.deciding] == ["bound"]
+
+
+def test_a_cell_whose_mean_depends_on_the_runtime_does_not_decide():
+    answer = answered(repeats("before", *SLOW) + repeats("after", *FAST), doubtful={("randwrite-4k-fdatasync", "write")})
+    assert answer.sentences == ("No variant can be recommended: no cell that decides has a number.",)
+
+
+def test_incomparable_measurements_do_not_decide_unless_that_is_ignored():
+    old, new = {"fio_version": "fio-3.33", "kernel": "6.1"}, {"fio_version": "fio-3.41", "kernel": "6.12"}
+    measured = repeats("before", *SLOW, **old) + repeats("after", *FAST, **new)
+    answer = answered(measured)
+    assert answer.sentences[0].startswith("after and before are not comparable: fio version fio-3.33 / fio-3.41; kernel 6.1 / 6.12.")
+    assert answer.workloads[0].recommended is None
+    assert answer.incomparable == (
+        "randwrite-4k-fdatasync: after and before are not comparable: fio version fio-3.33 / fio-3.41; kernel 6.1 / 6.12. report_ignore allows it.",
+    )
+    assert answered(measured, ignore=["fio_version", "kernel"]).workloads[0].recommended == "after"
+
+
+def test_another_drive_in_the_stack_is_no_reason_not_to_compare():
+    """An SSD cache makes another model of what is measured."""
+    assert answered(repeats("before", *SLOW, model="HDD") + repeats("after", *FAST, model="HDD, SSD")).workloads[0].recommended == "after"
+
+
+# --- for whom
+
+
+def test_each_class_of_hosts_has_its_own_answer():
+    quick = [one for variant, rates in (("before", SLOW), ("after", FAST)) for one in repeats(variant, *rates, model="SSD A")]
+    slow = [one for variant, rates in (("before", FAST), ("after", SLOW)) for one in repeats(variant, *rates, host="node2", model="SSD B")]
+    answer = answered(quick + slow)
+    assert [one.recommended for one in answer.workloads] == ["after", None]
+    *answers, safety = answer.sentences
+    assert sorted(said.partition(":")[0] for said in answers) == ["node1 (SSD A)", "node2 (SSD B)"]
+    assert safety == "Power failure: survives; loss of one device: unknown.", "the same for all is said once"
+
+
+def test_variants_on_different_hosts_are_no_recommendation():
+    answer = answered(repeats("before", *SLOW, model="SSD A") + repeats("after", *FAST, host="node2", model="SSD B"))
+    [said] = answer.sentences
+    assert said.startswith("before on node1: 150 durable 4 KiB random writes per second; after on node2: 1,420 durable")
+    assert "They were measured on different hosts, node1 (SSD A) / node2 (SSD B): no variant can be recommended." in said
+    assert answer.workloads[0].recommended is None
+
+
+def test_hosts_are_told_apart_by_named_facts():
+    rows = Rows("c", repeats("before", 1, kernel="6.1") + repeats("before", 1, host="node2", kernel="6.12"))
+    assert [one.label for one in host_classes(rows)] == ["node1 (kernel 6.1)", "node2 (kernel 6.12)"]
+    assert [one.hosts for one in host_classes(rows, read_facts(["drives"]))] == [("node1", "node2")]
+    with pytest.raises(BadInput, match="Hosts have no fact 'colour': report_host_class takes controller, drives"):
+        read_facts(["colour"])
+
+
+def test_one_variant_is_compared_with_nothing():
+    assert answered(repeats("before", *SLOW)).sentences[0].startswith("Only before was measured: 150 durable 4 KiB random writes per second.")
+
+
+def test_many_workloads_begin_with_a_summary():
+    measured = []
+    for number in range(5):
+        measured += repeats("before", *SLOW, cell=f"w{number}") + repeats("after", *(FAST if number else SLOW), cell=f"w{number}")
+    answer = answered(measured)
+    assert answer.sentences[0].startswith("after is shown to be better in 4 of 5 workloads: 9.46")
+    assert sum(": Use after: " in said for said in answer.sentences) == 4
+
+
+# --- is it safe
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "loss"),
+    [
+        ({"unflushed": "kept"}, {"unflushed": "may_be_lost"}, None),
+        ({"device_loss": "survives"}, {"device_loss": "loses"}, "can lose data when one device fails"),
+        ({"device_loss": "survives"}, {}, "is not known to survive the loss of a device"),
+    ],
+)
+def test_a_variant_that_can_lose_what_the_baseline_keeps_is_not_recommended(before, after, loss):
+    """What is not flushed counts for workloads without a flush only: these have one."""
+    measured, settings = stacks(before=before, after=after)
+    answer = answered(measured, settings)
+    assert answer.workloads[0].recommended == (None if loss else "after")
+    if loss:
+        assert f"after is 9.46 times as fast as before, but {loss}: it is not recommended." in answer.sentences[0]
+
+
+def test_writes_without_a_flush_are_judged_by_what_becomes_of_them():
+    measured, settings = stacks(before={"unflushed": "kept"}, after={"unflushed": "may_be_lost"})
+    answer = answered([dataclasses.replace(one, fdatasync=0) for one in measured], settings)
+    assert answer.workloads[0].recommended is None
+    assert "but can lose acknowledged writes in a power failure" in answer.sentences[0]
+
+
+def test_a_variant_whose_verdict_is_bad_is_named_and_not_recommended():
+    answer = answered(repeats("before", *SLOW) + repeats("after", *FAST, verdict_after="at_risk"))
+    assert answer.sentences[0].startswith("Keep before: 150 durable")
+    assert "after is 9.46 times as fast as before, but can lose acknowledged writes in a power failure: it is not recommended." in answer.sentences[0]
+
+
+def test_a_baseline_that_loses_data_itself_forbids_nothing():
+    risky = {"verdict_before": "at_risk", "verdict_after": "at_risk"}
+    answer = answered(repeats("before", *SLOW, **risky) + repeats("after", *FAST, **risky))
+    assert answer.workloads[0].recommended == "after"
+    assert answer.sentences[0].endswith("Power failure: can lose data; loss of one device: unknown.")
+
+
+# --- planted differences
+
+
+def planted(chance):
+    """A campaign with known ratios: measurements, and the ratio of each (model, variant)."""
+    classes, variants, count = chance.randint(1, 3), chance.randint(2, 4), chance.randint(1, 8)
+    noise = chance.choice((0.01, 0.05, 0.1, 0.2, 0.4))
+    ratios, rows = {}, []
+    names = [f"v{number}" for number in range(variants)]
+    for number in range(chance.randint(1, 12)):
+        model = f"SSD {number % classes}"
+        own = math.exp(chance.gauss(0, 0.3))
+        for place, variant in enumerate(names):
+            ratio = ratios.setdefault((model, variant), 1.0 if place == 0 else chance.choice((0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0)))
+            when = {"started": 1e9 + place, "model": model, "host": f"node{number}"}
+            rows.append(measurement(variant=variant, cell="fill", rw="write", iops=chance.uniform(10, 1000), **when))
+            for repeat in range(1, count + 1):
+                rate = 1000 * own * ratio * math.exp(chance.gauss(0, noise))
+                if chance.random() < 0.97:
+                    rows.append(measurement(variant=variant, cell="log", repeat=repeat, fdatasync=1, iops=rate, **when))
+                rows.append(measurement(variant=variant, cell="bound", repeat=repeat, iops=chance.uniform(1, 9000), **when))
+                rows.append(measurement(variant=variant, cell="strange", repeat=repeat, fdatasync=1, iops=rate, **{**when, "kernel": f"6.{place}"}))
+    return rows, ratios, noise, count
+
+
+def test_over_500_campaigns_the_answer_follows_what_was_planted():
+    chance = random.Random(17)
+    claims = false = shown = planted_large = 0
+    for _number in range(500):
+        rows, ratios, noise, count = planted(chance)
+        answer = answered(rows, facts=("drives",))
+        for one in answer.workloads:
+            if one.question.cell == "strange":
+                assert verdict_of(one) in ("not_comparable", "baseline"), one
+                continue
+            assert one.question.cell == "log"
+            model = one.host_class.facts["drives"]
+            for result in one.results:
+                truth = ratios[model, result.variant]
+                if result.verdict in ("better", "worse"):
+                    claims += 1
+                    false += (result.verdict == "better") != (truth > 1) or truth == 1
+                if result.variant != "v0" and noise <= 0.05 and count >= 5 and result.repeats >= 5 and not 1 / 1.2 < truth < 1.2:
+                    planted_large += 1
+                    shown += result.verdict == ("better" if truth > 1 else "worse")
+            if one.recommended is not None:
+                assert ratios[model, one.recommended] >= 1, (noise, count, one)
+    assert claims > 300
+    assert false <= 0.05 * claims, f"{false} of {claims}"
+    assert planted_large > 100
+    assert shown >= 0.9 * planted_large, f"{shown} of {planted_large}"

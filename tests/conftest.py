@@ -17,7 +17,10 @@ import pytest
 
 # How long an example takes depends on what the machine does beside: tests do not assert times.
 hypothesis.settings.register_profile("without_deadline", deadline=None)
-hypothesis.settings.load_profile("without_deadline")
+hypothesis.settings.register_profile("first_cases", deadline=None, max_examples=5)
+# Whether a version of Python can run the code is seen with one case of each test.
+FIRST_CASES = bool(os.environ.get("CACHEFLEET_FIRST_CASES"))
+hypothesis.settings.load_profile("first_cases" if FIRST_CASES else "without_deadline")
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
 _NEEDING = {"shared_samples", "shared_corpus"}
@@ -41,6 +44,14 @@ def shared_samples() -> pathlib.Path:
 def shared_corpus() -> pathlib.Path:
     """Captured outputs of RAID tools; kept beside the checkout, not in it."""
     return _shared("corpus")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``CACHEFLEET_FIRST_CASES`` set, each test with the first of its parameters only."""
+    if FIRST_CASES:
+        first = {item.nodeid.partition("[")[0]: item for item in reversed(items)}
+        config.hook.pytest_deselected(items=[item for item in items if first[item.nodeid.partition("[")[0]] is not item])
+        items[:] = [item for item in items if first[item.nodeid.partition("[")[0]] is item]
 
 
 @pytest.hookimpl(wrapper=True)

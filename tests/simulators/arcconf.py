@@ -6,7 +6,7 @@
 """A stand-in for arcconf, the tool of Adaptec and Microchip RAID cards. It is a SIMULATOR: no controller is behind it.
 
 It speaks for both generations, aacraid (series 6 to 8) and SmartRAID. What it prints is held to captured outputs by
-``tests/unit/simulators/test_arcconf.py``. Reading comes first here; what changes a state is in ``arcconf_cache`` and
+``tests/simulators/tests/test_arcconf.py``. Reading comes first here; what changes a state is in ``arcconf_cache`` and
 ``arcconf_maxcache``.
 """
 

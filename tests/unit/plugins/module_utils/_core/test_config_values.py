@@ -84,7 +84,7 @@ def test_options_of_modules_take_no_such_value(value):
     entries += [{"module": "scsi_mod", "options": {"a": value}}] if value and len(value) < 5000 else []
     for entry in entries if len(value) < 5000 else []:
         with pytest.raises(BadInput, match="cannot stand in a file of modprobe"):
-            queue_boot.read_module_wishes([entry])
+            queue_boot.read_module_specs([entry])
 
 
 @everything

@@ -79,8 +79,8 @@ def test_write_through_and_back_again(name, model):
 @pytest.mark.parametrize(("name", "model"), FAMILIES)
 def test_reads_do_not_grow_with_volumes_and_sets_are_one_for_each_difference(name, model):
     counts = []
-    for volumes in (2, 64):
-        runner = _machine(name, model, volumes=volumes, drives=70)
+    for volumes in (2, 16):
+        runner = _machine(name, model, volumes=volumes, drives=22)
         _converge(runner, _asking(name, write="writethrough"))
         outcome = _converge(runner, _asking(name, write="writeback"))
         sets = [call for call in _own(runner, name) if CACHED[name][1] in call]

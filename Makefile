@@ -61,9 +61,10 @@ test: packages venv ## everything that CI runs
 	@scripts/test-steps lint unit report-test tarball molecule+sanity
 
 .PHONY: test-long
-test-long: packages venv ## the long forms: every proof on real devices, power cuts at every step, 100,000 fuzzed inputs
+test-long: packages venv ## the long forms: every proof on real devices, power cuts at every step, all tests on Python 3.8, 100,000 fuzzed inputs
 	@CACHEFLEET_LONG=1 scripts/molecule-test
 	@scripts/crash-test
+	@CACHEFLEET_LONG=1 scripts/target-python-tests $(VENV)
 	@CACHEFLEET_FUZZ_INPUTS=100000 PYTHONPATH=$(TREE) $(BIN)/python -m pytest -q tests/unit/fuzz
 
 .PHONY: lint
@@ -75,8 +76,9 @@ lint: venv ## ruff, yamllint, ansible-lint, licences, changelog
 	@echo "== ansible-lint"; ansible-lint --offline --profile production
 
 .PHONY: unit
-unit: venv ## unit tests, with every ansible-core there is an interpreter for
+unit: venv ## unit tests, with every ansible-core and the oldest Python of targets, as far as there are interpreters
 	@scripts/for-each-core scripts/unit-tests
+	@scripts/target-python-tests $(VENV)
 
 .PHONY: report-test
 report-test: packages venv ## the report of a campaign in a real Chromium
@@ -96,4 +98,4 @@ molecule: packages venv ## molecule with testinfra on real machines
 
 .PHONY: clean
 clean: ## remove what was built here (not the machine image, which is kept per user)
-	rm -rf .build .venv .venv-other .ansible .pytest_cache .ruff_cache .hypothesis tests/output
+	rm -rf .build .venv .venv-other .venv-target .ansible .pytest_cache .ruff_cache .hypothesis tests/output

@@ -6,7 +6,7 @@
 """A stand-in for arcconf, the tool of Adaptec and Microchip RAID cards. It is a SIMULATOR: no controller is behind it.
 
 It speaks for both generations, aacraid (series 6 to 8) and SmartRAID. What it prints is held to captured outputs by
-``tests/unit/simulators/test_arcconf.py``. Reading comes first here; what changes a state is in ``arcconf_cache`` and
+``tests/simulators/tests/test_arcconf.py``. Reading comes first here; what changes a state is in ``arcconf_cache`` and
 ``arcconf_maxcache``.
 """
 
@@ -103,7 +103,7 @@ class Arcconf(Simulator):
 
     def _restore(self, backup: list[State]) -> None:
         """Takes back what a command changed before it was refused."""
-        for controller, before in zip(self.state.get("controllers", []), backup, strict=False):
+        for controller, before in zip(self.state.get("controllers", []), backup):
             controller.clear()
             controller.update(before)
 
@@ -232,7 +232,7 @@ class Arcconf(Simulator):
             return [*self._table(controllers), *(self._contents(*controllers[0]) if rest else []), "", text.SUCCESS]
         printed: list[str] = []
         for chosen, controller in controllers:
-            values = text.adapter_values(controller, now.faults_of(self.state, chosen)) | {"staged firmware": controller["firmware"], "seeprom version": "0"}
+            values = {**text.adapter_values(controller, now.faults_of(self.state, chosen)), "staged firmware": controller["firmware"], "seeprom version": "0"}
             build = " (0)" if controller["series"] == "hba" else ""
             printed += [f"Controller #{chosen}", "=" * 14]
             printed += [f"{label:<39}: {values[label.casefold()]}{build}" for label in text.layout_of(controller).firmware_versions]
@@ -290,7 +290,7 @@ def _set_controller_mode(call: Call) -> None:
 def _pairs(words: list[str]) -> list[tuple[str, str]]:
     if len(words) % 2:
         raise InvalidArgumentsError
-    return list(zip(words[::2], words[1::2], strict=True))
+    return list(zip(words[::2], words[1::2]))
 
 
 def _joined(lines: t.Sequence[str]) -> str:

@@ -160,7 +160,7 @@ def _drive_policies(call: Call, rest: list[str]) -> None:
     if not rest or len(rest) % 2:
         raise InvalidArgumentsError
     policies, wanted = call.controller["drive_policy"], {}
-    for word, value in zip(rest[::2], rest[1::2], strict=True):
+    for word, value in zip(rest[::2], rest[1::2]):
         kind = _CLASSES.get(word.lower())
         policy = number(value, 0, 3)
         if kind is None or kind in wanted or (policy == now.UNCHANGED_POLICY and kind != "Configured"):

@@ -88,7 +88,7 @@ class Call:
         if not words or len(words) % 2:
             raise InvalidArgumentsError
         found = []
-        for channel, device in zip(words[::2], words[1::2], strict=True):
+        for channel, device in zip(words[::2], words[1::2]):
             drive = now.drive_at(self.controller, number(channel), number(device))
             if drive is None:
                 raise AbortedError(f"Device {channel},{device} does not exist.")

@@ -47,25 +47,29 @@ def _controller(controller: State, number: int, faults: now.Faults) -> dict[str,
     cache = controller["cache"]
     if cache:
         status, state, details = now.cache_module(controller, faults)
-        found |= {
-            "cacheStatus": status,
-            "cacheState": state or "Not Applicable",
-            "cacheStateDisabledReasonString": details.partition("Reason: ")[2].rstrip(")") if details else "Not Applicable",
-            "cacheMemory": cache["memory"],
-            "readCachePercentage": cache["read"],
-            "writeCachePercentage": cache["write"],
-            "noBatteryWriteCache": int(cache["no_battery"]),
-            "waitForCacheRoom": int(cache["wait_for_room"]),
-            "batteryOrCapacitorCount": int(bool(controller["protection"])),
-            "batteryOrCapacitorStatus": _BACKUP[now.unit_health(controller, faults)],
-        }
+        found.update(
+            {
+                "cacheStatus": status,
+                "cacheState": state or "Not Applicable",
+                "cacheStateDisabledReasonString": details.partition("Reason: ")[2].rstrip(")") if details else "Not Applicable",
+                "cacheMemory": cache["memory"],
+                "readCachePercentage": cache["read"],
+                "writeCachePercentage": cache["write"],
+                "noBatteryWriteCache": int(cache["no_battery"]),
+                "waitForCacheRoom": int(cache["wait_for_room"]),
+                "batteryOrCapacitorCount": int(bool(controller["protection"])),
+                "batteryOrCapacitorStatus": _BACKUP[now.unit_health(controller, faults)],
+            }
+        )
     policy = controller["drive_policy"]
     if policy:
-        found |= {
-            "configuredDrivesWCPolicySetting": policy["Configured"],
-            "unConfiguredDrivesWCPolicySetting": policy["Unconfigured"],
-            "hbaDrivesWCPolicySetting": policy["HBA"],
-        }
+        found.update(
+            {
+                "configuredDrivesWCPolicySetting": policy["Configured"],
+                "unConfiguredDrivesWCPolicySetting": policy["Unconfigured"],
+                "hbaDrivesWCPolicySetting": policy["HBA"],
+            }
+        )
     found["globalPhysicalDevicesWriteCachePolicy"] = _GLOBAL_POLICIES.get(controller.get("global_drive_cache") or "", 3)
     found["TemperatureSensor"] = [{"temperatureSensorID": 0, "temperatureSensorLocation": 0, "currentValue": 29, "maxValueSincePoweredOn": 30}]
     found["Array"] = [_array(controller, number_of_array, volumes) for number_of_array in sorted({volume["array"] for volume in volumes})]

@@ -38,9 +38,9 @@ def set_maxcache(call: Call) -> None:
     form, rest = call.words[0].upper(), call.words[1:]
     forms: dict[str, t.Callable[[Call, list[str]], None]] = {"LOGICALDRIVE": _logical_drives}
     if kind in ("pool", "container"):
-        forms |= {"FLUSHANDFETCHRATE": _flush_rate, "RWBALANCE": _balance}
+        forms.update({"FLUSHANDFETCHRATE": _flush_rate, "RWBALANCE": _balance})
     if kind == "pool":
-        forms |= {"ADDTOPOOL": _add_to_pool, "REMOVEFROMPOOL": _remove_from_pool, "CLEAR": _clear}
+        forms.update({"ADDTOPOOL": _add_to_pool, "REMOVEFROMPOOL": _remove_from_pool, "CLEAR": _clear})
     if kind == "container":
         forms["DIRTYPAGETHRESHOLD"] = _threshold
     if kind is None:

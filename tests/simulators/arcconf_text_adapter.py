@@ -65,17 +65,19 @@ def adapter_values(controller: State, faults: now.Faults) -> dict[str, str | Non
         "maxcache read cache pool size": f"{sum(drive['size'] for drive in pool) / 1026:.3f} GB",
     }
     if now.maxcache_kind(controller) in ("pool", "container"):
-        values |= {
-            "maxcache flush and fetch rate": str(maxcache["flush_rate"]),
-            "maxcache read, write balance factor": "{},{}".format(*maxcache["balance"]),
-            "maxcache dirty page threshold": str(maxcache["threshold"]),
-        }
+        values.update(
+            {
+                "maxcache flush and fetch rate": str(maxcache["flush_rate"]),
+                "maxcache read, write balance factor": "{},{}".format(*maxcache["balance"]),
+                "maxcache dirty page threshold": str(maxcache["threshold"]),
+            }
+        )
     policy = controller.get("global_drive_cache")
     if policy is not None:
         values["global physical device write cache policy"] = {"enable": "Enabled", "disable": "Disabled", "drivespecific": "Drive Specific"}[policy]
     if controller["generation"] == "smart":
-        values |= _smart_adapter_values(controller, faults)
-    return values | controller["facts"]
+        values.update(_smart_adapter_values(controller, faults))
+    return {**values, **controller["facts"]}
 
 
 def _smart_adapter_values(controller: State, faults: now.Faults) -> dict[str, str | None]:
@@ -99,17 +101,19 @@ def _smart_adapter_values(controller: State, faults: now.Faults) -> dict[str, st
     if cache:
         status, state, details = now.cache_module(controller, faults)
         switch = {True: "Enabled", False: "Disabled"}
-        values |= {
-            "cache status": status,
-            "cache state": state,
-            "cache state details": details,
-            "cache memory": f"{cache['memory']} MB",
-            "read cache percentage": f"{cache['read']} percent" if now.has_ratio(controller, faults) else "Not Applicable",
-            "write cache percentage": f"{cache['write']} percent" if now.has_ratio(controller, faults) else "Not Applicable",
-            "no-battery write cache": switch[cache["no_battery"]],
-            "wait for cache room": switch[cache["wait_for_room"]],
-            "write cache bypass threshold size": f"{cache['bypass_threshold']} KB",
-        }
+        values.update(
+            {
+                "cache status": status,
+                "cache state": state,
+                "cache state details": details,
+                "cache memory": f"{cache['memory']} MB",
+                "read cache percentage": f"{cache['read']} percent" if now.has_ratio(controller, faults) else "Not Applicable",
+                "write cache percentage": f"{cache['write']} percent" if now.has_ratio(controller, faults) else "Not Applicable",
+                "no-battery write cache": switch[cache["no_battery"]],
+                "wait for cache room": switch[cache["wait_for_room"]],
+                "write cache bypass threshold size": f"{cache['bypass_threshold']} KB",
+            }
+        )
     for kind, policy in (controller["drive_policy"] or {}).items():
         values[f"{kind} drives".casefold()] = now.POLICY_WORDS[policy]
     return values

@@ -154,8 +154,8 @@ def drive_values(controller: State, drive: State, faults: now.Faults) -> dict[st
         "ncq status": "Enabled" if sata else None,
     }
     if smart:
-        values |= _smart_drive_values(controller, drive, state)
-    return values | drive.get("facts", {})
+        values.update(_smart_drive_values(controller, drive, state))
+    return {**values, **drive.get("facts", {})}
 
 
 def _smart_drive_values(controller: State, drive: State, state: str) -> dict[str, str | None]:

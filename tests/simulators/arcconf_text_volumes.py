@@ -116,8 +116,8 @@ def volume_values(controller: State, volume: State, faults: now.Faults) -> dict[
         method = "Controller Cache" if volume["caching"] else "I/O Bypass" if volume["ssd_bypass"] else "None"
         values["ld acceleration method"] = "maxCache" if cached_by_ssds else method
     else:
-        values |= _aacraid_cache_values(controller, volume, faults)
-    return values | volume.get("facts", {})
+        values.update(_aacraid_cache_values(controller, volume, faults))
+    return {**values, **volume.get("facts", {})}
 
 
 def _aacraid_cache_values(controller: State, volume: State, faults: now.Faults) -> dict[str, str | None]:
@@ -125,33 +125,43 @@ def _aacraid_cache_values(controller: State, volume: State, faults: now.Faults) 
     values: dict[str, str | None] = {"write-cache status": "On" if on else "Off"}
     if layout_of(controller).words == "mode":
         guard = "battery" if controller["protection"] == "battery" else "battery/ZMM"
-        values |= {
-            "read-cache mode": "Enabled" if volume["read"] else "Disabled",
-            "write-cache mode": WRITE_CACHE["wb" if on else "wt"],
-            "write-cache setting": {"wt": WRITE_CACHE["wt"], "wb": WRITE_CACHE["wb"], "wbb": f"{WRITE_CACHE['wb']} when protected by {guard}"}[volume["write"]],
-        }
+        values.update(
+            {
+                "read-cache mode": "Enabled" if volume["read"] else "Disabled",
+                "write-cache mode": WRITE_CACHE["wb" if on else "wt"],
+                "write-cache setting": {"wt": WRITE_CACHE["wt"], "wb": WRITE_CACHE["wb"], "wbb": f"{WRITE_CACHE['wb']} when protected by {guard}"}[
+                    volume["write"]
+                ],
+            }
+        )
     else:
-        values |= {
-            "read-cache setting": "Enabled" if volume["read"] else "Disabled",
-            "read-cache status": "On" if volume["read"] else "Off",
-            "write-cache setting": {"wt": "Disabled", "wb": "Enabled", "wbb": "On when protected by battery/ZMM"}[volume["write"]],
-        }
+        values.update(
+            {
+                "read-cache setting": "Enabled" if volume["read"] else "Disabled",
+                "read-cache status": "On" if volume["read"] else "Off",
+                "write-cache setting": {"wt": "Disabled", "wb": "Enabled", "wbb": "On when protected by battery/ZMM"}[volume["write"]],
+            }
+        )
     kind, settings = now.maxcache_kind(controller), volume["maxcache"]
     if kind not in ("pool", "container"):
         return values
     there = bool(controller["maxcache"]["containers"]) if kind == "container" else any(drive["pool"] for drive in controller["drives"])
     dirty = now.is_dirty(controller, volume)
-    values |= {
-        "maxcache read cache setting": "Enabled" if settings["read"] else "Disabled",
-        "maxcache read cache status": "On" if settings["read"] and there else "Off",
-    }
-    if kind == "container" or controller["maxcache"]["write_feature"]:
-        values |= {
-            "maxcache write cache setting": "Enabled" if settings["write"] else "Disabled",
-            "maxcache write cache status": "On" if settings["write"] and there else "Off",
-            "maxcache write cache policy": _MAXCACHE_POLICIES[settings["policy"]] if settings["write"] else None,
-            "maxcache status": "Dirty" if dirty else "Clean" if settings["used"] or settings["write"] else None,
+    values.update(
+        {
+            "maxcache read cache setting": "Enabled" if settings["read"] else "Disabled",
+            "maxcache read cache status": "On" if settings["read"] and there else "Off",
         }
+    )
+    if kind == "container" or controller["maxcache"]["write_feature"]:
+        values.update(
+            {
+                "maxcache write cache setting": "Enabled" if settings["write"] else "Disabled",
+                "maxcache write cache status": "On" if settings["write"] and there else "Off",
+                "maxcache write cache policy": _MAXCACHE_POLICIES[settings["policy"]] if settings["write"] else None,
+                "maxcache status": "Dirty" if dirty else "Clean" if settings["used"] or settings["write"] else None,
+            }
+        )
     return values
 
 

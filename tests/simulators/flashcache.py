@@ -316,7 +316,7 @@ class Dmsetup(FlashcacheTool):
         if "-c" not in options and "--columns" not in options:
             for cache in caches:
                 facts = {"Name": cache["name"], "State": "ACTIVE", "Read Ahead": "256", "Tables present": "LIVE", "Open count": kernel.opened(cache)}
-                facts |= {"Event number": 0, "Major, minor": f"253, {cache['minor']}", "Number of targets": 1}
+                facts.update({"Event number": 0, "Major, minor": f"253, {cache['minor']}", "Number of targets": 1})
                 self.out.append("".join(f"{label + ':':<19}{value}\n" for label, value in facts.items()) + "\n")
             return
         columns = options.get("-o", "name").split(",")

@@ -443,7 +443,7 @@ class Kernel:
         name = f"dm-{cache['minor']}"
         place = self.root / "sys/devices/virtual/block" / name
         files = {"dev": f"253:{cache['minor']}", "size": str(cache["sectors"]), "ro": "0", "dm/name": cache["name"], "dm/uuid": ""}
-        files |= {"queue/write_cache": "write through", "queue/rotational": "0", "queue/logical_block_size": "512"}
+        files.update({"queue/write_cache": "write through", "queue/rotational": "0", "queue/logical_block_size": "512"})
         for file, content in files.items():
             (place / file).parent.mkdir(parents=True, exist_ok=True)
             (place / file).write_text(content + "\n")

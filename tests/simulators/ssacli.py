@@ -227,7 +227,7 @@ class SsaCli(Simulator):
 
     def _policy_fault(self, fault: str, name: str) -> bool:
         wanted = self.state.get("faults", {}).get(fault)
-        if isinstance(wanted, list | str):
+        if isinstance(wanted, (list, str)):
             return name in {_LONG_PARAMETERS.get(word, word) for word in ([wanted] if isinstance(wanted, str) else wanted)}
         return bool(wanted)
 
@@ -324,7 +324,7 @@ def _drive_cache_choices(controller: State, usage: str | None) -> tuple[list[str
     if "all" in policies or not policies:
         if usage is not None:
             raise _syntax(f"usage={usage}")
-        return ["enable", "disable"], policies.get("all", "").lower().removesuffix("d")
+        return ["enable", "disable"], re.sub("d$", "", policies.get("all", "").lower())
     if usage is None:
         raise Refused('Parameter "usage" must be specified.')
     if usage not in _USAGES or usage not in policies:

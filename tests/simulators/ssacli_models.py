@@ -423,7 +423,7 @@ def h240(volumes: int | None = None, drives: int | None = None, os_devices: t.Se
     made = _controller(card, [], None, 0, count, None)
     given = [str(device["path"]) for device in os_devices or []]
     others = [path for path in (drive["path"] for drive in made["drives"]) if path not in given]
-    for drive, path in zip(made["drives"], [*given, *others], strict=False):
+    for drive, path in zip(made["drives"], [*given, *others]):
         drive["path"] = path
     return made
 
@@ -485,7 +485,7 @@ def e208i(volumes: int | None = None, drives: int | None = None, os_devices: t.S
         volumes, drives = 1, 2
     made = p408i(volumes, drives, os_devices)
     made["lines"]["Serial Number"] = "SIMULATED0208"
-    made |= {"model": "HPE Smart Array E208i-a SR Gen10", "product": "HPE Smart Array E208i-a SR Gen10", "cache": None, "power": None}
+    made.update({"model": "HPE Smart Array E208i-a SR Gen10", "product": "HPE Smart Array E208i-a SR Gen10", "cache": None, "power": None})
     for volume in made["volumes"]:
         volume["caching"] = False
     return made

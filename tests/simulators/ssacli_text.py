@@ -226,7 +226,7 @@ def _controller_lines(state: State, controller: State) -> list[str]:
     hba = in_hba_mode(state, controller)
     values = {**controller["lines"], "Slot": str(controller["slot"])}
     if hba:
-        values |= {"HBA Mode Enabled": "True", "Controller Mode": "HBA", "Controller Mode Reboot": "Not Required"}
+        values.update({"HBA Mode Enabled": "True", "Controller Mode": "HBA", "Controller Mode Reboot": "Not Required"})
     lines = [headline(state, controller)]
     for label in CONTROLLER_LINES:
         if hba and label not in HBA_LINES:
@@ -463,7 +463,7 @@ def drive_lines(state: State, controller: State, drive: State) -> list[str]:
     if exposed:
         known = drive.get("path") if not hba or controller.get("mode") == "HBA" else None
         path = known or device_name(controller["drives"].index(drive))
-        values |= {"Disk Name": f"{path}{' ' if controller['style'].get('device_blank') else ''}", "Mount Points": "None"}
+        values.update({"Disk Name": f"{path}{' ' if controller['style'].get('device_blank') else ''}", "Mount Points": "None"})
     lines = [
         f"      physicaldrive {place(drive)}",
         f"         Port: {drive['port']}",

@@ -225,7 +225,7 @@ class StorCli2(Simulator):
 
     def _policy_fault(self, fault: str, name: str) -> bool:
         wanted = self.state.get("faults", {}).get(fault)
-        return name in wanted if isinstance(wanted, list | str) else bool(wanted)
+        return name in wanted if isinstance(wanted, (list, str)) else bool(wanted)
 
     def _delete(self, number: str, controller: State, found: list[State], missing: list[Data]) -> _Outcome:
         if missing:

@@ -305,35 +305,37 @@ def volume_details(state: State, controller: State, volume: State) -> Data:
     properties: Data = {"Strip Size": volume["strip"], "Block Size": 4096, "Number of Blocks": volume["size"] // 4096}
     if volume["emulated"]:
         properties["VD has Emulated PD"] = "Yes"
-    properties |= {
-        "Span Depth": 1,
-        "Number of Drives": len(members),
-        "Drive Write Cache Policy": volume["drive_cache"],
-        "Default Power Save Policy": "Default",
-        "Current Power Save Policy": "Default",
-        "Access Policy Status": "VD has desired access",
-        "Auto BGI": "Off",
-        "Secured": "No",
-        "Init State": "No Init",
-        "Consistent": "Yes",
-        "Morphing": "No",
-        "Cache Preserved": "No",
-        "Bad Block Exists": "No",
-        "VD Ready for OS Requests": "Yes",
-        "Reached LD BBM failure threshold": "No",
-        "Supported Erase Types": "Simple, Normal, Thorough",
-        "Exposed to OS": "Yes",
-        "Creation Time(LocalTime yyyy/mm/dd hh:mm:sec)": volume["created"],
-        "Default Cachebypass Mode": bypass,
-        "Current Cachebypass Mode": bypass,
-        "SCSI NAA Id": volume["wwn"],
-        "OS Drive Name": volume["path"],
-        "Current Unmap Status": "No",
-        "Current WriteSame Unmap Status": "No",
-        "LU/NS Count used per PD": 1,
-        "Data Format for I/O": "None",
-        "Serial Number": _swapped(volume["wwn"]),
-    }
+    properties.update(
+        {
+            "Span Depth": 1,
+            "Number of Drives": len(members),
+            "Drive Write Cache Policy": volume["drive_cache"],
+            "Default Power Save Policy": "Default",
+            "Current Power Save Policy": "Default",
+            "Access Policy Status": "VD has desired access",
+            "Auto BGI": "Off",
+            "Secured": "No",
+            "Init State": "No Init",
+            "Consistent": "Yes",
+            "Morphing": "No",
+            "Cache Preserved": "No",
+            "Bad Block Exists": "No",
+            "VD Ready for OS Requests": "Yes",
+            "Reached LD BBM failure threshold": "No",
+            "Supported Erase Types": "Simple, Normal, Thorough",
+            "Exposed to OS": "Yes",
+            "Creation Time(LocalTime yyyy/mm/dd hh:mm:sec)": volume["created"],
+            "Default Cachebypass Mode": bypass,
+            "Current Cachebypass Mode": bypass,
+            "SCSI NAA Id": volume["wwn"],
+            "OS Drive Name": volume["path"],
+            "Current Unmap Status": "No",
+            "Current WriteSame Unmap Status": "No",
+            "LU/NS Count used per PD": 1,
+            "Data Format for I/O": "None",
+            "Serial Number": _swapped(volume["wwn"]),
+        }
+    )
     return {"VD Info": volume_row(state, volume), "PDs": [drive_row(state, drive) for drive in members], "VD Properties": properties}
 
 
@@ -423,8 +425,9 @@ def drive_details(state: State, controller: State, drive: State) -> Data:
     configured = row["State"] == "Conf"
     if configured and volume:
         details["Drive position"] = f"DriveGroup:{drive['group']}, Span:0, Row:{volume['drives'].index(drive_id(drive))}"
-    details |= table(
-        """
+    details.update(
+        table(
+            """
 Sequence Number = 2
 Commissioned Spare
 Emergency Spare
@@ -432,54 +435,59 @@ Successful Shield Diagnostics completed on(Localtime yyyy/mm/dd hh:mm:sec) = NA
 SED Capable
 ISE Capable
 """,
-        "No",
-        numbers=True,
+            "No",
+            numbers=True,
+        )
     )
     if not configured:
-        details |= {"Supported Erase Types": "Sanitize Overwrite", "Aue Supported Erase Types": "Sanitize Overwrite"}
+        details.update({"Supported Erase Types": "Sanitize Overwrite", "Aue Supported Erase Types": "Sanitize Overwrite"})
     for prefix in ("Unmap Capable", "Writesame Unmap Capable"):
         for level in (" for Single Drive RAID 0 VDs", " for RAID 0 VDs", " for RAID 1 VDs", " for RAID 5/6 VDs", ""):
             details[prefix + level] = "No"
-    details |= {
-        "T10 Power Mode": "Yes",
-        "Needs EKM Attention": "No",
-        "Secured By EKM": "No",
-        "Certified": "Yes",
-        "Supported Data Format": "None",
-    }
+    details.update(
+        {
+            "T10 Power Mode": "Yes",
+            "Needs EKM Attention": "No",
+            "Secured By EKM": "No",
+            "Certified": "Yes",
+            "Supported Data Format": "None",
+        }
+    )
     if drive["medium"] == "HDD":
         details["Hard Disk Drive RPM"] = 7200
-    details |= {
-        "Device port count": 1,
-        "Path Information": [
-            {
-                "SASAddress": f"0x{int(drive['wwn'], 16) + 1:016x}",
-                "DevicePID": drive["pid"],
-                "Path": "Primary",
-                "ConnectorIndex": 2 * place + 1,
-                "Negotiated Speed": "12.0Gb/s",
-                "Num Phys/Lanes used": 1,
-            }
-        ],
-        "Connector Information": [{"ConnId": place + 1, "Name": f"C{place}.{lane}", "Location": "Internal", "Type": "SFF-8654 8I"} for lane in (0, 1)],
-        "LU/NS Properties": {
-            "Media Error Count": 0,
-            "Other Error Count": 0,
-            "Predictive Failure Count": 0,
-            "Last Predictive Failure Event Sequence Number": 0,
-            **sizes,
-            "FW managed drive security": "No",
-            "Secured": "No",
-            "Locked": "No",
-            "PI Formatted": "No",
-            "PI type": 1,
-            "Number of bytes of user data in LBA": "512B",
-            "Current Write Cache": drive["write_cache"],
-            "Default Write Cache": drive["default_write_cache"],
-            "Write Cache Changeable": drive["write_cache_changeable"],
-        },
-        "Inquiry Data": "00 " * 144,
-    }
+    details.update(
+        {
+            "Device port count": 1,
+            "Path Information": [
+                {
+                    "SASAddress": f"0x{int(drive['wwn'], 16) + 1:016x}",
+                    "DevicePID": drive["pid"],
+                    "Path": "Primary",
+                    "ConnectorIndex": 2 * place + 1,
+                    "Negotiated Speed": "12.0Gb/s",
+                    "Num Phys/Lanes used": 1,
+                }
+            ],
+            "Connector Information": [{"ConnId": place + 1, "Name": f"C{place}.{lane}", "Location": "Internal", "Type": "SFF-8654 8I"} for lane in (0, 1)],
+            "LU/NS Properties": {
+                "Media Error Count": 0,
+                "Other Error Count": 0,
+                "Predictive Failure Count": 0,
+                "Last Predictive Failure Event Sequence Number": 0,
+                **sizes,
+                "FW managed drive security": "No",
+                "Secured": "No",
+                "Locked": "No",
+                "PI Formatted": "No",
+                "PI type": 1,
+                "Number of bytes of user data in LBA": "512B",
+                "Current Write Cache": drive["write_cache"],
+                "Default Write Cache": drive["default_write_cache"],
+                "Write Cache Changeable": drive["write_cache_changeable"],
+            },
+            "Inquiry Data": "00 " * 144,
+        }
+    )
     return {"Drive Information": row, "LU/NS Information": [_unit_row(state, drive, False)], "Drive Detailed Information": details}
 
 

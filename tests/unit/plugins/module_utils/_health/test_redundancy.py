@@ -17,8 +17,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._health.redunda
     volume_group_findings,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import CacheModule, Policy, Protection
+from ansible_collections.cachefleet.storage.tests.simulators.in_process.provider import FakeTool, controller, volume
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
-from ansible_collections.cachefleet.storage.tests.unit.support.fake_raid import FakeTool, controller, volume
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 BACK = volume(0, write=Policy("writeback", "writeback_always"))

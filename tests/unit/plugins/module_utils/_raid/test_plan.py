@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid import pl
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Drive, Policy, Protection
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
-from ansible_collections.cachefleet.storage.tests.unit.support.fake_raid import DEAD, FakeTool, controller, volume
+from ansible_collections.cachefleet.storage.tests.simulators.in_process.provider import DEAD, FakeTool, controller, volume
 
 
 def _plan(tool, *entries):

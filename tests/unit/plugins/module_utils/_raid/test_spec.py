@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import spec as wanted
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source, read_host
-from ansible_collections.cachefleet.storage.tests.unit.support.fake_raid import FakeTool, controller, volume
+from ansible_collections.cachefleet.storage.tests.simulators.in_process.provider import FakeTool, controller, volume
 
 
 def _one(**entry):

@@ -11,10 +11,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mod
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack import block_caches
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
+from ansible_collections.cachefleet.storage.tests.simulators.in_process.raid import SimulatedRunner
 from ansible_collections.cachefleet.storage.tests.simulators.storcli import StorCli
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
-from ansible_collections.cachefleet.storage.tests.unit.support.simulated_raid import SimulatedRunner
 
 _LVM = "LVM-uuid"
 _HDPARM_ON = "\n/dev/{0}:\n write-caching =  1 (on)\n"

@@ -14,7 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import facts as enhanceio_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
-from ansible_collections.cachefleet.storage.tests.unit.support.simulated_enhanceio import HDD, SSD, SSD2, SimulatedEnhanceIO
+from ansible_collections.cachefleet.storage.tests.simulators.in_process.enhanceio import HDD, SSD, SSD2, SimulatedEnhanceIO
 
 TOOLS = {name: f"/sbin/{name}" for name in enhanceio_boot.TOOLS}
 

@@ -42,8 +42,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
     ToolMissing,
 )
 from ansible_collections.cachefleet.storage.tests.simulators.enhanceio_driver import WRITETHROUGH
+from ansible_collections.cachefleet.storage.tests.simulators.in_process.enhanceio import HDD, SSD, SSD2, SSD3, Killed, SimulatedEnhanceIO
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
-from ansible_collections.cachefleet.storage.tests.unit.support.simulated_enhanceio import HDD, SSD, SSD2, SSD3, Killed, SimulatedEnhanceIO
 
 ITEM = {"name": "images", "origin": HDD, "cache_devices": [SSD]}
 WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}

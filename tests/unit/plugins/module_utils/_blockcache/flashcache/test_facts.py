@@ -12,7 +12,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import facts as flashcache_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.tests.simulators import flashcache
-from ansible_collections.cachefleet.storage.tests.unit.support.simulated_flashcache import BACK, DISK, SSD, FlashcacheHost
+from ansible_collections.cachefleet.storage.tests.simulators.in_process.flashcache import BACK, DISK, SSD, FlashcacheHost
 
 
 @pytest.fixture

@@ -25,8 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 )
 from ansible_collections.cachefleet.storage.tests.simulators import __main__ as simulators
 from ansible_collections.cachefleet.storage.tests.simulators import flashcache, flashcache_kernel, simulator
-from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
-from ansible_collections.cachefleet.storage.tests.unit.support.simulated_flashcache import (
+from ansible_collections.cachefleet.storage.tests.simulators.in_process.flashcache import (
     BACK,
     DISK,
     ITEM,
@@ -38,6 +37,7 @@ from ansible_collections.cachefleet.storage.tests.unit.support.simulated_flashca
     ProcessRunner,
     changes,
 )
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
 
 UNIT = "cachefleet-flashcache-fc0.service"
 

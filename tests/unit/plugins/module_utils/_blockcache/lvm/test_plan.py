@@ -67,18 +67,16 @@ class TestAttach:
             "settings": {},
         }
 
-    def test_a_device_of_the_group_is_used_as_it_is(self):
-        assert operations(FakeLvm(extended=True)) == [CreateVolume, Attach]
-
-    def test_a_physical_volume_of_no_group_is_what_an_interrupted_run_leaves(self):
-        lvm = FakeLvm()
-        lvm.pvs["/dev/sdb"] = ""
-        assert operations(lvm) == [ExtendVolumeGroup, CreateVolume, Attach]
-
-    def test_a_cache_volume_of_ours_is_what_an_interrupted_run_leaves(self):
-        lvm = FakeLvm(extended=True)
-        lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 496 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}
-        assert operations(lvm) == [Attach]
+    def test_what_an_interrupted_run_left_is_used(self):
+        ours = {"data_cache": {"name": "data_cache", "kind": "cachepool", "size": 496 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}}
+        volume_of_no_group, in_the_group, with_cache_volume = FakeLvm(), FakeLvm(extended=True), FakeLvm(extended=True)
+        volume_of_no_group.pvs["/dev/sdb"] = ""
+        with_cache_volume.unattached.update(ours)
+        assert [operations(lvm) for lvm in (volume_of_no_group, in_the_group, with_cache_volume)] == [
+            [ExtendVolumeGroup, CreateVolume, Attach],
+            [CreateVolume, Attach],
+            [Attach],
+        ]
 
     def test_a_volume_of_that_name_which_is_not_ours_is_left_alone(self):
         lvm = FakeLvm(extended=True)
@@ -107,11 +105,8 @@ class TestAttach:
         with pytest.raises(BadInput, match=r"rest: a cachepool needs .* has 0 B free"):
             plan(host, read_items([ITEM, {**ITEM, "name": "rest", "origin": "vg/other"}]))
 
-    def test_trap_without_cache_check_nothing_is_attached(self):
-        message = refusal(ToolMissing, FakeLvm(missing=["cache_check"]))
-        assert "thin-provisioning-tools" in message
-
-    def test_no_step_needs_cache_check_when_the_cache_is_there(self):
+    def test_trap_cache_check_is_required_where_a_cache_is_attached(self):
+        assert "thin-provisioning-tools" in refusal(ToolMissing, FakeLvm(missing=["cache_check"]))
         assert steps(FakeLvm(fast="cachepool", missing=["cache_check"])) == []
 
     def test_settings_that_are_default_are_not_given_at_attach(self):
@@ -136,12 +131,10 @@ class TestTwoOnOneNewDevice:
             ("rest", Attach),
         ]
 
-    def test_by_another_link_too(self):
-        host = present(FakeLvm(), ssd=dataclasses.replace(SSD, by_id=(SSD_PATH, "/dev/disk/by-id/wwn-0x5")))
-        planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other", "cache_devices": ["/dev/disk/by-id/wwn-0x5"]}, host=host)
+    def test_by_another_link_and_as_a_physical_volume_of_no_group_too(self):
+        linked = present(FakeLvm(), ssd=dataclasses.replace(SSD, by_id=(SSD_PATH, "/dev/disk/by-id/wwn-0x5")))
+        planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other", "cache_devices": ["/dev/disk/by-id/wwn-0x5"]}, host=linked)
         assert [type(step.operation) for step in planned].count(CreatePhysicalVolume) == 1
-
-    def test_a_physical_volume_of_no_group_is_added_once(self):
         lvm = FakeLvm()
         lvm.pvs["/dev/sdb"] = ""
         planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other"}, host=present(lvm))
@@ -161,26 +154,23 @@ class TestTwoOnOneNewDevice:
 
 
 class TestOrigin:
-    def test_missing_group(self):
-        assert "there is no volume group vg9 on this host (there is vg)" in refusal(DeviceMissing, FakeLvm(), origin="vg9/data")
-
-    def test_missing_volume(self):
-        assert "volume group vg has no logical volume dta (it has data)" in refusal(DeviceMissing, FakeLvm(), origin="vg/dta")
-
     @pytest.mark.parametrize(
-        ("origin", "said"),
+        ("error", "origin", "fields", "said"),
         [
-            ({"attr": "swi-a-s---", "segtype": "linear", "role": "public,snapshot"}, "is a snapshot"),
-            ({"attr": "Vwi-a-tz--", "segtype": "thin", "role": "public"}, "is of type thin"),
-            ({"attr": "twi-a-tz--", "segtype": "thin-pool", "role": "private"}, "is of type thin-pool"),
-            ({"attr": "mwi-a-m---", "segtype": "mirror", "role": "public"}, "is of type mirror"),
-            ({"attr": "Vwi-a-tz--", "segtype": "thin", "role": "public,snapshot,thinsnapshot"}, "is a snapshot"),
+            (DeviceMissing, {}, {"origin": "vg9/data"}, "there is no volume group vg9 on this host (there is vg)"),
+            (DeviceMissing, {}, {"origin": "vg/dta"}, "volume group vg has no logical volume dta (it has data)"),
+            (BadInput, {"attr": "swi-a-s---", "segtype": "linear", "role": "public,snapshot"}, {}, "is a snapshot"),
+            (BadInput, {"attr": "Vwi-a-tz--", "segtype": "thin", "role": "public"}, {}, "is of type thin"),
+            (BadInput, {"attr": "twi-a-tz--", "segtype": "thin-pool", "role": "private"}, {}, "is of type thin-pool"),
+            (BadInput, {"attr": "mwi-a-m---", "segtype": "mirror", "role": "public"}, {}, "is of type mirror"),
+            (BadInput, {"attr": "Vwi-a-tz--", "segtype": "thin", "role": "public,snapshot,thinsnapshot"}, {}, "is a snapshot"),
+            (Refused, {"attr": "-wi-------"}, {}, "activate it with lvchange -ay vg/data first"),
         ],
     )
-    def test_what_cannot_be_cached(self, origin, said):
+    def test_what_cannot_be_cached(self, error, origin, fields, said):
         lvm = FakeLvm()
-        lvm.origin = origin
-        assert said in refusal(BadInput, lvm)
+        lvm.origin.update(origin)
+        assert said in refusal(error, lvm, **fields)
 
     @pytest.mark.parametrize("segtype", ["linear", "striped", "raid5", "raid5_ls", "raid6_zr", "raid10"])
     def test_what_can_be_cached(self, segtype):
@@ -188,44 +178,29 @@ class TestOrigin:
         lvm.origin = {"attr": "-wi-a-----", "segtype": segtype, "role": "public"}
         assert operations(lvm) == [CreateVolume, Attach]
 
-    def test_an_inactive_origin(self):
-        lvm = FakeLvm()
-        lvm.origin["attr"] = "-wi-------"
-        assert "activate it with lvchange -ay vg/data first" in refusal(Refused, lvm)
-
     def test_an_inner_volume(self):
         assert "is an inner part of another volume" in refusal(BadInput, FakeLvm(fast="cachepool"), origin="vg/data_corig")
 
 
 class TestCacheDevice:
     @pytest.mark.parametrize(
-        ("changes", "said"),
+        ("host", "said"),
         [
-            ({"signature": Signature(usage="filesystem", type="ext4")}, "carries a signature (ext4)"),
-            ({"signature": Signature(partition_table="gpt")}, "carries a signature (gpt)"),
-            ({"signature": Signature(usage="raid", type="LVM2_member")}, "carries a signature (LVM2_member)"),
-            ({"mountpoints": ("/srv",)}, "is mounted on /srv"),
-            ({"swap": True}, "is swap space"),
-            ({"holders": ("dm-4",)}, "is used by dm-4"),
-            ({"partitions": ("sdb1",)}, "has the partitions sdb1"),
-            ({"read_only": True}, "is read-only"),
+            ({"ssd": dataclasses.replace(SSD, signature=Signature(usage="filesystem", type="ext4"))}, "carries a signature (ext4)"),
+            ({"ssd": dataclasses.replace(SSD, signature=Signature(partition_table="gpt"))}, "carries a signature (gpt)"),
+            ({"ssd": dataclasses.replace(SSD, signature=Signature(usage="raid", type="LVM2_member"))}, "carries a signature (LVM2_member)"),
+            ({"ssd": dataclasses.replace(SSD, mountpoints=("/srv",))}, "is mounted on /srv"),
+            ({"ssd": dataclasses.replace(SSD, swap=True)}, "is swap space"),
+            ({"ssd": dataclasses.replace(SSD, holders=("dm-4",))}, "is used by dm-4"),
+            ({"ssd": dataclasses.replace(SSD, partitions=("sdb1",))}, "has the partitions sdb1"),
+            ({"ssd": dataclasses.replace(SSD, read_only=True)}, "is read-only"),
+            ({"finding": DeviceUse(signatures=("ext4 (home)",))}, "carries a signature (ext4 (home))"),
+            ({"finding": DeviceUse(users=("lies under /dev/loop0",))}, "lies under /dev/loop0"),
+            ({"finding": DeviceUse(users=("cannot be opened exclusively (Device or resource busy)",))}, "cannot be opened exclusively"),
         ],
     )
-    def test_a_device_that_is_not_empty_is_refused_and_never_wiped(self, changes, said):
-        message = refusal(Refused, FakeLvm(), host={"ssd": dataclasses.replace(SSD, **changes)})
-        assert said in message
-        assert f"wipefs -a {SSD_PATH} yourself" in message
-
-    @pytest.mark.parametrize(
-        ("finding", "said"),
-        [
-            (DeviceUse(signatures=("ext4 (home)",)), "carries a signature (ext4 (home))"),
-            (DeviceUse(users=("lies under /dev/loop0",)), "lies under /dev/loop0"),
-            (DeviceUse(users=("cannot be opened exclusively (Device or resource busy)",)), "cannot be opened exclusively"),
-        ],
-    )
-    def test_what_was_found_on_the_device_itself(self, finding, said):
-        message = refusal(Refused, FakeLvm(), host={"finding": finding})
+    def test_a_device_that_is_not_empty_is_refused_and_never_wiped(self, host, said):
+        message = refusal(Refused, FakeLvm(), host=host)
         assert said in message
         assert f"wipefs -a {SSD_PATH} yourself" in message
 
@@ -255,19 +230,20 @@ class TestCacheDevice:
         mapped = dataclasses.replace(SSD, name="dm-0", path="/dev/dm-0", kind="multipath", dm_name="mpatha", slaves=("sdc", "sdd"))
         assert isinstance(steps(FakeLvm(), host={"ssd": mapped, "more": paths})[-1].operation, Attach)
 
-    def test_a_bare_name_is_refused_with_the_path_to_write(self):
-        assert f"write {SSD_PATH}, which is the same device" in refusal(BadInput, FakeLvm(), cache_devices=["/dev/sdb"])
-
-    def test_a_device_that_is_not_there(self):
-        assert "does not exist" in refusal(DeviceMissing, FakeLvm(), cache_devices=["/dev/disk/by-id/ata-OTHER"])
-
-    def test_another_volume_group(self):
+    @pytest.mark.parametrize(
+        ("error", "device", "group", "said"),
+        [
+            (BadInput, "/dev/sdb", None, f"write {SSD_PATH}, which is the same device"),
+            (DeviceMissing, "/dev/disk/by-id/ata-OTHER", None, "does not exist"),
+            (BadInput, SSD_PATH, "vg2", f"{SSD_PATH} belongs to volume group vg2, and a cache must be in vg"),
+            (BadInput, "/dev/disk/by-id/ata-HDD0", None, "already lies on /dev/disk/by-id/ata-HDD0"),
+        ],
+    )
+    def test_a_device_that_cannot_hold_the_cache(self, error, device, group, said):
         lvm = FakeLvm()
-        lvm.pvs["/dev/sdb"] = "vg2"
-        assert f"{SSD_PATH} belongs to volume group vg2, and a cache must be in vg" in refusal(BadInput, lvm)
-
-    def test_the_device_of_the_origin(self):
-        assert "already lies on /dev/disk/by-id/ata-HDD0" in refusal(BadInput, FakeLvm(), cache_devices=["/dev/disk/by-id/ata-HDD0"])
+        if group:
+            lvm.pvs["/dev/sdb"] = group
+        assert said in refusal(error, lvm, cache_devices=[device])
 
     def test_a_physical_volume_that_is_closed(self):
         host = present(FakeLvm(extended=True))
@@ -327,12 +303,9 @@ class TestWriteBack:
         assert operations(lvm, settings={"migration_threshold": 16384}, **self.ON_DEGRADED) == [SetSetting]
         assert operations(lvm, **{**self.ON_DEGRADED, "mode": "writethrough"}) == [SetMode]
 
-    @pytest.mark.parametrize("host", [{"redundant": frozenset({"md0"})}, {}])
-    def test_no_problem_with_a_whole_mirror_or_where_there_never_was_one(self, host):
-        assert problems(present(FakeLvm(fast="cachepool", mode="writeback"), ssd=self.MD, **host)) == []
-
-    def test_no_problem_with_a_cache_that_holds_nothing_alone(self):
-        assert problems(present(FakeLvm(fast="cachepool"), ssd=self.MD, degraded=frozenset({"md0"}))) == []
+    @pytest.mark.parametrize(("mode", "host"), [("writeback", {"redundant": {"md0"}}), ("writeback", {}), ("writethrough", {"degraded": {"md0"}})])
+    def test_no_problem_with_a_whole_mirror_or_without_one_or_with_a_cache_that_holds_nothing_alone(self, mode, host):
+        assert problems(present(FakeLvm(fast="cachepool", mode=mode), ssd=self.MD, **host)) == []
 
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
     def test_trap_a_raid1_of_lvm_that_needs_a_refresh_is_degraded(self, kind):
@@ -370,10 +343,9 @@ class TestConverged:
         (step,) = steps(FakeLvm(fast="cachepool", mode="writeback"))
         assert step.action == "Switch the cache of vg/data from writeback to writethrough and flush it"
 
-    def test_trap_a_cachevol_shows_another_policy_than_it_was_given(self):
+    def test_trap_the_policy_of_a_cachevol_dirty_blocks_and_settings_that_are_not_named_are_no_difference(self):
         assert steps(FakeLvm(fast="cachevol", kernel_policy="mq"), kind="cachevol") == []
-
-    def test_trap_dirty_is_a_moving_number(self):
+        assert steps(FakeLvm(fast="cachepool", settings="migration_threshold=16384")) == []
         for dirty in (0, 390, 1059):
             assert steps(FakeLvm(fast="cachepool", mode="writeback", dirty=dirty), **WRITEBACK) == []
 
@@ -424,9 +396,6 @@ class TestConverged:
         assert [(step.before, step.after) for step in planned] == expected
         assert all(step.attribute == "settings.migration_threshold" for step in planned)
 
-    def test_a_setting_that_is_not_named_is_left(self):
-        assert steps(FakeLvm(fast="cachepool", settings="migration_threshold=16384")) == []
-
     def test_an_inactive_volume_is_fine_until_it_must_change(self):
         lvm = FakeLvm(fast="cachepool")
         lvm.origin["attr"] = "-wi-------"
@@ -475,27 +444,19 @@ class TestDetach:
         assert planned[-1].before == {"kind": "cachepool", "volume": "data_cache", "size": 200 * MIB, "chunk_size": 65536}
         assert planned[-1].after is None
 
-    def test_the_plan_does_not_depend_on_how_much_is_dirty(self):
+    def test_trap_every_mode_is_proven_as_it_can_be_dirty_after_a_crash_wherever_the_cache_lies(self):
         plans = [steps(FakeLvm(fast="cachepool", mode="writeback", dirty=dirty), state="absent") for dirty in (0, 839)]
         assert plans[0] == plans[1]
-
-    @pytest.mark.parametrize("mode", ["writethrough", "passthrough"])
-    def test_trap_after_a_crash_writethrough_can_be_dirty_too(self, mode):
-        assert operations(FakeLvm(fast="cachevol", mode=mode, dirty=7), state="absent") == [ProveClean, Detach]
-
-    def test_the_cache_may_lie_on_any_device(self):
+        for mode in ("writethrough", "passthrough"):
+            assert operations(FakeLvm(fast="cachevol", mode=mode, dirty=7), state="absent") == [ProveClean, Detach]
         assert operations(FakeLvm(fast="cachepool"), state="absent", cache_devices=["/dev/disk/by-id/ata-GONE"]) == [ProveClean, Detach]
 
     @pytest.mark.parametrize("origin", ["vg/data", "vg/none", "vg9/data"])
     def test_nothing_to_detach(self, origin):
         assert steps(FakeLvm(), state="absent", origin=origin) == []
 
-    def test_what_an_interrupted_detach_leaves_is_removed(self):
+    @pytest.mark.parametrize(("tags", "expected"), [("cachefleet.storage", [RemoveVolume]), ("", [])])
+    def test_of_what_an_interrupted_detach_leaves_only_our_volume_is_removed(self, tags, expected):
         lvm = FakeLvm(extended=True)
-        lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 8 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}
-        assert operations(lvm, state="absent") == [RemoveVolume]
-
-    def test_what_is_not_ours_is_not_removed(self):
-        lvm = FakeLvm(extended=True)
-        lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachevol", "size": 8 * MIB, "chunk": 65536, "tags": ""}
-        assert steps(lvm, state="absent") == []
+        lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 8 * MIB, "chunk": 65536, "tags": tags}
+        assert operations(lvm, state="absent") == expected

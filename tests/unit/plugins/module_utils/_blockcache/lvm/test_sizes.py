@@ -17,17 +17,20 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 EXTENT = 4 * MIB
 
 
-def test_trap_a_million_chunks_of_64_kib_are_too_few_for_250_gib():
-    assert choose_chunk(250 * GIB, None) == 288 * KIB
-
-
-@pytest.mark.parametrize(("size", "chunk"), [(200 * MIB, 64 * KIB), (61 * GIB, 64 * KIB), (62 * GIB, 96 * KIB), (4096 * GIB, 4320 * KIB)])
-def test_the_default_chunk_is_64_kib_or_what_the_size_demands(size, chunk):
-    assert choose_chunk(size, None) == chunk
-
-
-def test_an_asked_chunk_is_taken_when_it_is_possible():
-    assert choose_chunk(GIB, 32 * KIB) == 32 * KIB
+@pytest.mark.parametrize(
+    ("size", "asked", "chunk"),
+    [
+        (200 * MIB, None, 64 * KIB),
+        (61 * GIB, None, 64 * KIB),
+        # Trap: a million chunks of 64 KiB are too few.
+        (62 * GIB, None, 96 * KIB),
+        (250 * GIB, None, 288 * KIB),
+        (4096 * GIB, None, 4320 * KIB),
+        (GIB, 32 * KIB, 32 * KIB),
+    ],
+)
+def test_the_chunk_is_what_was_asked_or_64_kib_or_what_the_size_demands(size, asked, chunk):
+    assert choose_chunk(size, asked) == chunk
 
 
 @pytest.mark.parametrize("chunk", [48 * KIB, 16 * KIB, 0, 2 * GIB])
@@ -53,23 +56,32 @@ def test_trap_migration_threshold_is_raised_to_eight_chunks():
     assert effective_migration_threshold(16384, 64 * KIB) == 16384
 
 
-def test_a_pool_leaves_room_for_its_metadata_and_the_spare():
-    layout = lay_out("cachepool", Room(128, EXTENT), size=None, share=1.0, chunk_size=None, item="images")
-    assert (layout.extents, layout.metadata, layout.footprint) == (124, 8 * MIB, 128)
+def layout(kind, free=128, size=None, share=1.0, spare=0, mirror=False):
+    return lay_out(kind, Room(free, EXTENT, spare=spare), size=size, share=share, chunk_size=None, item="images", mirror=mirror)
 
 
-def test_a_spare_that_is_large_enough_already_is_not_made_again():
-    layout = lay_out("cachepool", Room(128, EXTENT, spare=8 * MIB), size=None, share=1.0, chunk_size=None, item="images")
-    assert layout.extents == 126
-
-
-def test_a_cachevol_takes_all():
-    assert lay_out("cachevol", Room(128, EXTENT), size=None, share=1.0, chunk_size=None, item="images").extents == 128
-
-
-def test_a_size_is_rounded_up_to_extents_and_a_share_down():
-    assert lay_out("cachevol", Room(128, EXTENT), size=201 * MIB, share=1.0, chunk_size=None, item="images").extents == 51
-    assert lay_out("cachevol", Room(127, EXTENT), size=None, share=0.5, chunk_size=None, item="images").extents == 63
+@pytest.mark.parametrize(
+    ("kind", "fields", "extents", "footprint"),
+    [
+        # Two extents of metadata, two of LVM's spare, unless one that is large enough is there; of a mirror one more for data and one for metadata.
+        ("cachepool", {}, 124, 128),
+        ("cachepool", {"spare": 8 * MIB}, 126, 128),
+        ("cachepool", {"mirror": True}, 122, 128),
+        ("cachevol", {}, 128, 128),
+        ("cachevol", {"mirror": True}, 127, 128),
+        ("writecache", {}, 128, 128),
+        ("writecache", {"mirror": True}, 127, 128),
+        # A size is rounded up to extents and a share down.
+        ("cachevol", {"size": 201 * MIB}, 51, 51),
+        ("cachevol", {"free": 127, "share": 0.5}, 63, 63),
+        # A mirror that fits exactly.
+        ("cachevol", {"free": 11, "size": 40 * MIB, "mirror": True}, 10, 11),
+    ],
+)
+def test_room_is_left_for_metadata_the_spare_and_an_extent_of_each_volume_of_a_mirror(kind, fields, extents, footprint):
+    found = layout(kind, **fields)
+    assert (found.extents, found.footprint) == (extents, footprint)
+    assert kind != "cachepool" or found.metadata == 8 * MIB
 
 
 @pytest.mark.parametrize(
@@ -77,19 +89,19 @@ def test_a_size_is_rounded_up_to_extents_and_a_share_down():
 )
 def test_what_does_not_fit_says_what_it_needs_and_what_there_is(kind, free, size):
     with pytest.raises(BadInput, match=rf"images: a {kind} needs .* and the cache device has .* free"):
-        lay_out(kind, Room(free, EXTENT), size=size, share=1.0, chunk_size=None, item="images")
+        layout(kind, free, size)
 
 
 @given(st.sampled_from(["cachevol", "cachepool"]), st.integers(1, 1 << 22), st.floats(0.01, 1.0))
 def test_a_layout_never_takes_more_than_there_is(kind, free, share):
     try:
-        layout = lay_out(kind, Room(free, EXTENT), size=None, share=share, chunk_size=None, item="images")
+        found = layout(kind, free, share=share)
     except BadInput:
         return
-    assert layout.footprint <= free
-    assert layout.extents * EXTENT // layout.chunk_size <= 1_000_000
+    assert found.footprint <= free
+    assert found.extents * EXTENT // found.chunk_size <= 1_000_000
     # LVM asks for 44 bytes a chunk and 4 MiB.
-    assert kind == "cachevol" or layout.metadata >= 4 * MIB + 44 * (layout.extents * EXTENT // layout.chunk_size)
+    assert kind == "cachevol" or found.metadata >= 4 * MIB + 44 * (found.extents * EXTENT // found.chunk_size)
 
 
 def test_a_new_device_loses_its_first_mebibyte():
@@ -97,28 +109,10 @@ def test_a_new_device_loses_its_first_mebibyte():
     assert lvm_layout.extents_of_new_device(513 * MIB, EXTENT) == 128
 
 
-@pytest.mark.parametrize(
-    ("kind", "mirror", "extents", "footprint"),
-    [
-        ("cachevol", False, 128, 128),
-        ("cachevol", True, 127, 128),
-        ("writecache", False, 128, 128),
-        ("writecache", True, 127, 128),
-        # Two extents of metadata, two of LVM's spare; of a mirror one more for data and one for metadata.
-        ("cachepool", False, 124, 128),
-        ("cachepool", True, 122, 128),
-    ],
-)
-def test_a_mirror_keeps_an_extent_of_each_volume_for_itself(kind, mirror, extents, footprint):
-    layout = lay_out(kind, Room(128, EXTENT), size=None, share=1.0, chunk_size=None, item="c", mirror=mirror)
-    assert (layout.extents, layout.footprint) == (extents, footprint)
-
-
-def test_a_mirror_that_fits_by_a_hair_and_one_that_does_not():
-    assert lay_out("cachevol", Room(11, EXTENT), size=40 * MIB, share=1.0, chunk_size=None, item="c", mirror=True).footprint == 11
+def test_a_mirror_that_does_not_fit_by_one_extent():
     with pytest.raises(BadInput, match="needs 44 MiB"):
-        lay_out("cachevol", Room(10, EXTENT), size=40 * MIB, share=1.0, chunk_size=None, item="c", mirror=True)
+        layout("cachevol", free=10, size=40 * MIB, mirror=True)
 
 
 def test_a_writecache_has_no_limit_of_chunks():
-    assert lay_out("writecache", Room(1024 * 1024, EXTENT), size=None, share=1.0, chunk_size=None, item="c").chunk_size == 0
+    assert layout("writecache", free=1024 * 1024).chunk_size == 0

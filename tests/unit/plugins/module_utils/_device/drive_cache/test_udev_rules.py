@@ -23,27 +23,30 @@ def line(key: RuleKey, off: int = 0) -> str:
     return udev_rule.rule_line(key, "sd*", "add|change", udev_rule.run_program("/usr/sbin/hdparm", f"-q -W{off} $devnode", "x"))
 
 
-def test_the_serial_is_the_key() -> None:
-    assert udev_rule.choose_key(HDD, [{"ID_SERIAL_SHORT": "HDD1"}], "x") == RuleKey("ID_SERIAL_SHORT", "HDD0")
+@pytest.mark.parametrize(
+    ("properties", "others", "key"),
+    [
+        (HDD, {"ID_SERIAL_SHORT": "HDD1"}, RuleKey("ID_SERIAL_SHORT", "HDD0")),
+        # Two drives with one serial.
+        (HDD, {"ID_SERIAL_SHORT": "HDD0", "ID_WWN": "0x1"}, RuleKey("ID_WWN_WITH_EXTENSION", "0x5000c500")),
+        # As virtio has it.
+        ({"ID_SERIAL": "VIRT0"}, {}, RuleKey("ID_SERIAL", "VIRT0")),
+    ],
+)
+def test_the_key_is_the_serial_or_a_wwn_where_that_is_not_unique(properties: dict[str, str], others: dict[str, str], key: RuleKey) -> None:
+    assert udev_rule.choose_key(properties, [others], "x") == key
 
 
-def test_two_drives_with_one_serial_are_told_apart_by_wwn() -> None:
-    assert udev_rule.choose_key(HDD, [{"ID_SERIAL_SHORT": "HDD0", "ID_WWN": "0x1"}], "x") == RuleKey("ID_WWN_WITH_EXTENSION", "0x5000c500")
-
-
-def test_two_drives_with_one_serial_and_no_wwn_get_no_rule() -> None:
-    same = {"ID_SERIAL_SHORT": "SSD0", "ID_SERIAL": "A_SSD0"}
-    with pytest.raises(BadInput, match=r"another drive of this host has the same ID_SERIAL_SHORT=SSD0.*persistent: false"):
-        udev_rule.choose_key(same, [dict(same)], "/dev/disk/by-path/x")
-
-
-def test_virtio_has_only_id_serial() -> None:
-    assert udev_rule.choose_key({"ID_SERIAL": "VIRT0"}, [], "x") == RuleKey("ID_SERIAL", "VIRT0")
-
-
-def test_a_drive_without_serial_and_wwn_gets_no_rule() -> None:
-    with pytest.raises(BadInput, match="no serial number and no WWN"):
-        udev_rule.choose_key({"ID_BUS": "ata"}, [], "/dev/vdb")
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ({"ID_SERIAL_SHORT": "SSD0", "ID_SERIAL": "A_SSD0"}, r"another drive of this host has the same ID_SERIAL_SHORT=SSD0.*persistent: false"),
+        ({"ID_BUS": "ata"}, "no serial number and no WWN"),
+    ],
+)
+def test_a_drive_that_nothing_tells_from_its_twin_gets_no_rule(properties: dict[str, str], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        udev_rule.choose_key(properties, [dict(properties)], "/dev/disk/by-path/x")
 
 
 @pytest.mark.parametrize("serial", ['A"B', "A B", "$env{PATH}", "%k", "A*", "A?", "[AB]", "A|B", "A\\B", "A\nB", "A'B", "A{B}", "ä"])

@@ -415,7 +415,7 @@ def test_an_interrupt_stops_the_runner_and_keeps_finished_cells(rig, monkeypatch
     ("row", "words"),
     [
         (cell(name="../x"), "cannot be the name of a cell"),
-        (cell(repeat=0) | {"repeat": -1}, "repeat must be a number from 1"),
+        ({**cell(repeat=0), "repeat": -1}, "repeat must be a number from 1"),
         (cell(target={}), "either device"),
         (cell(target={"device": "/dev/sdb", "file": "/f"}), "either device"),
         (cell(job={"rw": "read", "filename": "/dev/sdc"}), "option filename is refused"),

@@ -34,7 +34,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import SendMaxCacheCommand
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source
-from ansible_collections.cachefleet.storage.tests.unit.support.fake_raid import FakeTool
+from ansible_collections.cachefleet.storage.tests.simulators.in_process.provider import FakeTool
 
 ON, OFF, SILENT = Policy("enabled", "enabled"), Policy("disabled", "disabled"), Policy()
 GIB = 1024**3

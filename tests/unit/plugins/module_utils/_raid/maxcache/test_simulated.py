@@ -29,7 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import SendMaxCacheCommand
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf
-from ansible_collections.cachefleet.storage.tests.unit.support.simulated_raid import SimulatedRunner
+from ansible_collections.cachefleet.storage.tests.simulators.in_process.raid import SimulatedRunner
 
 SERIES7, SERIES8, SERIES6, SMART = "Adaptec ASR-7805Q", "Adaptec ASR-81605ZQ", "Adaptec 6805Q", "Adaptec SmartRAID 3154-8i"
 CHANGING = ("SETMAXCACHE", "CREATE", "DELETE", "SETCACHE", "MAXCACHEWRITECACHE")

@@ -22,10 +22,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid import re
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf
+from ansible_collections.cachefleet.storage.tests.simulators.in_process.raid import SimulatedRunner
 from ansible_collections.cachefleet.storage.tests.simulators.ssacli import SsaCli
 from ansible_collections.cachefleet.storage.tests.simulators.storcli import PercCli, StorCli
 from ansible_collections.cachefleet.storage.tests.simulators.storcli2 import PercCli2, StorCli2
-from ansible_collections.cachefleet.storage.tests.unit.support.simulated_raid import SimulatedRunner
 
 KINDS = {kind.name: kind for kind in (StorCli2, PercCli2, StorCli, PercCli, Arcconf, SsaCli)}
 #: A cached controller of each family, and the words that change something in a request.
@@ -79,8 +79,8 @@ def test_write_through_and_back_again(name, model):
 @pytest.mark.parametrize(("name", "model"), FAMILIES)
 def test_reads_do_not_grow_with_volumes_and_sets_are_one_for_each_difference(name, model):
     counts = []
-    for volumes in (2, 64):
-        runner = _machine(name, model, volumes=volumes, drives=70)
+    for volumes in (2, 16):
+        runner = _machine(name, model, volumes=volumes, drives=22)
         _converge(runner, _asking(name, write="writethrough"))
         outcome = _converge(runner, _asking(name, write="writeback"))
         sets = [call for call in _own(runner, name) if CACHED[name][1] in call]

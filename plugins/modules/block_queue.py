@@ -163,13 +163,7 @@ options:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.layer
 notes:
   - Changing the scheduler of a device in use is safe. The kernel completes outstanding requests and holds new ones until the change is done.
   - Settings of disks are applied when a disk is added, not at every C(change) event, which occurs whenever a disk that was opened for writing

@@ -32,13 +32,9 @@ notes:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.layer
+  - cachefleet.storage._options.protected_drives
+  - cachefleet.storage._options.tool_dirs
 options:
   caches:
     description:
@@ -143,17 +139,6 @@ options:
           - Timeout of a flush in seconds. When it expires, the task fails, the cache is kept, and the driver continues flushing.
           - Without a timeout, a flush is only aborted if the number of dirty blocks has not decreased for ten minutes.
         type: int
-  protected_drives:
-    description:
-      - Serial numbers, WWNs or models of drives whose write cache is known to survive a power failure (power-loss protection).
-    type: list
-    elements: str
-    default: []
-  tool_dirs:
-    description: Directories that are searched for C(eio_cli) before the default directories.
-    type: list
-    elements: path
-    default: []
   kernel_module:
     description: Name of the kernel module.
     type: str
@@ -247,9 +232,10 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import MODES, POLICIES, read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS, TOOL_DIRS_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import PROTECTED_DRIVES_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
 
 CACHE_OPTIONS = {
@@ -264,8 +250,8 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "caches": {"type": "list", "elements": "dict", "required": True, "options": CACHE_OPTIONS},
-            "protected_drives": {"type": "list", "elements": "str", "default": []},
-            "tool_dirs": {"type": "list", "elements": "path", "default": []},
+            **PROTECTED_DRIVES_OPTION,
+            **TOOL_DIRS_OPTION,
             "kernel_module": {"type": "str", "default": "enhanceio"},
         },
         supports_check_mode=True,

@@ -62,7 +62,7 @@ options:
         suboptions:
           device:
             description:
-              - A block device. Links are followed.
+              - A block device, preferably by a persistent path such as V(/dev/disk/by-id/...) or V(/dev/vg0/scratch). Links are followed.
             type: str
           file:
             description:
@@ -72,7 +72,7 @@ options:
             type: str
           allow_data_loss:
             description:
-              - Whether the data on the target may be overwritten.
+              - Whether the data on the target may be overwritten. Not needed for a device that is empty or only contains data that fio wrote.
               - For a device this only takes effect together with the matching O(cells[].target.identity).
               - It never allows writes to a target that is in use.
             type: bool

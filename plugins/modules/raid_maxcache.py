@@ -158,6 +158,7 @@ options:
             description:
               - Allow V(writeback) and V(instant_writeback) for this volume on SSDs without redundancy (one SSD, RAID 0, a pool, or a
                 degraded cache volume). If an SSD fails, the newest data is lost. It does not override limitations of the controller.
+              - The permission of the same name in M(cachefleet.storage.raid_cache) is a different one, for power failures.
             type: bool
             default: false
       flush_timeout:

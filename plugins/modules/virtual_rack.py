@@ -19,7 +19,7 @@ description:
   - Processes are identified by process ID and start time. No other process is ever terminated.
 options:
   name:
-    description: Name of the rack.
+    description: Name of the rack. Racks with different names can exist side by side.
     type: str
     default: rack
   directory:

@@ -68,8 +68,9 @@ test-long: packages venv ## the long forms: every proof on real devices, power c
 	@CACHEFLEET_FUZZ_INPUTS=100000 PYTHONPATH=$(TREE) $(BIN)/python -m pytest -q tests/unit/fuzz
 
 .PHONY: lint
-lint: venv ## ruff, yamllint, ansible-lint, licences, changelog
+lint: venv ## ruff, yamllint, ansible-lint, licences, changelog, argument specifications of roles
 	@echo "== ruff"; ruff format --check .; ruff check .
+	@echo "== argument specifications of roles"; scripts/role-specs --check
 	@echo "== yamllint"; yamllint --strict .
 	@echo "== reuse"; reuse lint --quiet || reuse lint
 	@echo "== antsibull-changelog"; antsibull-changelog lint

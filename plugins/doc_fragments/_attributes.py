@@ -30,6 +30,30 @@ attributes:
       - cachefleet.storage.storage
 """
 
+    # Modules that bring a host to a described state.
+    LAYER = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+"""
+
+    # Modules of a measurement, which write files and no settings that a diff could show.
+    MEASUREMENT = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+"""
+
     INFO_MODULE = r"""
 options: {}
 attributes:

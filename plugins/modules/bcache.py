@@ -38,13 +38,7 @@ requirements:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.layer
 options:
   caches:
     description:
@@ -56,18 +50,19 @@ options:
     suboptions:
       name:
         description:
-          - The name of the cache in messages and diffs. Its first 32 characters are the label of the bcache device.
+          - The name of the cache in messages and diffs.
+          - Its first 32 characters are the label of the bcache device.
         type: str
         required: true
       origin:
         description:
-          - The persistent path of the slow device, for example in C(/dev/disk/by-id).
+          - The persistent path of the device to cache, for example in C(/dev/disk/by-id).
           - It must be empty, or already a bcache backing device.
         type: str
         required: true
       cache_devices:
         description:
-          - The persistent path of the fast device, or the two paths of a mirror.
+          - The persistent path of the fast device, for example in C(/dev/disk/by-id), or the two paths of a mirror.
           - It must be empty or have the cache set. If it differs from the attached device, the cache is flushed, detached
             and created again on the new device. The old device is wiped if no other backing device is attached to it.
           - Required when O(caches[].state=present).
@@ -76,7 +71,8 @@ options:
         default: []
       mirror:
         description:
-          - Whether an MD RAID1 array of two cache devices is created for the cache.
+          - Whether the cache is mirrored on the two O(caches[].cache_devices).
+          - An MD RAID1 array of the two devices is created for the cache.
         type: bool
         default: false
       kind:
@@ -87,7 +83,7 @@ options:
         default: bcache
       mode:
         description:
-          - V(writethrough) acknowledges a write once it is on the origin, and keeps a copy in the cache.
+          - V(writethrough) acknowledges a write once it is on the origin.
           - V(writeback) acknowledges a write once it is on the cache device. Until it is written back, the newest data is only there.
           - V(writearound) writes to the origin only. Reads are cached.
           - V(none) disables caching of new data.
@@ -97,7 +93,7 @@ options:
         default: writethrough
       size:
         description:
-          - Not supported for bcache, which uses the whole device. Only V(100%) is accepted. Use a partition to limit the size.
+          - Only V(100%) is supported. The whole device is used; use a partition for a smaller cache.
         type: str
       chunk_size:
         description:
@@ -118,7 +114,8 @@ options:
         type: str
       settings:
         description:
-          - Kernel settings. V(default) sets the default of the kernel. Settings that are not listed are not changed.
+          - Settings of the cache. V(default) resets a setting to its default. Settings that are not listed are not changed.
+          - The defaults are those of the kernel.
           - Settings of the backing device are C(sequential_cutoff) (bytes, such as V(4M); V(0) caches everything), C(writeback_percent) (V(0) to V(40),
             the percentage of the cache that may be dirty), C(writeback_delay) (seconds, up to V(500)), C(writeback_rate_minimum) (sectors of 512
             bytes per second), C(writeback_rate_update_seconds) (V(1) to V(60)), C(readahead_cache_policy) (V(all), V(meta-only)) and
@@ -133,30 +130,31 @@ options:
         default: {}
       state:
         description:
-          - V(present) creates and attaches the cache, or changes the existing cache as described.
+          - V(present) creates the cache, or changes the existing cache as described.
           - V(flushed) leaves the cache attached, writes back all dirty blocks, and sets a mode in which no block can become dirty.
-            Use it before a cache device is replaced. A cache that does not exist is not an error.
-          - V(absent) flushes the cache, verifies that no block is dirty, detaches it, and wipes the cache device if no other backing device is
-            attached to it. The origin remains a backing device without a cache and stays in use.
+          - V(absent) flushes the cache, verifies that no block is dirty, detaches the cache and removes it.
+          - Use V(flushed) before a cache device is replaced. A cache that does not exist is not an error.
+          - When the cache is removed, the cache device is wiped if no other backing device is attached to it. The origin remains a backing device
+            without a cache and stays in use.
         type: str
         choices: [present, flushed, absent]
         default: present
       release_devices:
         description:
-          - With O(caches[].state=absent) and O(caches[].mirror=true), whether the array that was created for the cache is stopped and its members
-            are wiped. The backing device is not changed.
+          - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.
+          - The array that was created for O(caches[].mirror=true) is stopped and its members are wiped.
+          - The backing device is not changed.
         type: bool
         default: false
       allow_unmirrored_writeback:
         description:
-          - Allow V(writeback) on a cache device that is not mirrored. If that device fails, the newest data is lost,
-            and usually the file system with it.
+          - Allow V(writeback) on a cache device that is not mirrored. If that device fails, the newest data is lost, and usually the file system with it.
         type: bool
         default: false
       flush_timeout:
         description:
           - Timeout of a flush in seconds. When it expires, the task fails and the cache stays attached.
-          - Without a timeout, a flush is only aborted if the dirty amount has not decreased for ten minutes.
+          - Without a timeout, a flush is only aborted if the amount of dirty data has not decreased for ten minutes.
           - A flush starts after the present writeback pause of the kernel, which lasts at most C(writeback_delay).
         type: int
 author:

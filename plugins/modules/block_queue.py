@@ -12,8 +12,7 @@ short_description: Set the queues of block devices, at runtime and at boot
 version_added: 0.4.0
 description:
   - Sets the scheduler, the queue length and other settings in C(/sys/block/*/queue), in the order that the kernel needs, and reads them back.
-  - An entry specifies one device, or matches devices by their properties. For each setting, later entries take precedence over earlier ones, and
-    entries with a device over those with a match.
+  - An entry specifies one device, or matches devices by their properties.
   - After a boot or hot-plug a udev rule sets the queue again. The rules are lines of one file,
     C(/etc/udev/rules.d/99-cachefleet-block-queue.rules), which match the identity of the device.
   - Values that the kernel would refuse, clamp or ignore are refused before the first change, with the value that can be used instead.
@@ -22,6 +21,7 @@ options:
   devices:
     description:
       - The devices and their settings. Other devices are not changed. An empty list changes nothing.
+      - For each setting, later entries take precedence over earlier ones, and entries with a device over those with a match.
     type: list
     elements: dict
     default: []
@@ -29,6 +29,7 @@ options:
       device:
         description:
           - The persistent path of a whole device, such as C(/dev/disk/by-id/ata-…), C(/dev/mapper/mpatha) or C(/dev/etherd/e7.1).
+            Either this or O(devices[].match) is required.
           - A kernel name such as C(/dev/sda) is accepted only with O(devices[].persistent=false).
           - For a multipath device the settings are applied to all its paths, and to the device itself if it has a queue of its own.
         type: str
@@ -99,7 +100,7 @@ options:
         choices: [flash_array, hdd, ssd, nvme]
       scheduler:
         description:
-          - The I/O scheduler. The kernel loads its module if necessary.
+          - The I/O scheduler, such as V(none), V(mq-deadline), V(bfq) or V(kyber). The kernel loads its module if necessary.
           - V(noop) and V(deadline), which kernels from 5.0 do not have, are treated as V(none) and V(mq-deadline) there, with a warning. V(cfq) is
             refused there.
         type: str
@@ -163,13 +164,7 @@ options:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.layer
 notes:
   - Changing the scheduler of a device in use is safe. The kernel completes outstanding requests and holds new ones until the change is done.
   - Settings of disks are applied when a disk is added, not at every C(change) event, which occurs whenever a disk that was opened for writing

@@ -20,13 +20,6 @@ description:
   - The verdict is for a power failure only. The effect of the failure of one device is returned separately in C(device_loss).
   - SSD caches of all types and ZFS pools are treated as layers too. A pool is returned as a device C(zfs:POOL).
 options:
-  protected_drives:
-    description:
-      - Serial numbers, WWNs or models of drives whose write cache is known to survive a power failure (power-loss protection).
-      - There is no standard way to detect this protection, so it must be declared. Otherwise every volatile cache is considered unprotected.
-    type: list
-    elements: str
-    default: []
   prove_flushes:
     description:
       - Paths of block devices, mounted directories or ZFS pools (C(zfs:POOL)) for which flushes are sent and counted, as with
@@ -47,6 +40,7 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.info_module
   - cachefleet.storage._attributes.actiongroup_storage
+  - cachefleet.storage._options.protected_drives
 """
 
 EXAMPLES = r"""
@@ -138,13 +132,13 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_check import check
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import PROTECTED_DRIVES_OPTION, read_stack
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "protected_drives": {"type": "list", "elements": "str", "default": []},
+            **PROTECTED_DRIVES_OPTION,
             "prove_flushes": {"type": "list", "elements": "str", "default": []},
             "all_devices": {"type": "bool", "default": False},
         },

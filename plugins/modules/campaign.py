@@ -22,11 +22,8 @@ description:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
+  - cachefleet.storage._attributes.measurement
 attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
   idempotent:
     support: partial
     details: With an empty O(name) every call creates a new campaign.

@@ -23,18 +23,10 @@ description:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.measurement
+  - cachefleet.storage._options.campaign_folder
+  - cachefleet.storage._options.spool
 options:
-  path:
-    description: The folder of the campaign on the controller, as returned by M(cachefleet.storage.campaign).
-    type: path
-    required: true
   archive:
     description: The return value C(archive) of M(cachefleet.storage.fio). If it is empty, there is nothing to collect.
     type: dict
@@ -49,10 +41,6 @@ options:
       size:
         description: Size of the archive in bytes.
         type: int
-  spool:
-    description: The folder on the host in which results are kept until they are collected.
-    type: str
-    default: /var/lib/cachefleet/spool
   replace:
     description: Whether results in the state V(ok) are replaced too.
     type: bool
@@ -117,6 +105,8 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import SPOOL_OPTION
+
 
 def argument_spec() -> dict[str, t.Any]:
     """The options, used by the action plugin too."""
@@ -127,7 +117,7 @@ def argument_spec() -> dict[str, t.Any]:
             "default": {},
             "options": {"path": {"type": "str"}, "sha256": {"type": "str"}, "size": {"type": "int"}},
         },
-        "spool": {"type": "str", "default": "/var/lib/cachefleet/spool"},
+        **SPOOL_OPTION,
         "replace": {"type": "bool", "default": False},
         "keep_on_host": {"type": "bool", "default": False},
     }

@@ -30,13 +30,7 @@ description:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.layer
 options:
   caches:
     description:
@@ -47,12 +41,15 @@ options:
     suboptions:
       name:
         description:
-          - The name of the cached device, which becomes C(/dev/mapper/NAME), and part of the name of its unit, C(cachefleet-dm_cache-NAME.service).
+          - The name of the cache in messages and diffs.
+          - The cached device is C(/dev/mapper/NAME).
+          - The name is also part of the name of its unit, C(cachefleet-dm_cache-NAME.service).
         type: str
         required: true
       origin:
         description:
-          - The persistent path of the device to cache. A drive, a partition, a logical volume, an MD array or a volume of a controller.
+          - The persistent path of the device to cache, for example in C(/dev/disk/by-id).
+          - A drive, a partition, a logical volume, an MD array or a volume of a controller.
           - Its content is preserved. A drive with partitions cannot be cached, but each of its partitions can.
         type: str
         required: true
@@ -66,13 +63,15 @@ options:
         default: []
       mirror:
         description:
-          - Whether the cache is mirrored on two devices, for which an MD RAID1 array is created.
+          - Whether the cache is mirrored on the two O(caches[].cache_devices).
+          - An MD RAID1 array of the two devices is created for the cache.
         type: bool
         default: false
       kind:
         description:
           - V(cache) is dm-cache, which caches frequently used blocks for reading and writing.
-          - V(writecache) is dm-writecache, which caches writes only and writes all of them back, and keeps an entry for each block in memory.
+          - V(writecache) is dm-writecache. It caches writes only, until they are written back to the origin.
+          - A writecache keeps an entry for each block in memory.
         type: str
         choices: [cache, writecache]
         default: cache
@@ -81,23 +80,25 @@ options:
           - V(writethrough) acknowledges a write once it is on the origin.
           - V(writeback) acknowledges a write once it is on the cache device. Until it is written back, the newest data is only there.
           - V(passthrough) serves all I/O from the origin and invalidates written blocks in the cache.
-          - Defaults to V(writethrough) for O(caches[].kind=cache), and to V(writeback), the only mode, for O(caches[].kind=writecache).
+          - Defaults to V(writethrough), and to V(writeback), the only mode, for O(caches[].kind=writecache).
         type: str
         choices: [writethrough, writeback, passthrough]
       size:
         description:
-          - Size of the cached data, a number with an optional suffix K, M, G or T (powers of 1024), or a percentage of the device such as V(50%).
-          - The metadata of dm-cache needs additional space. By default the cache uses the whole device.
+          - Size of the cache, a number with an optional suffix K, M, G or T (powers of 1024), or a percentage such as V(50%).
+          - It is the size of the cached data, and a percentage is that of the device. The metadata of dm-cache needs additional space. By default
+            the cache uses the whole device.
           - A size (not a percentage) that differs from that of an attached cache recreates the cache.
         type: str
       chunk_size:
         description:
-          - For O(caches[].kind=cache) the size of a cache block, a multiple of 32K from 32K to 1G.
-            Defaults to 64K, or the smallest larger size with less than one million blocks.
+          - Size of a block of the cache.
+          - A multiple of 32K from 32K to 1G. Defaults to 64K, or the smallest larger size with less than one million blocks.
           - For O(caches[].kind=writecache) the former name of C(block_size) in O(caches[].settings). V(512) and V(4096) are accepted with a warning.
         type: str
       settings:
         description:
+          - Settings of the cache. V(default) resets a setting to its default. Settings that are not listed are not changed.
           - For O(caches[].kind=cache) the only setting is C(migration_threshold), in sectors of 512 bytes. It is at least eight blocks.
           - For O(caches[].kind=writecache) the same as in M(cachefleet.storage.lvm_cache). C(high_watermark) and C(low_watermark) (percent),
             C(writeback_jobs) (blocks, V(0) is unlimited), C(autocommit_blocks), C(autocommit_time), C(max_age) and C(pause_writeback)
@@ -105,28 +106,29 @@ options:
             C(fua) and C(nofua) are for persistent memory, and the kernel refuses them on drives.
           - C(block_size) of O(caches[].kind=writecache) is 512 or 4096. Defaults to 4096, or to 512 if the origin is in use or its content
             needs smaller blocks, such as an XFS with sectors of 512 bytes. Blocks of 512 bytes need eight times the memory.
-          - V(default) resets a setting to its default. Settings that are not listed are not changed.
         type: dict
         default: {}
       state:
         description:
-          - V(present) attaches the cache, or changes the attached cache as described.
+          - V(present) creates the cache, or changes the existing cache as described.
           - V(flushed) leaves the cache attached, writes back all dirty blocks, and sets a mode in which no block can become dirty.
-          - V(absent) flushes the cache, verifies that no block is dirty and detaches it. The cache device is wiped.
-            C(/dev/mapper/NAME) is removed with its unit if it is not in use. If it is in use, it remains as a linear mapping of the origin, also
-            after a reboot, and is reported in RV(problems) until a later run finds it unused.
+          - V(absent) flushes the cache, verifies that no block is dirty, detaches the cache and removes it.
+          - When the cache is removed, the cache device is wiped. C(/dev/mapper/NAME) is removed with its unit if it is not in use. If it is in
+            use, it remains as a linear mapping of the origin, also after a reboot, and is reported in RV(problems) until a later run finds it
+            unused.
         type: str
         choices: [present, flushed, absent]
         default: present
       release_devices:
         description:
-          - With O(caches[].state=absent), whether the array that was created for O(caches[].mirror=true) is stopped and its two devices are wiped.
+          - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.
+          - The array that was created for O(caches[].mirror=true) is stopped and its members are wiped.
         type: bool
         default: false
       allow_unmirrored_writeback:
         description:
-          - Allow V(writeback), and therefore O(caches[].kind=writecache), on a cache device that is not mirrored. If that device fails, the newest
-            data is lost, and usually the file system with it.
+          - Allow V(writeback) on a cache device that is not mirrored. If that device fails, the newest data is lost, and usually the file system with it.
+          - The same applies to O(caches[].kind=writecache), which only has this mode.
           - A degraded mirror counts as not mirrored when a cache is attached in V(writeback) or changed to it.
             A cache that is already in V(writeback) is not changed, see RV(problems).
         type: bool
@@ -134,7 +136,7 @@ options:
       flush_timeout:
         description:
           - Timeout of a flush in seconds. When it expires, the task fails and the cache stays attached.
-          - Without a timeout, a flush is only aborted if the number of dirty blocks has not decreased for ten minutes.
+          - Without a timeout, a flush is only aborted if the amount of dirty data has not decreased for ten minutes.
         type: int
 author:
   - the cachefleet.storage authors (@cachefleet)

@@ -62,13 +62,7 @@ options:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.layer
 notes:
   - The kernel reports C(write back) for an NVMe drive even if its cache is disabled. This causes flushes without effect and is not reported as
     a difference.

@@ -32,13 +32,9 @@ notes:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.layer
+  - cachefleet.storage._options.protected_drives
+  - cachefleet.storage._options.tool_dirs
 options:
   caches:
     description:
@@ -49,7 +45,8 @@ options:
     suboptions:
       name:
         description:
-          - The name of the cache, at most 31 letters, digits and underscores.
+          - The name of the cache in messages and diffs.
+          - It is also the name of the cache in EnhanceIO, at most 31 letters, digits and underscores.
         type: str
         required: true
       origin:
@@ -60,7 +57,7 @@ options:
         required: true
       cache_devices:
         description:
-          - The persistent path of the fast device, or the two paths of a mirror.
+          - The persistent path of the fast device, for example in C(/dev/disk/by-id), or the two paths of a mirror.
           - It must be empty. The whole device is used. Use a partition for a smaller cache.
           - Required when O(caches[].state=present).
         type: list
@@ -68,14 +65,16 @@ options:
         default: []
       mirror:
         description:
-          - Whether an MD RAID1 array of the two cache devices is created for the cache.
+          - Whether the cache is mirrored on the two O(caches[].cache_devices).
+          - An MD RAID1 array of the two devices is created for the cache.
         type: bool
         default: false
       mode:
         description:
           - V(writethrough) acknowledges a write once it is on the origin.
           - V(writeback) acknowledges a write once it is on the cache device. Until it is written back, the newest data is only there.
-          - V(writearound) is the read-only mode of EnhanceIO. Writes go to the origin and invalidate the overwritten blocks in the cache.
+          - V(writearound) writes to the origin only. Reads are cached.
+          - EnhanceIO calls V(writearound) read-only. It invalidates overwritten blocks in the cache.
         type: str
         choices: [writethrough, writeback, writearound]
         default: writethrough
@@ -87,46 +86,47 @@ options:
         choices: [lru, fifo, rand]
       size:
         description:
-          - EnhanceIO uses the whole cache device. Values other than C(100%) are refused.
+          - Only V(100%) is supported. The whole device is used; use a partition for a smaller cache.
         type: str
       chunk_size:
         description:
-          - Block size of the cache, V(2048), V(4096) or V(8192) bytes. Defaults to 4096 for a new cache. The size of an existing cache is not
-            changed by default.
+          - Size of a block of the cache.
+          - V(2048), V(4096) or V(8192) bytes. Defaults to 4096 for a new cache. The size of an existing cache is not changed by default.
           - Changing the size of a running cache flushes, removes and recreates the cache.
           - In the public versions of EnhanceIO the driver ignores the size that C(eio_cli) passes and always uses 4096.
             This is detected and refused.
         type: str
       settings:
         description:
+          - Settings of the cache. V(default) resets a setting to its default. Settings that are not listed are not changed.
           - C(dirty_high_threshold) and C(dirty_low_threshold), percent. Above the high threshold blocks are written back until the low one is reached.
           - C(dirty_set_high_threshold) and C(dirty_set_low_threshold), the same for each set of blocks.
           - C(time_based_clean_interval), minutes after which a dirty block is written back, at most 720. V(0) disables it.
           - C(autoclean_threshold), the number of outstanding requests above which this writeback is suspended, at most 1024.
           - C(mem_limit_pct), the percentage of the free memory that the tables of a cache may use.
           - C(cache_wronly), V(true) caches writes only. Not available in all versions.
-          - All except C(mem_limit_pct) are only available in V(writeback). V(default) resets a setting to the value of a new cache. Settings that are
-            not listed are not changed.
+          - All except C(mem_limit_pct) are only available in V(writeback). The defaults are the values of a new cache.
         type: dict
         default: {}
       state:
         description:
-          - V(present) creates the cache, or changes the running cache as described.
-          - V(flushed) writes back all dirty blocks and leaves the cache in V(writethrough), so that no block can become dirty. A cache that does not
-            exist is not an error.
-          - V(absent) flushes the cache, verifies that no block is dirty, deletes the cache and wipes its superblock, so that the cache device is empty.
+          - V(present) creates the cache, or changes the existing cache as described.
+          - V(flushed) leaves the cache attached, writes back all dirty blocks, and sets a mode in which no block can become dirty.
+          - V(absent) flushes the cache, verifies that no block is dirty, detaches the cache and removes it.
+          - Flushed, the cache is in V(writethrough). A cache that does not exist is not an error.
+          - When the cache is removed, its superblock is wiped, so that the cache device is empty.
         type: str
         choices: [present, flushed, absent]
         default: present
       release_devices:
         description:
-          - With O(caches[].state=absent), whether the array that was created for O(caches[].mirror=true) is stopped and its members are wiped.
+          - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.
+          - The array that was created for O(caches[].mirror=true) is stopped and its members are wiped.
         type: bool
         default: false
       allow_unmirrored_writeback:
         description:
-          - Allow V(writeback) on a cache device that is not mirrored. If that device fails, the newest data is lost,
-            and usually the file system with it.
+          - Allow V(writeback) on a cache device that is not mirrored. If that device fails, the newest data is lost, and usually the file system with it.
           - A degraded mirror counts as not mirrored when a cache is changed to V(writeback). A cache that is already in V(writeback) is not
             changed, see RV(problems).
         type: bool
@@ -140,20 +140,10 @@ options:
         default: false
       flush_timeout:
         description:
-          - Timeout of a flush in seconds. When it expires, the task fails, the cache is kept, and the driver continues flushing.
-          - Without a timeout, a flush is only aborted if the number of dirty blocks has not decreased for ten minutes.
+          - Timeout of a flush in seconds. When it expires, the task fails and the cache stays attached.
+          - Without a timeout, a flush is only aborted if the amount of dirty data has not decreased for ten minutes.
+          - The driver continues flushing after the timeout.
         type: int
-  protected_drives:
-    description:
-      - Serial numbers, WWNs or models of drives whose write cache is known to survive a power failure (power-loss protection).
-    type: list
-    elements: str
-    default: []
-  tool_dirs:
-    description: Directories that are searched for C(eio_cli) before the default directories.
-    type: list
-    elements: path
-    default: []
   kernel_module:
     description: Name of the kernel module.
     type: str
@@ -247,9 +237,10 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import MODES, POLICIES, read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS, TOOL_DIRS_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import PROTECTED_DRIVES_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
 
 CACHE_OPTIONS = {
@@ -264,8 +255,8 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "caches": {"type": "list", "elements": "dict", "required": True, "options": CACHE_OPTIONS},
-            "protected_drives": {"type": "list", "elements": "str", "default": []},
-            "tool_dirs": {"type": "list", "elements": "path", "default": []},
+            **PROTECTED_DRIVES_OPTION,
+            **TOOL_DIRS_OPTION,
             "kernel_module": {"type": "str", "default": "enhanceio"},
         },
         supports_check_mode=True,

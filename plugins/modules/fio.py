@@ -28,27 +28,15 @@ description:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
+  - cachefleet.storage._attributes.measurement
+  - cachefleet.storage._options.campaign
+  - cachefleet.storage._options.measurement
 attributes:
   check_mode:
-    support: full
     details: Targets are examined and jobs are validated with the fio of the host, but nothing is run.
-  diff_mode:
-    support: none
   idempotent:
-    support: full
     details: A cell that is V(ok) in the spool is not measured again until it is collected. See O(replace).
-requirements:
-  - fio 2.1 or newer; combined percentiles of several jobs or hosts need 2.2.12, all features of the collection 3.1
-  - wipefs or blkid, for jobs that write
 options:
-  campaign:
-    description: The name of the campaign. Letters, digits, C(.), C(_) and C(-).
-    type: str
-    required: true
-  variant:
-    description: The name of the cache configuration that is measured.
-    type: str
-    default: as_found
   host:
     description: The name that this host has in the results, usually C({{ inventory_hostname }}).
     type: str
@@ -74,7 +62,7 @@ options:
         suboptions:
           device:
             description:
-              - A block device. Links are followed.
+              - A block device, preferably by a persistent path such as V(/dev/disk/by-id/...) or V(/dev/vg0/scratch). Links are followed.
             type: str
           file:
             description:
@@ -84,7 +72,7 @@ options:
             type: str
           allow_data_loss:
             description:
-              - Whether the data on the target may be overwritten.
+              - Whether the data on the target may be overwritten. Not needed for a device that is empty or only contains data that fio wrote.
               - For a device this only takes effect together with the matching O(cells[].target.identity).
               - It never allows writes to a target that is in use.
             type: bool
@@ -108,32 +96,14 @@ options:
           - A job must not exceed O(cells[].target.size), which is computed from all of its options.
         type: dict
         required: true
-  spool:
-    description:
-      - The folder on the host in which results are kept until they are collected. It is created if it does not exist.
-      - The mode of an existing folder is not changed. A folder of another user in a world-writable directory such as C(/tmp) is refused.
-    type: path
-    default: /var/lib/cachefleet/spool
-  series:
-    description: Whether one-second averages of bandwidth, IOPS and latency are kept as C(series_*.log.gz).
-    type: bool
-    default: false
-  keep_going:
-    description: Whether to continue with the remaining cells if a cell is not V(ok).
-    type: bool
-    default: true
   replace:
     description: Whether cells that are V(ok) in the spool are measured again.
     type: bool
     default: false
-  slack:
-    description: Seconds that a cell may exceed the runtime of its job before it is stopped.
-    type: int
-    default: 120
-  timeout:
-    description: Seconds after which a cell without a time limit in its job is stopped.
-    type: int
-    default: 21600
+  series:
+    description: Whether one-second averages of bandwidth, IOPS and latency are kept as C(series_*.log.gz).
+    type: bool
+    default: false
 seealso:
   - module: cachefleet.storage.fio_runner
   - module: cachefleet.storage.cache_stack_info
@@ -240,6 +210,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.control import spool_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import measure, order_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import MEASUREMENT_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 
 TARGET = {
@@ -256,16 +227,11 @@ CELL = {
     "job": {"type": "dict", "required": True},
 }
 ARGUMENTS = {
-    "campaign": {"type": "str", "required": True},
-    "variant": {"type": "str", "default": "as_found"},
+    **MEASUREMENT_OPTIONS,
     "host": {"type": "str", "required": True},
     "cells": {"type": "list", "elements": "dict", "required": True, "options": CELL},
-    "spool": {"type": "path", "default": "/var/lib/cachefleet/spool"},
     "series": {"type": "bool", "default": False},
-    "keep_going": {"type": "bool", "default": True},
     "replace": {"type": "bool", "default": False},
-    "slack": {"type": "int", "default": 120},
-    "timeout": {"type": "int", "default": 21600},
 }
 
 

@@ -24,18 +24,15 @@ description:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
+  - cachefleet.storage._attributes.measurement
+  - cachefleet.storage._options.campaign
+  - cachefleet.storage._options.measurement
 attributes:
   check_mode:
-    support: full
     details: Targets, the version of fio, its engines and all job files are checked, but nothing is started or stopped.
-  diff_mode:
-    support: none
   idempotent:
     support: partial
     details: A runner that is running the same order is not changed. A runner that has exited is started again, and measures cells that are not V(ok).
-requirements:
-  - fio 2.1 or newer; combined percentiles of several jobs or hosts need 2.2.12, all features of the collection 3.1
-  - wipefs or blkid, for jobs that write
 options:
   state:
     description:
@@ -47,14 +44,6 @@ options:
     type: str
     choices: [started, stopped, packed]
     default: started
-  campaign:
-    description: The name of the campaign. Letters, digits, C(.), C(_) and C(-).
-    type: str
-    required: true
-  variant:
-    description: The name of the cache configuration that is measured.
-    type: str
-    default: as_found
   host:
     description: The name that this host has in the results, usually C({{ inventory_hostname }}). Required with O(state=started).
     type: str
@@ -121,36 +110,18 @@ options:
       done:
         description: The C(measurement_sha256) of stored probes or rounds, by the names of their cells.
         type: dict
-  spool:
-    description:
-      - The folder on the host in which results are kept until they are collected. It is created if it does not exist.
-      - The mode of an existing folder is not changed. A folder of another user in a world-writable directory such as C(/tmp) is refused.
-    type: path
-    default: /var/lib/cachefleet/spool
   series:
     description: Whether one-second averages of bandwidth, IOPS and latency are kept as C(series_*.log.gz).
-    type: bool
-    default: true
-  sample_interval:
-    description: Seconds between two samples of the device and block cache counters, stored in C(device_series.log.gz) and C(cache_series.log.gz).
-    type: float
-    default: 5
-  keep_going:
-    description: Whether to continue with the remaining cells if a cell is not V(ok).
     type: bool
     default: true
   replace:
     description: Whether cells that are already stored are measured again.
     type: bool
     default: false
-  slack:
-    description: Seconds that a cell may exceed the runtime of its job before it is stopped.
+  sample_interval:
+    description: Seconds between two samples of the device and block cache counters, stored in C(device_series.log.gz) and C(cache_series.log.gz).
     type: float
-    default: 120
-  timeout:
-    description: Seconds after which a cell without a time limit in its job is stopped.
-    type: float
-    default: 21600
+    default: 5
   barrier_timeout:
     description: Seconds after which the runner continues without the other hosts if a barrier is not released. Its cells record this.
     type: float
@@ -291,6 +262,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import MEASUREMENT_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 
 STEP = {
@@ -307,17 +279,12 @@ STEP = {
 }
 ARGUMENTS = {
     "state": {"type": "str", "choices": ["started", "stopped", "packed"], "default": "started"},
-    "campaign": {"type": "str", "required": True},
-    "variant": {"type": "str", "default": "as_found"},
+    **MEASUREMENT_OPTIONS,
     "host": {"type": "str"},
     "steps": {"type": "list", "elements": "dict", "options": STEP},
-    "spool": {"type": "path", "default": "/var/lib/cachefleet/spool"},
     "series": {"type": "bool", "default": True},
     "sample_interval": {"type": "float", "default": 5},
-    "keep_going": {"type": "bool", "default": True},
     "replace": {"type": "bool", "default": False},
-    "slack": {"type": "float", "default": 120},
-    "timeout": {"type": "float", "default": 21600},
     "barrier_timeout": {"type": "float", "default": 900},
 }
 

@@ -31,13 +31,9 @@ description:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.layer
+  - cachefleet.storage._options.protected_drives
+  - cachefleet.storage._options.tool_dirs
 options:
   caches:
     description:
@@ -48,33 +44,38 @@ options:
     suboptions:
       name:
         description:
-          - Name of the device-mapper device. Mount C(/dev/mapper/NAME), never the disk itself.
+          - The name of the cache in messages and diffs.
+          - The cached device is C(/dev/mapper/NAME).
+          - Mount this device, never the disk itself.
         type: str
         required: true
       origin:
         description:
-          - The persistent path of the disk to cache, with at most 127 characters, or V(volume group/logical volume).
+          - The persistent path of the device to cache, for example in C(/dev/disk/by-id).
+          - The path has at most 127 characters. V(volume group/logical volume) is accepted too.
           - It must not be in use when the cache is created.
         type: str
         required: true
       cache_devices:
         description:
-          - The persistent path of the SSD, or the two paths of a mirror. It must be empty.
+          - The persistent path of the fast device, for example in C(/dev/disk/by-id), or the two paths of a mirror.
+          - The device must be empty.
           - Required when O(caches[].state=present).
         type: list
         elements: path
         default: []
       mirror:
         description:
-          - Whether an MD RAID1 array of the two O(caches[].cache_devices) is created for the cache.
+          - Whether the cache is mirrored on the two O(caches[].cache_devices).
+          - An MD RAID1 array of the two devices is created for the cache.
         type: bool
         default: false
       mode:
         description:
-          - V(writethrough) acknowledges a write once it is on the disk, and keeps a copy on the SSD.
-          - V(writearound) writes to the disk only. Only reads are cached.
-          - V(writeback) acknowledges a write once it is on the SSD. Until it is written back, the newest data is only there. Only this mode
-            preserves the content of the cache across a reboot.
+          - V(writethrough) acknowledges a write once it is on the origin.
+          - V(writeback) acknowledges a write once it is on the cache device. Until it is written back, the newest data is only there.
+          - V(writearound) writes to the origin only. Reads are cached.
+          - Only V(writeback) preserves the content of the cache across a reboot.
         type: str
         choices: [writethrough, writeback, writearound]
         default: writethrough
@@ -85,13 +86,14 @@ options:
         default: false
       size:
         description:
-          - Size of the cache with its metadata, a number with an optional suffix K, M, G or T (powers of 1024), or a percentage of the device such
-            as V(50%). Defaults to the whole device.
+          - Size of the cache, a number with an optional suffix K, M, G or T (powers of 1024), or a percentage such as V(50%).
+          - It includes the metadata, and a percentage is that of the device. Defaults to the whole device.
           - The cache must not be larger than the disk, and its table must not need more than a quarter of the main memory (22 bytes for each block).
         type: str
       chunk_size:
         description:
-          - Block size, a power of two from 1K to 1M. Defaults to 4K.
+          - Size of a block of the cache.
+          - A power of two from 1K to 1M. Defaults to 4K.
           - flashcache caches whole blocks only. A request that starts or ends inside a block is not cached and invalidates that block.
         type: str
       metadata_block_size:
@@ -111,9 +113,9 @@ options:
         type: str
       settings:
         description:
-          - The sysctls of the cache, as integers; those with the values V(0) and V(1) also as true and false.
-          - V(default) resets a sysctl to the value of a new cache. Sysctls that are not listed are not changed, except for C(cache_all),
-            which defaults to V(1).
+          - Settings of the cache. V(default) resets a setting to its default. Settings that are not listed are not changed.
+          - The settings are the sysctls of the cache, as integers; those with the values V(0) and V(1) also as true and false. The defaults are the
+            values of a new cache. C(cache_all) is set to V(1) if it is not listed.
           - "In every mode: C(cache_all), C(do_pid_expiry), C(io_latency_hist), C(lru_hot_pct), C(lru_promote_thresh), C(max_pids),
             C(pid_expiry_secs), C(reclaim_policy) (V(0) for FIFO, V(1) for LRU), C(skip_seq_thresh_kb)."
           - "In V(writeback) also: C(clean_on_read_miss), C(clean_on_write_miss), C(dirty_thresh_pct) (10 to 95), C(fallow_clean_speed) (1 to
@@ -124,23 +126,25 @@ options:
         default: {}
       state:
         description:
-          - V(present) creates or loads the cache, or changes the running cache as described.
-          - V(flushed) writes back all dirty blocks and sets C(cache_all) to V(0), so that no block can become dirty. The cache stays attached and
-            can stay in use. V(present) reverts this.
-          - V(flushed) is not persistent across a reboot. Sysctls are not stored, and the unit that activates the cache sets those of
-            O(caches[].settings). If the host was rebooted, run the module again before the SSD is replaced.
-          - V(absent) flushes and removes the cache, verifies in the superblock that no block is dirty, and wipes the SSD.
+          - V(present) creates the cache, or changes the existing cache as described.
+          - V(flushed) leaves the cache attached, writes back all dirty blocks, and sets a mode in which no block can become dirty.
+          - V(absent) flushes the cache, verifies that no block is dirty, detaches the cache and removes it.
+          - Flushed, C(cache_all) is V(0), and the cache can stay in use. This is not persistent across a reboot. Sysctls are not stored, and the
+            unit that activates the cache sets those of O(caches[].settings). If the host was rebooted, run the module again before the SSD is
+            replaced.
+          - When the cache is removed, the superblock is verified, and the SSD is wiped.
         type: str
         choices: [present, flushed, absent]
         default: present
       release_devices:
         description:
-          - With O(caches[].state=absent), whether the array that was created for the cache is stopped and its members are wiped.
+          - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.
+          - The array that was created for O(caches[].mirror=true) is stopped and its members are wiped.
         type: bool
         default: false
       allow_unmirrored_writeback:
         description:
-          - Allow V(writeback) on an SSD that is not mirrored. If it fails, the newest data is lost, and usually the file system with it.
+          - Allow V(writeback) on a cache device that is not mirrored. If that device fails, the newest data is lost, and usually the file system with it.
         type: bool
         default: false
       allow_ignored_flushes:
@@ -151,21 +155,9 @@ options:
         default: false
       flush_timeout:
         description:
-          - Timeout of a flush in seconds. When it expires, the task fails and the cache is kept.
-          - Without a timeout, a flush is only aborted if the number of dirty blocks has not decreased for ten minutes.
+          - Timeout of a flush in seconds. When it expires, the task fails and the cache stays attached.
+          - Without a timeout, a flush is only aborted if the amount of dirty data has not decreased for ten minutes.
         type: int
-  protected_drives:
-    description:
-      - Serial numbers, WWNs or models of drives whose write cache is known to survive a power failure (power-loss protection).
-    type: list
-    elements: str
-    default: []
-  tool_dirs:
-    description:
-      - Directories with the tools of flashcache, searched before the default directories.
-    type: list
-    elements: path
-    default: []
   kernel_module:
     description:
       - Name of the kernel module, which is loaded if necessary. The tools of flashcache themselves expect V(flashcache).
@@ -256,9 +248,10 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.layer import FlashcacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS, TOOL_DIRS_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import PROTECTED_DRIVES_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
 
 CACHE_OPTIONS = {
@@ -276,8 +269,8 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "caches": {"type": "list", "elements": "dict", "required": True, "options": CACHE_OPTIONS},
-            "protected_drives": {"type": "list", "elements": "str", "default": []},
-            "tool_dirs": {"type": "list", "elements": "path", "default": []},
+            **PROTECTED_DRIVES_OPTION,
+            **TOOL_DIRS_OPTION,
             "kernel_module": {"type": "str", "default": "flashcache"},
         },
         supports_check_mode=True,

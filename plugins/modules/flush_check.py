@@ -12,7 +12,7 @@ short_description: Verify that an fsync reaches all underlying volatile caches o
 version_added: 0.3.0
 description:
   - Sends flushes to a device and counts at every underlying disk how many arrive. If a disk counts fewer flushes than were sent,
-    data that was flushed to it may be lost in a power failure, regardless of the state of the queues.
+    data that was flushed to it may be lost in a power failure, regardless of the state of the queues. O(protected_drives) need no flushes.
   - Works on a live system. A flush is an fsync of the block device, opened for reading. It does not write data of its own. It
     flushes the caches of the drives, as any fsync of a database does, and the first one also writes dirty pages of the page
     cache of the block device itself. Layers with their own metadata, such as bcache and dm-cache, commit them.
@@ -37,13 +37,6 @@ options:
     description: Seconds between the first flush, which is not counted, and the first burst.
     type: float
     default: 0.5
-  protected_drives:
-    description:
-      - Serial numbers, WWNs or models of drives whose write cache is known to survive a power failure (power-loss protection). They
-        need no flushes.
-    type: list
-    elements: str
-    default: []
 author:
   - the cachefleet.storage authors (@cachefleet)
 notes:
@@ -55,6 +48,7 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.info_module
   - cachefleet.storage._attributes.actiongroup_storage
+  - cachefleet.storage._options.protected_drives
 seealso:
   - module: cachefleet.storage.cache_stack_info
 """
@@ -129,7 +123,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_check import check
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import PROTECTED_DRIVES_OPTION, read_stack
 
 
 def main() -> None:
@@ -138,7 +132,7 @@ def main() -> None:
             "devices": {"type": "list", "elements": "str", "required": True},
             "flushes": {"type": "int", "default": 8},
             "settle": {"type": "float", "default": 0.5},
-            "protected_drives": {"type": "list", "elements": "str", "default": []},
+            **PROTECTED_DRIVES_OPTION,
         },
         supports_check_mode=True,
     )

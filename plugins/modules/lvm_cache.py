@@ -32,13 +32,7 @@ description:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.layer
 options:
   caches:
     description:
@@ -61,18 +55,19 @@ options:
         required: true
       cache_devices:
         description:
-          - The persistent path of the fast device, or the two paths of a mirror, for example in C(/dev/disk/by-id).
+          - The persistent path of the fast device, for example in C(/dev/disk/by-id), or the two paths of a mirror.
           - Each is either a physical volume of the origin's volume group with free space,
             or an empty device, which is initialised as a physical volume and added to the volume group.
           - An ambiguous link, such as that of two drives with the same serial number, is refused.
-          - Required when O(caches[].state=present), and with O(caches[].release_devices=true).
+          - Required when O(caches[].state=present).
+          - Also required with O(caches[].release_devices=true).
         type: list
         elements: path
         default: []
       mirror:
         description:
-          - Whether the cache is mirrored on two O(caches[].cache_devices) as an LVM RAID1 volume. With O(caches[].kind=cachepool) both
-            its data and its metadata are mirrored.
+          - Whether the cache is mirrored on the two O(caches[].cache_devices).
+          - LVM RAID1 volumes are used. With O(caches[].kind=cachepool) both data and metadata are mirrored.
           - Not supported with O(caches[].kind=writecache), for which LVM does not accept a mirrored volume. Use one MD RAID1 array as the cache
             device instead, which counts as mirrored for every kind.
           - The mirror is created without an initial synchronisation. A cache only reads blocks that it has written to both devices,
@@ -84,9 +79,9 @@ options:
       kind:
         description:
           - V(cachepool) is a dm-cache that keeps data and metadata in two volumes, which C(lvconvert --repair) can repair.
-          - V(cachevol) is a dm-cache that keeps both in one volume. A damaged one cannot be repaired.
-          - V(writecache) is a dm-writecache in one volume. It caches writes only, until they are written back to the origin.
-            It needs about 2 GiB of memory for 100 GiB with blocks of 4096 bytes, and eight times as much with blocks of 512 bytes. A warning is
+          - V(cachevol) is a dm-cache that keeps data and metadata in one volume. A damaged one cannot be repaired.
+          - V(writecache) is dm-writecache. It caches writes only, until they are written back to the origin.
+          - A writecache needs about 2 GiB of memory for 100 GiB with blocks of 4096 bytes, and eight times as much with blocks of 512 bytes. A warning is
             returned if it needs more than a quarter of the memory.
           - There is no option for the replacement policy. The only useful policy, smq, has no settings, LVM always uses the kernel's default for
             a cachevol, and O(caches[].state=flushed) replaces the policy cleaner.
@@ -95,25 +90,25 @@ options:
         default: cachepool
       mode:
         description:
-          - V(writethrough) acknowledges a write once it is on the origin. The default, except for a writecache.
+          - V(writethrough) acknowledges a write once it is on the origin.
           - V(writeback) acknowledges a write once it is on the cache device. Until it is written back, the newest data is only there.
-            The only mode of O(caches[].kind=writecache), and its default.
           - V(passthrough) serves all I/O from the origin and invalidates written blocks in the cache.
+          - Defaults to V(writethrough), and to V(writeback), the only mode, for O(caches[].kind=writecache).
         type: str
         choices: [writethrough, writeback, passthrough]
       size:
         description:
-          - Size of the cache volume, a number with an optional suffix K, M, G or T (powers of 1024), or a percentage of the
-            free space of the device such as V(50%).
+          - Size of the cache, a number with an optional suffix K, M, G or T (powers of 1024), or a percentage such as V(50%).
+          - A percentage is that of the free space of the device.
           - With V(cachepool) the metadata volume and LVM's spare metadata volume need additional space. Otherwise the size includes the metadata.
           - By default all free space is used.
           - A size that differs from that of an attached cache replaces the cache. A percentage, or no size, is only evaluated at creation.
         type: str
       chunk_size:
         description:
-          - Chunk size of the cache, a multiple of 32K from 32K to 1G.
+          - Size of a block of the cache.
+          - A multiple of 32K from 32K to 1G. Defaults to 64K, or the smallest larger size with less than one million blocks.
           - For O(caches[].kind=writecache) the former name of C(block_size) in O(caches[].settings). V(512) and V(4096) are accepted with a warning.
-          - Defaults to 64K, or the smallest larger size with less than one million chunks.
           - A chunk size that differs from that of an attached cache replaces the cache.
         type: str
       settings:
@@ -134,25 +129,26 @@ options:
         default: {}
       state:
         description:
-          - V(present) attaches the cache, or changes the attached cache as described.
-          - V(flushed) leaves the cache attached, writes back all dirty blocks, and prevents blocks from becoming dirty.
-            A dm-cache is then in writethrough mode, a writecache only writes back. If there is no cache, nothing is changed.
-          - V(absent) flushes the cache, verifies that no block is dirty, detaches the cache and removes the cache volume.
-            The cache device stays in the volume group unless O(caches[].release_devices=true).
+          - V(present) creates the cache, or changes the existing cache as described.
+          - V(flushed) leaves the cache attached, writes back all dirty blocks, and sets a mode in which no block can become dirty.
+          - V(absent) flushes the cache, verifies that no block is dirty, detaches the cache and removes it.
+          - Flushed, a dm-cache is in writethrough mode, and a writecache only writes back. If there is no cache, nothing is changed.
+          - When the cache is removed, the cache device stays in the volume group unless O(caches[].release_devices=true).
         type: str
         choices: [present, flushed, absent]
         default: present
       release_devices:
         description:
-          - With O(caches[].state=absent), whether the O(caches[].cache_devices) are also removed from the volume group and their physical volume
-            labels are wiped. A device that contains other volumes is kept, with a warning that names them.
+          - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.
+          - They are removed from the volume group and their physical volume labels are wiped. A device that contains other volumes is kept,
+            with a warning that names them.
         type: bool
         default: false
         version_added: 0.3.0
       allow_unmirrored_writeback:
         description:
-          - Allow V(writeback), and therefore O(caches[].kind=writecache), on a cache device that is not mirrored. If that device fails,
-            the newest data is lost, and usually the file system with it.
+          - Allow V(writeback) on a cache device that is not mirrored. If that device fails, the newest data is lost, and usually the file system with it.
+          - The same applies to O(caches[].kind=writecache), which only has this mode.
           - A degraded mirror counts as not mirrored when a cache is attached in V(writeback) or changed to it.
             A cache that is already in V(writeback) is not changed, see RV(problems).
         type: bool
@@ -160,7 +156,7 @@ options:
       flush_timeout:
         description:
           - Timeout of a flush in seconds. When it expires, the task fails and the cache stays attached.
-          - Without a timeout, a flush is only aborted if the number of dirty blocks has not decreased for ten minutes.
+          - Without a timeout, a flush is only aborted if the amount of dirty data has not decreased for ten minutes.
         type: int
 author:
   - the cachefleet.storage authors (@cachefleet)

@@ -166,13 +166,7 @@ options:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.layer
 notes:
   - One read needs three commands of C(storcli) and its relatives (four if a battery or capacitor is not healthy), one of C(ssacli), and one of
     C(arcconf) plus one for each controller.
@@ -269,8 +263,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import CONTROLLER_ATTRIBUTES, DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import PROVIDERS
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import CONTROLLER_OPTIONS, VOLUME_OPTIONS, parse_controllers
 
 
 def _choice_of(attributes):
@@ -283,13 +276,10 @@ def argument_spec():
     drive_cache = {name: values for name, values in CONTROLLER_ATTRIBUTES.items() if name.startswith("drive_cache.")}
     plain = {name: values for name, values in CONTROLLER_ATTRIBUTES.items() if name not in drive_cache}
     permission = {"allow_unprotected": {"type": "bool", "default": False}}
-    volume = {"id": {"type": "str"}, "name": {"type": "str"}, "wwn": {"type": "str"}, **_choice_of(VOLUME_ATTRIBUTES), **permission}
+    volume = {**VOLUME_OPTIONS, **_choice_of(VOLUME_ATTRIBUTES), **permission}
     drive = {"address": {"type": "str", "required": True}, **_choice_of(DRIVE_ATTRIBUTES), **permission}
     controller = {
-        "provider": {"type": "str", "default": "auto", "choices": ["auto", *sorted(PROVIDERS)]},
-        "tool_path": {"type": "path"},
-        "id": {"type": "str", "default": "all"},
-        "serial": {"type": "str"},
+        **CONTROLLER_OPTIONS,
         "volumes": {"type": "list", "elements": "dict", "default": [], "options": volume},
         "drives": {"type": "list", "elements": "dict", "default": [], "options": drive},
         "drive_cache": {"type": "dict", "options": _choice_of(drive_cache)},

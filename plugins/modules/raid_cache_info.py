@@ -139,17 +139,11 @@ problems:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import run_info_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import PROVIDERS
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import TOOL_OPTIONS
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "provider": {"type": "str", "default": "auto", "choices": ["auto", *sorted(PROVIDERS)]},
-            "tool_path": {"type": "path"},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=dict(TOOL_OPTIONS), supports_check_mode=True)
     run_info_module(module)
 
 

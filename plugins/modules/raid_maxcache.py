@@ -158,6 +158,7 @@ options:
             description:
               - Allow V(writeback) and V(instant_writeback) for this volume on SSDs without redundancy (one SSD, RAID 0, a pool, or a
                 degraded cache volume). If an SSD fails, the newest data is lost. It does not override limitations of the controller.
+              - The permission of the same name in M(cachefleet.storage.raid_cache) is a different one, for power failures.
             type: bool
             default: false
       flush_timeout:
@@ -174,13 +175,7 @@ options:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.layer
 notes:
   - On a host that is already configured as described, the module runs one C(arcconf LIST) and one C(arcconf GETCONFIG) per controller,
     regardless of the number of volumes.
@@ -295,7 +290,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import RaidMaxCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import PROVIDERS
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import CONTROLLER_OPTIONS, VOLUME_OPTIONS
 
 CACHE_VOLUME = {
     "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
@@ -307,18 +302,13 @@ CACHE_VOLUME = {
     "write": {"type": "str", "choices": ["writethrough", "writeback"]},
 }
 VOLUME = {
-    "id": {"type": "str"},
-    "name": {"type": "str"},
-    "wwn": {"type": "str"},
+    **VOLUME_OPTIONS,
     "read": {"type": "bool"},
     "write": {"type": "str", "choices": ["disabled", "writethrough", "writeback", "instant_writeback"]},
     "allow_unprotected": {"type": "bool", "default": False},
 }
 CONTROLLER = {
-    "provider": {"type": "str", "default": "auto", "choices": ["auto", *sorted(PROVIDERS)]},
-    "tool_path": {"type": "path"},
-    "id": {"type": "str", "default": "all"},
-    "serial": {"type": "str"},
+    **CONTROLLER_OPTIONS,
     "cache_volumes": {"type": "list", "elements": "dict", "default": [], "options": CACHE_VOLUME},
     "pool_drives": {"type": "list", "elements": "str", "default": []},
     "flush_and_fetch_rate": {"type": "int"},

@@ -23,18 +23,10 @@ description:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.measurement
+  - cachefleet.storage._options.campaign
+  - cachefleet.storage._options.spool
 options:
-  campaign:
-    description: The name of the campaign that the runner measures.
-    type: str
-    required: true
   segment:
     description: The barrier at which the runner waits, starting with 0.
     type: int
@@ -43,10 +35,6 @@ options:
     description: The start time, in seconds since the epoch by the clock of the controller.
     type: float
     required: true
-  spool:
-    description: The folder on the host in which the runner stores its state and results.
-    type: str
-    default: /var/lib/cachefleet/spool
   synchronised:
     description:
       - Whether the clocks of the hosts and of the controller are synchronised more precisely than this measurement, for example with PTP, or
@@ -96,14 +84,16 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CAMPAIGN_OPTION, SPOOL_OPTION
+
 
 def argument_spec() -> dict[str, t.Any]:
     """The options, used by the action plugin too."""
     return {
-        "campaign": {"type": "str", "required": True},
+        **CAMPAIGN_OPTION,
+        **SPOOL_OPTION,
         "segment": {"type": "int", "required": True},
         "start": {"type": "float", "required": True},
-        "spool": {"type": "str", "default": "/var/lib/cachefleet/spool"},
         "synchronised": {"type": "bool", "default": False},
         "exchanges": {"type": "int", "default": 5},
     }

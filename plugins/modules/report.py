@@ -28,12 +28,9 @@ description:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
+  - cachefleet.storage._options.campaign_folder
   - cachefleet.storage._attributes.info_module
 options:
-  path:
-    description: The folder of the campaign on the controller.
-    type: path
-    required: true
   format:
     description: The output format. V(table) prints plain text for a terminal with 120 columns.
     type: str

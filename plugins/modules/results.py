@@ -23,22 +23,13 @@ description:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.measurement
+  - cachefleet.storage._options.campaign_folder
 requirements:
   - duckdb and numpy on the controller, unless O(do=merge)
 options:
-  path:
-    description: The folder of the campaign on the controller. With O(do=merge) it is created if it does not exist.
-    type: path
-    required: true
   do:
-    description: The operation to perform.
+    description: The operation to perform. With V(merge) O(path) is created if it does not exist.
     type: str
     choices: [rebuild, check, merge, export]
     default: rebuild

@@ -234,13 +234,7 @@ options:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - cachefleet.storage._attributes.layer
 notes:
   - An action plugin of the same name calls the module, makes a new connection after an MTU was changed, and calls it again.
   - Switches must support frames of 18 bytes more than the MTU, and 4 more for each VLAN tag.

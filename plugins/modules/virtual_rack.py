@@ -19,7 +19,7 @@ description:
   - Processes are identified by process ID and start time. No other process is ever terminated.
 options:
   name:
-    description: Name of the rack.
+    description: Name of the rack. Racks with different names can exist side by side.
     type: str
     default: rack
   directory:
@@ -172,16 +172,13 @@ options:
 author:
   - the cachefleet.storage authors (@cachefleet)
 attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
   idempotent:
     support: partial
     details: O(state=restarted) is always a change.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
+  - cachefleet.storage._attributes.layer
 """
 
 EXAMPLES = r"""

@@ -59,16 +59,10 @@ options:
     default: present
 author:
   - the cachefleet.storage authors (@cachefleet)
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
+  - cachefleet.storage._attributes.layer
 """
 
 EXAMPLES = r"""

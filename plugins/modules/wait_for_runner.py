@@ -22,16 +22,10 @@ description:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
+  - cachefleet.storage._options.campaign
+  - cachefleet.storage._options.spool
   - cachefleet.storage._attributes.info_module
 options:
-  campaign:
-    description: The name of the campaign that the runner measures.
-    type: str
-    required: true
-  spool:
-    description: The folder on the host in which the runner stores its state and results.
-    type: str
-    default: /var/lib/cachefleet/spool
   path:
     description:
       - The folder of the campaign on the controller, as returned by M(cachefleet.storage.campaign). The result of each poll is stored there for
@@ -108,12 +102,14 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CAMPAIGN_OPTION, SPOOL_OPTION
+
 
 def argument_spec() -> dict[str, t.Any]:
     """The options, used by the action plugin too."""
     return {
-        "campaign": {"type": "str", "required": True},
-        "spool": {"type": "str", "default": "/var/lib/cachefleet/spool"},
+        **CAMPAIGN_OPTION,
+        **SPOOL_OPTION,
         "path": {"type": "str", "default": ""},
         "segment": {"type": "int"},
         "interval": {"type": "float", "default": 15},

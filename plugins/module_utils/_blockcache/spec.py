@@ -34,6 +34,8 @@ COMMON_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "allow_unmirrored_writeback": {"type": "bool", "default": False},
     "flush_timeout": {"type": "int"},
 }
+#: Where types with tools that no distribution packages are looked for.
+TOOL_DIRS_OPTION: t.Mapping[str, t.Mapping[str, t.Any]] = {"tool_dirs": {"type": "list", "elements": "path", "default": []}}
 
 _SHARE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*%\s*$")
 #: Goes into names of device-mapper, MD arrays, units and files; a leading hyphen would read as an option.

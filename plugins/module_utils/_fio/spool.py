@@ -40,6 +40,18 @@ SCHEMA = 1
 #: Of this collection, as galaxy.yml has it: no module knows from which release it came.
 COLLECTION_VERSION = "0.4.0"
 
+#: Options of modules that measure, and of those that read or collect what was measured.
+CAMPAIGN_OPTION: t.Mapping[str, t.Mapping[str, t.Any]] = {"campaign": {"type": "str", "required": True}}
+SPOOL_OPTION: t.Mapping[str, t.Mapping[str, t.Any]] = {"spool": {"type": "str", "default": "/var/lib/cachefleet/spool"}}
+MEASUREMENT_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
+    **CAMPAIGN_OPTION,
+    "variant": {"type": "str", "default": "as_found"},
+    "spool": {**SPOOL_OPTION["spool"], "type": "path"},
+    "keep_going": {"type": "bool", "default": True},
+    "slack": {"type": "float", "default": 120},
+    "timeout": {"type": "float", "default": 21600},
+}
+
 #: The least that must be free before a cell begins. In bytes.
 MINIMUM_FREE = 16 * MIB
 

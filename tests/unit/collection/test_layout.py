@@ -95,17 +95,3 @@ def test_the_inventories_that_come_along_are_valid(path):
     given = {name: value for name, value in variables.items() if name in known}
     specification = _as_argument_spec({name: known[name] | {"required": False} for name in given})
     assert ArgumentSpecValidator(specification).validate(given).error_messages == []
-
-
-def test_the_role_of_ssd_caches_knows_every_option_of_every_type():
-    import importlib
-
-    options = _specification("block_cache")["block_cache_caches"]["options"]
-    for kind in options["type"]["choices"]:
-        module = importlib.import_module(f"ansible_collections.cachefleet.storage.plugins.modules.{kind}")
-        for name, option in module.CACHE_OPTIONS.items():
-            assert name in options, f"{kind}: {name}"
-            # A path of a host is not expanded on the controller.
-            assert options[name]["type"] == option["type"], f"{kind}: {name}"
-            if "choices" in option and "choices" in options[name]:
-                assert set(option["choices"]) <= set(options[name]["choices"]), f"{kind}: {name}"

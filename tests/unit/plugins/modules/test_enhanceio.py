@@ -97,16 +97,6 @@ def test_bad_input_is_one_sentence(run):
     assert "may be another device after the next reboot" in result["msg"]
 
 
-def test_documented_options_are_those_of_the_module():
-    documented = yaml.safe_load(enhanceio.DOCUMENTATION)["options"]
-    assert set(documented) == {"caches", "protected_drives", "tool_dirs", "kernel_module"}
-    suboptions = documented["caches"]["suboptions"]
-    assert set(suboptions) == set(enhanceio.CACHE_OPTIONS)
-    for name, spec in enhanceio.CACHE_OPTIONS.items():
-        for key in ("type", "choices", "default", "elements", "required"):
-            assert suboptions[name].get(key) == spec.get(key), (name, key)
-
-
 def test_examples_are_accepted(run):
     for task in yaml.safe_load(enhanceio.EXAMPLES):
         result = run(**task["cachefleet.storage.enhanceio"])

@@ -15,10 +15,8 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import is_alive, read_status
-from ansible_collections.cachefleet.storage.plugins.modules import fio
 
 MODULE = "ansible_collections.cachefleet.storage.plugins.modules.fio"
 
@@ -63,30 +61,6 @@ def test_bad_input_is_one_sentence(tmp_path, cell, words, check_mode):
 
 def test_a_host_name_that_is_no_folder(tmp_path):
     assert "cannot be the name of a host" in run({**arguments(tmp_path), "host": "a/b"})["msg"]
-
-
-def _documented(options):
-    for name, option in options.items():
-        yield name, {key: option.get(key) for key in ("type", "default", "required", "elements")}, option.get("suboptions") or {}
-
-
-def _compare(spec, documented):
-    assert set(spec) == set(documented)
-    for name, said, suboptions in _documented(documented):
-        assert {"type": spec[name].get("type", "str"), "default": spec[name].get("default"), "elements": spec[name].get("elements")} == {
-            "type": said["type"],
-            "default": said["default"],
-            "elements": said["elements"],
-        }, name
-        assert bool(spec[name].get("required")) == bool(said["required"]), name
-        if suboptions:
-            _compare(spec[name]["options"], suboptions)
-
-
-def test_the_documentation_says_what_the_module_takes():
-    _compare(fio.ARGUMENTS, yaml.safe_load(fio.DOCUMENTATION)["options"])
-    assert yaml.safe_load(fio.RETURN)["cells"]["contains"]["state"]
-    assert all("cachefleet.storage.fio" in task for task in yaml.safe_load(fio.EXAMPLES))
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")

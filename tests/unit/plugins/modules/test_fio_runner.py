@@ -19,8 +19,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.cachefleet.storage.plugins.modules import fio_runner
-
 MODULE = "ansible_collections.cachefleet.storage.plugins.modules.fio_runner"
 
 
@@ -78,22 +76,6 @@ def test_nothing_to_pack_and_nobody_to_stop(tmp_path):
         result = run({"campaign": "c1", "spool": str(tmp_path / "spool"), "state": state})
         assert (result["changed"], result["cells"], result["archive"], result["runner"]) == (False, [], {}, {})
     assert not (tmp_path / "spool").exists()
-
-
-def _compare(spec, documented):
-    assert set(spec) == set(documented)
-    for name, option in documented.items():
-        said = {key: option.get(key) for key in ("type", "default", "elements", "choices")}
-        assert {key: spec[name].get(key) for key in said} == said, name
-        assert bool(spec[name].get("required")) == bool(option.get("required")), name
-        if option.get("suboptions"):
-            _compare(spec[name]["options"], option["suboptions"])
-
-
-def test_the_documentation_says_what_the_module_takes():
-    _compare(fio_runner.ARGUMENTS, yaml.safe_load(fio_runner.DOCUMENTATION)["options"])
-    assert yaml.safe_load(fio_runner.RETURN)["cells"]["contains"]["state"]
-    assert all("cachefleet.storage.fio_runner" in task for task in yaml.safe_load(fio_runner.EXAMPLES))
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")

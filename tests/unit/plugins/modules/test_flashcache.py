@@ -8,7 +8,6 @@ import functools
 import json
 
 import pytest
-import yaml
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 
@@ -85,14 +84,3 @@ def test_a_drive_that_became_volatile_is_a_warning_and_a_problem(run, host):
         " cache off (drive_write_cache)."
     ]
     assert run.said == result["problems"]
-
-
-def test_what_is_documented_is_what_it_takes():
-    options = yaml.safe_load(flashcache.DOCUMENTATION)["options"]["caches"]["suboptions"]
-    assert set(options) == set(flashcache.CACHE_OPTIONS)
-    for name, option in flashcache.CACHE_OPTIONS.items():
-        for key in ("type", "elements", "default", "choices", "required"):
-            assert options[name].get(key) == option.get(key), name
-    for example in yaml.safe_load(flashcache.EXAMPLES):
-        assert set(example["cachefleet.storage.flashcache"]) <= {"caches", "protected_drives", "tool_dirs", "kernel_module"}
-    assert yaml.safe_load(flashcache.RETURN)

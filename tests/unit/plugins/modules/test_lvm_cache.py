@@ -8,7 +8,6 @@ import functools
 import json
 
 import pytest
-import yaml
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import layer as layer_module
@@ -81,26 +80,3 @@ def test_bad_input_is_one_sentence_and_its_kind(run, item, error, said):
 
 def test_a_mode_that_does_not_exist(run):
     assert "value of mode must be one of: writethrough, writeback, passthrough" in run(FakeLvm(), [{**ITEM, "mode": "fast"}])["msg"]
-
-
-def test_what_the_documentation_says_is_what_the_module_takes():
-    documented = yaml.safe_load(lvm_cache.DOCUMENTATION)["options"]["caches"]["suboptions"]
-    taken = {
-        name: {key: option.get(key) for key in ("type", "elements", "choices", "default", "required") if option.get(key) is not None}
-        for name, option in lvm_cache.CACHE_OPTIONS.items()
-    }
-    told = {
-        name: {key: option.get(key) for key in ("type", "elements", "choices", "default", "required") if option.get(key) is not None}
-        for name, option in documented.items()
-    }
-    assert told == taken
-
-
-def test_the_role_knows_every_option_of_the_module(request):
-    repository = request.config.rootpath
-    spec = yaml.safe_load((repository / "roles/block_cache/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
-    options = spec["block_cache_caches"]["options"]
-    assert set(options) >= set(lvm_cache.CACHE_OPTIONS)
-    for name, option in lvm_cache.CACHE_OPTIONS.items():
-        # The role has one list for the modules of every type.
-        assert set(options[name].get("choices") or ()) >= set(option.get("choices") or ()), name

@@ -8,7 +8,6 @@ import functools
 import json
 
 import pytest
-import yaml
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 
@@ -63,11 +62,3 @@ def test_what_a_person_has_to_do_is_a_problem_and_a_warning(run):
 def test_failures_are_sentences_with_their_kind(run, drive, error):
     result = run(drive)
     assert (result["failed"], result["error"], result["item"]) == (True, error, drive["device"])
-
-
-def test_the_documentation_has_every_option_and_its_default():
-    documented = yaml.safe_load(over_provisioning.DOCUMENTATION)["options"]["drives"]["suboptions"]
-    assert {name: option.get("default") for name, option in documented.items()} == {
-        name: option.get("default") for name, option in over_provisioning.DRIVE_OPTIONS.items()
-    }
-    assert {name for name, option in documented.items() if option.get("required")} == {"device"}

@@ -137,19 +137,3 @@ def test_nothing_asked_nothing_done(run):
 def test_the_information_module_wants_a_language_for_a_path(run):
     code, failed = run(raid_cache_info, tool_path="/opt/tool")
     assert (code, failed["error"]) == (1, "bad_input")
-
-
-def _options(documented):
-    return {
-        name: {key: option.get(key) for key in ("type", "elements", "choices", "required")}
-        | {"options": _options(option.get("suboptions", option.get("options")) or {})}
-        for name, option in documented.items()
-    }
-
-
-def test_the_role_takes_what_the_module_takes():
-    module = _options(yaml.safe_load(raid_cache.DOCUMENTATION)["options"])["controllers"]["options"]
-    specification = yaml.safe_load((REPOSITORY / "roles/raid_cache/meta/argument_specs.yml").read_text())
-    role = _options(specification["argument_specs"]["main"]["options"])["raid_cache_controllers"]["options"]
-    del role["maxcache"], role["volumes"]["options"]["maxcache"]
-    assert role == module

@@ -107,28 +107,6 @@ def test_a_tool_that_is_missing_is_said(run):
     assert (code, result["error"]) == (1, "tool_missing")
 
 
-def test_documentation_has_every_option():
-    documented = yaml.safe_load(raid_maxcache.DOCUMENTATION)["options"]["controllers"]["suboptions"]
-
-    def compare(options, spec):
-        assert set(options) == set(spec)
-        for name, option in options.items():
-            own = spec[name]
-            assert (option["type"], option.get("default"), option.get("elements"), option.get("required", False)) == (
-                own["type"],
-                own.get("default"),
-                own.get("elements"),
-                own.get("required", False),
-            )
-            assert option.get("choices") == own.get("choices")
-            if "options" in own:
-                compare(option["suboptions"], own["options"])
-
-    compare(documented, raid_maxcache.CONTROLLER)
-    for example in yaml.safe_load(raid_maxcache.EXAMPLES):
-        assert set(example) == {"name", "cachefleet.storage.raid_maxcache"}
-
-
 def _options(documented):
     return {
         name: {key: option.get(key) for key in ("type", "elements", "choices", "required", "default")}
@@ -142,19 +120,6 @@ def role():
     """The options of one controller in the role."""
     specification = yaml.safe_load((REPOSITORY / "roles/raid_cache/meta/argument_specs.yml").read_text())
     return _options(specification["argument_specs"]["main"]["options"])["raid_cache_controllers"]["options"]
-
-
-def test_the_role_takes_what_the_module_takes(role):
-    module = _options(yaml.safe_load(raid_maxcache.DOCUMENTATION)["options"])["controllers"]["options"]
-    which = ("id", "name", "wwn")
-    volumes = {**{name: role["volumes"]["options"][name] for name in which}, **role["volumes"]["options"]["maxcache"]["options"]}
-    assert volumes == module.pop("volumes")["options"]
-    who = ("provider", "tool_path", "id", "serial")
-    offered = {**{name: role[name] for name in who}, **role["maxcache"]["options"]}
-    # The order in which the two name the tools says nothing.
-    for one in (offered, module):
-        one["provider"] = {**one["provider"], "choices": sorted(one["provider"]["choices"])}
-    assert offered == module
 
 
 def _filled(options):

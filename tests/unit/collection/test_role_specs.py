@@ -1,0 +1,96 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``scripts/role-specs`` writes what a module documents into the argument specification of the role."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+TOP = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def copy(tmp_path):
+    if not (TOP / "scripts/role-specs").exists():
+        pytest.skip("the scripts of the repository are not part of a built collection")
+    for folder in ("scripts", "plugins/modules", "plugins/doc_fragments", "roles"):
+        shutil.copytree(TOP / folder, tmp_path / folder)
+    return tmp_path
+
+
+def run(copy, *arguments):
+    return subprocess.run([sys.executable, str(copy / "scripts/role-specs"), *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+
+def replace(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def options(copy, role):
+    return yaml.safe_load((copy / f"roles/{role}/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
+
+
+def test_a_changed_module_is_reported_and_then_written(copy):
+    replace(copy / "plugins/modules/block_queue.py", "description: The maximum size.", "description: The maximum size, see O(devices[].match.size_min).")
+    replace(copy / "plugins/modules/flashcache.py", "default: 512", "default: 1024")
+    failed = run(copy, "--check")
+    assert (failed.returncode, failed.stdout.splitlines()) == (
+        1,
+        [
+            f"roles/{role}/meta/argument_specs.yml differs from the documentation of the modules: run scripts/role-specs"
+            for role in ("block_cache", "block_queue")
+        ],
+    )
+    assert run(copy).returncode == 0
+    assert (run(copy, "--check").stdout, run(copy, "--check").returncode) == ("", 0)
+    match = options(copy, "block_queue")["block_queue_devices"]["options"]["match"]["options"]
+    assert match["size_max"]["description"] == "The maximum size, see O(block_queue_devices[].match.size_min)."
+    assert options(copy, "block_cache")["block_cache_caches"]["options"]["associativity"]["default"] == 1024
+
+
+def test_options_of_two_modules_refer_to_their_places_in_one_role(copy):
+    controller = options(copy, "raid_cache")["raid_cache_controllers"]["options"]
+    (text,) = controller["maxcache"]["options"]["allow_unprotected"]["description"]
+    assert "O(raid_cache_controllers[].volumes[].maxcache.allow_unprotected)" in text
+    assert "O(raid_cache_controllers[].volumes[].allow_unprotected)" in controller["volumes"]["options"]["io"]["description"][0]
+
+
+def test_a_text_that_several_modules_share_is_written_once_with_its_types(copy):
+    cache = options(copy, "block_cache")["block_cache_caches"]["options"]
+    assert "V(passthrough) serves all I/O from the origin and invalidates written blocks in the cache." in cache["mode"]["description"]
+    assert any(text.startswith("V(passthrough) is for V(lvm_cache) and V(dm_cache) only.") for text in cache["mode"]["description"])
+    assert cache["origin"]["description"][0].startswith("For V(lvm_cache). ")
+    assert cache["allow_swallowed_flushes"]["description"] == "Former name of O(block_cache_caches[].allow_ignored_flushes)."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("block_queue.devices", "block_queue.disks", "the module block_queue has no option disks"),
+        ("dm_cache.caches", "fio.cells", "the type of block_cache_caches[].name is not the same"),
+    ],
+)
+def test_a_mistake_in_the_list_is_one_sentence(copy, old, new, words):
+    replace(copy / "scripts/role-specs.yml", old, new)
+    if new == "fio.cells":
+        replace(
+            copy / "plugins/modules/fio.py", "The name of the cell. Letters, digits, C(.), C(_) and C(-).\n        type: str", "The cell.\n        type: int"
+        )
+    failed = run(copy)
+    assert (failed.returncode, len(failed.stderr.splitlines())) == (1, 1)
+    assert words in failed.stderr
+
+
+def test_a_description_by_hand_may_only_refer_to_options_of_the_role(copy):
+    replace(copy / "roles/fio_benchmark/meta/argument_specs.yml", "or of O(fio_benchmark_suites).", "or of O(fio_benchmark_suite_list).")
+    assert "refers to fio_benchmark_suite_list, which the role does not have" in run(copy).stderr

@@ -144,9 +144,7 @@ def _deciding(cells: t.Sequence[SuiteCell], decides: t.Any, where: str, *, inher
     :param inherited: whether the patterns are those of another suite, whose cells this one may not have.
     """
     rules = [
-        (pattern, names)
-        for pattern, names in _read_decides(decides, where)
-        if not inherited or any(fnmatch.fnmatchcase(cell.name, pattern) for cell in cells)
+        (pattern, names) for pattern, names in _read_decides(decides, where) if not inherited or any(fnmatch.fnmatchcase(cell.name, pattern) for cell in cells)
     ]
     found = []
     for cell in cells:

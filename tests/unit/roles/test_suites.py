@@ -184,7 +184,8 @@ DOCUMENTED = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", 
 def test_the_suites_of_the_documentation_are_suites():
     mine = {name: suite for example in DOCUMENTED if isinstance(example, dict) for name, suite in example["fio_benchmark_suites"].items()}
     plans = {name: make_plan(name, {**SUITES, **mine}, [DISK]) for name in mine}
-    assert set(plans) == {"database", "matrix_of_small_blocks", "three_disks_at_once"}
+    assert set(plans) == {"database", "log_latency", "matrix_of_small_blocks", "three_disks_at_once"}
+    assert [cell.decides for cell in plans["log_latency"].suite.cells] == [(), ("iops", "p99"), ()]
     assert len(plans["database"].runs) == 1 + 5 * (1 + 2 * 9 - 3)
     assert {run.job["bs"] for run in plans["matrix_of_small_blocks"].runs} == {"1m", "1k", "8k", "4k"}
     assert len(plans["matrix_of_small_blocks"].runs) == 2 + 432 // 3

@@ -45,7 +45,7 @@ class ActionModule(ActionBase):
         try:
             return self._collect(options, component(str(variables.get("inventory_hostname", "")), "host"), variables)
         except StorageError as error:
-            return {"failed": True, "changed": False, **error.as_result()}
+            return {"failed": True, "changed": False, **error.to_dict()}
 
     def _collect(self, options: dict[str, t.Any], host: str, variables: dict[str, t.Any]) -> dict[str, t.Any]:
         campaign = Path(options["path"]).absolute()
@@ -152,8 +152,8 @@ class ActionModule(ActionBase):
 class _Archive:
     """The archive as reported by a host, validated: only a path in its spool is accepted."""
 
-    def __init__(self, said: t.Mapping[str, t.Any], spool: str, campaign: str, host: str) -> None:
-        path, sha256, size = (said.get(name) for name in ("path", "sha256", "size"))
+    def __init__(self, reported: t.Mapping[str, t.Any], spool: str, campaign: str, host: str) -> None:
+        path, sha256, size = (reported.get(name) for name in ("path", "sha256", "size"))
         root = posixpath.normpath(spool)
         below = f"{root}/"
         if not isinstance(path, str) or not _HOST_PATH.match(path) or posixpath.normpath(path) != path or not path.startswith(below):

@@ -40,9 +40,8 @@ class ActionModule(ActionBase):
                 "text": "",
                 "rows": [],
                 "ratios": [],
-                "together": [],
+                **_under_both_names([], []),
                 "states": {},
-                "not_ok": [],
                 "problems": [],
                 "files": {},
             }
@@ -56,7 +55,7 @@ class ActionModule(ActionBase):
             # What was printed stays known, if only the files could not be written.
             if result:
                 self._display.display(f"No report was written: {error.message}\n")
-            return {**result, "failed": True, "changed": False, **error.as_result()}
+            return {**result, "failed": True, "changed": False, **error.to_dict()}
 
     def _fleet(self, path: Path, baseline: str) -> overview.Overview | None:
         """The campaign from its tables, if it has many hosts and tables can be built: reading all files of a thousand hosts takes minutes."""
@@ -85,9 +84,8 @@ class ActionModule(ActionBase):
             "text": text,
             "rows": [row.to_dict() for row in seen.rows],
             "ratios": [ratio.to_dict() for ratio in seen.ratios],
-            "together": seen.together,
+            **_under_both_names(seen.sums, table.troubles(seen.campaign, notes)),
             "states": dict(Counter(record.state for record in seen.campaign.cells)),
-            "not_ok": table.troubles(seen.campaign, notes),
             "problems": list(seen.campaign.problems),
         }
 
@@ -99,16 +97,21 @@ class ActionModule(ActionBase):
         prices = costs.read_prices(options["prices"])
         if not options["files"] or self._task.check_mode:
             return {"files": {}}
-        wanted = analysis.Options(
+        requested = analysis.Options(
             baseline=options["baseline"],
             decide_by=tuple(options["decide_by"]),
             limit=None if limit is None else limit * 1e6,
             prices=prices,
             currency=options["currency"],
         )
-        written = write.write_report(path, wanted, options["files"], fresh=fleet is None, known=fleet)
+        written = write.write_report(path, requested, options["files"], fresh=fleet is None, known=fleet)
         self._display.display("\n".join([*written.answer, "", *(f"Report: {file}" for file in written.files.values()), ""]))
         return {"changed": True, "files": written.files, "answer": list(written.answer)}
+
+
+def _under_both_names(aggregates: list[dict[str, t.Any]], failed_cells: list[str]) -> dict[str, t.Any]:
+    """Until version 1.0.0 also under their former names."""
+    return {"aggregates": aggregates, "together": aggregates, "failed_cells": failed_cells, "not_ok": failed_cells}
 
 
 def _require_variant(campaign: store.Campaign, baseline: str) -> None:

@@ -134,10 +134,10 @@ class ActionModule(ActionBase):
         if "links_before" not in confirmed:
             return self._explained(confirmed, options)
         before = {link["interface"]: link["mtu"] for link in confirmed["links_before"]}
-        wanted = {change["interface"]: change["after"] for change in pending.get("changes", [])}
+        requested = {change["interface"]: change["after"] for change in pending.get("changes", [])}
         parts = []
         for name, mtu in before.items():
-            new = f"MTU {wanted[name]}" if name in wanted else "the new MTU"
+            new = f"MTU {requested[name]}" if name in requested else "the new MTU"
             parts.append(f"with {new} on {plain(str(name))}; it went back to {plain(str(mtu))} by itself")
         reason = (
             f"The host was not reachable {', and '.join(parts)} after {_seconds(options)} seconds. Look whether every switch and host on the way takes that MTU"

@@ -44,7 +44,7 @@ class ActionModule(ActionBase):
             host = component(str((task_vars or {}).get("inventory_hostname", "")), "host")
             component(options["campaign"], "campaign")
         except StorageError as error:
-            return {"failed": True, "changed": False, **error.as_result()}
+            return {"failed": True, "changed": False, **error.to_dict()}
         if self._task.check_mode:
             return {"changed": False, "state": "not_started", "segment": 0, "waiting": False, "ended": True, "message": "", "status": None, "round_trip": None}
         return _Follower(self, options, host).follow()
@@ -67,7 +67,7 @@ class _Follower:
     def follow(self) -> Results:
         while True:
             try:
-                found = self._look()
+                found = self._poll()
             except AnsibleConnectionFailure as error:
                 self._away(error)
             else:
@@ -92,15 +92,15 @@ class _Follower:
             pause = min(pause, max(self.status.cell_left + 0.5, pause / 4, 1.0))
         return pause
 
-    def _look(self) -> Results | None:
+    def _poll(self) -> Results | None:
         """Poll once: the result of the task if there is nothing more to wait for.
 
         :raises AnsibleConnectionFailure: if the host is not in reach.
         """
-        asked = time.monotonic()
+        started = time.monotonic()
         answer = self.shell.ask(f"cat -- {shlex.quote(self.folder + '/runner.json')}")
         now = time.monotonic()
-        self.fastest = min(now - asked, self.fastest or now - asked)
+        self.fastest = min(now - started, self.fastest or now - started)
         if self.is_away:
             self.is_away = False
             self._say("in reach again")
@@ -194,7 +194,7 @@ class _Follower:
             "waiting": state == "waiting" and self.status is not None and self.status.segment == self.options["segment"],
             "ended": ended,
             "message": plain(message, 300),
-            "status": self.status.as_result() if self.status else None,
+            "status": self.status.to_dict() if self.status else None,
             "round_trip": None if self.fastest is None else round(self.fastest, 3),
         }
 

@@ -63,8 +63,8 @@ def _removed(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
 
 def _kept(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
     """The rest: what shall go was taken away before, and would be told twice in check mode."""
-    present = [one for one in entry.get("cache_volumes") or [] if one.get("state") != "absent"]
-    kept = {**{name: value for name, value in entry.items() if name != "cache_volumes"}, **({"cache_volumes": present} if present else {})}
+    kept_volumes = [one for one in entry.get("cache_volumes") or [] if one.get("state") != "absent"]
+    kept = {**{name: value for name, value in entry.items() if name != "cache_volumes"}, **({"cache_volumes": kept_volumes} if kept_volumes else {})}
     return kept if kept["volumes"] or set(kept) - {*_WHO, "volumes", "flush_timeout", "allow_unprotected"} else None
 
 

@@ -468,10 +468,10 @@ def _parts(runner: Runner, params: t.Mapping[str, t.Any]) -> list[Part]:
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    asked = module.params["transaction"] or {}
-    step, token = asked.get("step"), asked.get("token")
+    request = module.params["transaction"] or {}
+    step, token = request.get("step"), request.get("token")
     if step == "prove":
-        module.exit_json(changed=False, padding=asked["padding"])
+        module.exit_json(changed=False, padding=request["padding"])
     try:
         runner = Runner()
         layer = StorageNetworkLayer(runner, _read_spec(runner, module.params, step))
@@ -484,7 +484,7 @@ def main() -> None:
             result = {}
         result.update(layer.facts(report.state), **report.to_dict())
     except StorageError as error:
-        module.fail_json(**error.as_result())
+        module.fail_json(**error.to_dict())
     for warning in report.warnings:
         module.warn(warning)
     module.exit_json(**result)

@@ -52,20 +52,20 @@ class DeviceUse:
     :param signatures: what libblkid knows, as ``type`` or ``type (label or UUID)``.
     :param cache_metadata: superblocks of block caches that libblkid does not know.
     :param users: what uses it, each as the rest of a sentence about it.
-    :param asked: whether the device itself was looked at.
+    :param examined: whether the device itself was looked at.
     """
 
     signatures: tuple[str, ...] = ()
     cache_metadata: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
-    asked: bool = False
+    examined: bool = False
 
     def with_signatures(self, *types: str | None) -> DeviceUse:
         """The same with types that udev has seen, each once, unless the device itself was looked at.
 
         After a change event that was missed udev's database keeps what is no longer there, for as long as the host runs.
         """
-        if self.asked:
+        if self.examined:
             return self
         known = {text.split(" ", 1)[0] for text in self.signatures}
         return replace(self, signatures=(*self.signatures, *(name for name in types if name and name not in known)))
@@ -100,9 +100,9 @@ def examine(runner: Runner, path: str, root: Path, sleep: t.Callable[[float], No
     suspended = suspended_below(kernel_name(path, root), root)
     if suspended is not None:
         # Whoever reads it waits as long as it is suspended.
-        return DeviceUse(users=(f"is suspended, or lies on what is (/dev/{suspended}; dmsetup resume ends that)",), asked=True)
+        return DeviceUse(users=(f"is suspended, or lies on what is (/dev/{suspended}; dmsetup resume ends that)",), examined=True)
     users = (*_held(node, sleep), *_looped(node, root), *_served(node, root))
-    return DeviceUse(read_signatures(runner, path), read_cache_metadata(node), users, asked=True)
+    return DeviceUse(read_signatures(runner, path), read_cache_metadata(node), users, examined=True)
 
 
 def require_stable(path: str, stable: str | None, item: str) -> None:

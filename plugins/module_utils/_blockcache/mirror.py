@@ -146,7 +146,7 @@ def array_of(arrays: t.Mapping[str, Array], members: t.Iterable[BlockDevice]) ->
     return next((array for array in arrays.values() if set(array.members) == names), None)
 
 
-def least_size(members: t.Iterable[BlockDevice]) -> int:
+def smallest_size(members: t.Iterable[BlockDevice]) -> int:
     """Bytes that a mirror of these devices has at least: MD keeps up to 128 MiB of a large member for itself, and less of a small one."""
     smallest = min(member.size for member in members)
     return max(smallest - min(129 * MIB, smallest // 16 + 2 * MIB), 0)

@@ -81,7 +81,7 @@ class CacheState:
     counters: t.Mapping[str, int] = field(default_factory=dict)
     histogram: t.Mapping[int, int] = field(default_factory=dict)
 
-    def as_plain(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """For a module's return values."""
         plain = dataclasses.asdict(self)
         # JSON has no integer keys: said here, so that nobody is surprised by text on the other side.

@@ -238,7 +238,7 @@ def run_layer(module: AnsibleModule, make_layer: t.Callable[[], Layer[State, Spe
         with exclusive(layer.name) if alone else contextlib.nullcontext():
             outcome = converge(layer, check_mode=module.check_mode)
     except StorageError as error:
-        module.fail_json(**error.as_result())
+        module.fail_json(**error.to_dict())
     for warning in outcome.warnings:
         module.warn(warning)
     module.exit_json(**layer.facts(outcome.state), **outcome.to_dict())

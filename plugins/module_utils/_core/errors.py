@@ -37,7 +37,7 @@ class StorageError(Exception):
         self.completed = completed
         self.facts = facts
 
-    def as_result(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """The keyword arguments for ``module.fail_json``."""
         result: dict[str, t.Any] = {"msg": self.message, "error": self.kind}
         if self.item is not None:

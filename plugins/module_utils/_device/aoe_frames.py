@@ -49,8 +49,8 @@ def aoe_window(block_size: int, limit: int = JUMBO) -> tuple[int, int] | None:
     blocks = (limit - HEADER) // block_size
     if blocks < 1:
         return None
-    lowest = blocks * block_size + HEADER
-    return lowest, min(lowest + SECTOR - 1, limit)
+    low = blocks * block_size + HEADER
+    return low, min(low + SECTOR - 1, limit)
 
 
 def best_mtu(limit: int, block_size: int = BLOCK) -> int:
@@ -66,6 +66,6 @@ def best_mtu(limit: int, block_size: int = BLOCK) -> int:
             f"No MTU up to {limit} carries a whole block of {block_size} bytes over ATA over Ethernet, the least is {block_size + HEADER}: "
             "raise the maximum, or use smaller blocks."
         )
-    lowest, highest = window
-    handy = highest // _ROUND * _ROUND
-    return handy if handy >= lowest else lowest
+    low, high = window
+    handy = high // _ROUND * _ROUND
+    return handy if handy >= low else low

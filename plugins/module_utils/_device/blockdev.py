@@ -186,8 +186,8 @@ class Devices:
         names = {device.identity, device.serial, device.wwn, device.logical_volume, device.dm_name}
         names |= {value for key, value in device.properties.items() if key in IDENTIFYING}
         names |= {path.rsplit("/", 1)[-1] for path in device.by_id} | set(device.by_id)
-        wanted = _as_identity(text)
-        return bool(wanted) and any(name is not None and _as_identity(name) == wanted for name in names)
+        normalized = _as_identity(text)
+        return bool(normalized) and any(name is not None and _as_identity(name) == normalized for name in names)
 
 
 #: A world wide name in hexadecimal, as udev (0x) and SCSI and NVMe in sysfs (naa., eui.) write it.

@@ -108,8 +108,8 @@ def write_attribute(attribute: str, value: str) -> str:
 
 def lines_for(text: str, keys: t.Iterable[RuleKey]) -> tuple[str, ...]:
     """The lines of the file that concern a drive, whichever of its properties they are keyed on."""
-    wanted = {(key.name, key.value) for key in keys}
-    return tuple(line for line in rules_in(text) if set(_KEY_IN_LINE.findall(line)) & wanted)
+    pairs = {(key.name, key.value) for key in keys}
+    return tuple(line for line in rules_in(text) if set(_KEY_IN_LINE.findall(line)) & pairs)
 
 
 def with_line(text: str, keys: t.Iterable[RuleKey], line: str | None, header: t.Sequence[str] = HEADER) -> str:

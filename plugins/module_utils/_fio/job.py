@@ -59,8 +59,8 @@ class Section:
 
     def value(self, *names: str) -> str | None:
         """The value of an option, however it is spelled."""
-        wanted = {canonical(name) for name in names}
-        return next((value for name, value in self.options.items() if canonical(name) in wanted), None)
+        canonical_names = {canonical(name) for name in names}
+        return next((value for name, value in self.options.items() if canonical(name) in canonical_names), None)
 
     @property
     def directions(self) -> frozenset[str]:

@@ -78,7 +78,7 @@ class Diagnosis:
     sentences: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
-    def as_plain(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """For a module's return values."""
         return {**dataclasses.asdict(self), "sentences": list(self.sentences), "unknown": list(self.unknown)}
 

@@ -35,7 +35,7 @@ class Finding:
     value: t.Any = None
     limit: t.Any = None
 
-    def as_plain(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """For a module's return values."""
         return dataclasses.asdict(self)
 

@@ -169,8 +169,8 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         with contextlib.suppress(StorageError):
             if device.transport == "sata":
                 # hdparm -I, word 169 bit 14 and word 69 bit 5 of IDENTIFY DEVICE.
-                said = self.runner.run(["hdparm", "-I", device.path], ok=None, item=path).stdout
-                return any(line.strip().startswith("*") and "eterministic read ZEROs after TRIM" in line for line in said.splitlines())
+                output = self.runner.run(["hdparm", "-I", device.path], ok=None, item=path).stdout
+                return any(line.strip().startswith("*") and "eterministic read ZEROs after TRIM" in line for line in output.splitlines())
             controller = namespaces.controller_of(self.root, device.name) if device.transport == "nvme" else None
             if controller is not None and self.runner.has("nvme"):
                 spaces = namespaces.read_controller(self.runner, controller).namespaces

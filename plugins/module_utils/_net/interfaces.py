@@ -100,8 +100,8 @@ class Links:
 
         :raises BadInput: if there is none, or more than one.
         """
-        wanted = mac.lower().replace("-", ":")
-        found = [link for link in self if link.hardware_mac == wanted]
+        mac_address = mac.lower().replace("-", ":")
+        found = [link for link in self if link.hardware_mac == mac_address]
         cards = [link for link in found if not link.kind] or [link for link in found if not link.lower] or found
         if len(cards) == 1:
             return cards[0]

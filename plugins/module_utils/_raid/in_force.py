@@ -48,24 +48,24 @@ class NotInForce:
     """
 
     item: str
-    called: str
+    label: str
     controller: str
     attribute: str
-    wanted: t.Any
+    configured: t.Any
     found: str
     cause: str
     must: bool
 
     def __str__(self) -> str:
-        return f"{self.called}: {self.difference}"
+        return f"{self.label}: {self.difference}"
 
     @property
     def difference(self) -> str:
         """What is the matter, whatever it is the matter with."""
         cause = self.cause.rstrip(".")
         if self.found == UNKNOWN:
-            return f"{self.attribute} is set to {self.wanted}, and whether that is in force is not told: {cause}"
-        return f"{self.attribute} is set to {self.wanted}, but {self.found} is in force: {cause}"
+            return f"{self.attribute} is set to {self.configured}, and whether that is in force is not told: {cause}"
+        return f"{self.attribute} is set to {self.configured}, but {self.found} is in force: {cause}"
 
 
 def sentences(found: t.Sequence[NotInForce]) -> list[str]:
@@ -79,8 +79,8 @@ def sentences(found: t.Sequence[NotInForce]) -> list[str]:
 def _names(controller: str, group: t.Sequence[NotInForce]) -> str:
     """The first of many, and how many more there are."""
     if len(group) == 1:
-        return group[0].called
-    first = ", ".join(one.called.partition(f" of {controller}")[0] for one in group[:3])
+        return group[0].label
+    first = ", ".join(one.label.partition(f" of {controller}")[0] for one in group[:3])
     return f"{first}{f' and {len(group) - 3} more' if len(group) > 3 else ''} of {controller}"
 
 
@@ -90,7 +90,7 @@ def not_in_force(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[Not
     return [one for target in targets for attribute, value in target.settings.items() for one in _differences(target, attribute, value)]
 
 
-def foreseen(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[NotInForce]:
+def predicted(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[NotInForce]:
     """What :func:`not_in_force` will find after the specification is met, as far as that is known before."""
     found = []
     targets, _notes = plan.settable(host, specs)
@@ -101,7 +101,7 @@ def foreseen(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[NotInFo
             elif attribute == "write" and value == WRITEBACK and target.controller.protection.protects is False:
                 cause = _protection(target.controller)
                 must = target.spec.require_effective
-                found.append(NotInForce(target.item, target.called, target.controller.called, attribute, value, WRITETHROUGH, cause, must))
+                found.append(NotInForce(target.item, target.label, target.controller.label, attribute, value, WRITETHROUGH, cause, must))
     return found
 
 
@@ -113,7 +113,7 @@ def _differences(target: RaidTarget, attribute: str, value: t.Any) -> t.Iterator
     else:
         return
     if found is not None:
-        yield NotInForce(target.item, target.called, target.controller.called, attribute, value, found, cause, must and target.spec.require_effective)
+        yield NotInForce(target.item, target.label, target.controller.label, attribute, value, found, cause, must and target.spec.require_effective)
 
 
 def _of_policy(controller: Controller, volume: Volume, attribute: str, value: t.Any) -> tuple[str | None, str, bool]:
@@ -180,5 +180,5 @@ def _protection(controller: Controller) -> str:
     if protection.kind == "none":
         return "the controller has no battery and no capacitor"
     kind = "protection (battery or capacitor)" if protection.kind == UNKNOWN else protection.kind
-    said = f" ({protection.said})" if protection.said else ""
-    return f"its {kind} {_HEALTH.get(protection.health, 'is ' + protection.health)}{said}"
+    raw = f" ({protection.raw})" if protection.raw else ""
+    return f"its {kind} {_HEALTH.get(protection.health, 'is ' + protection.health)}{raw}"

@@ -114,13 +114,13 @@ class RaidCacheLayer(Layer[RaidState, t.Sequence[ControllerSpec]]):
         self._not_in_force = [dataclasses.asdict(one) for one in found]
         failing = [one for one in found if one.must]
         if failing:
-            said = " ".join(in_force.sentences(failing))
-            raise NotEffective(f"{said} With require_effective: false this is a warning.", item=failing[0].item, not_in_force=self._not_in_force)
+            text = " ".join(in_force.sentences(failing))
+            raise NotEffective(f"{text} With require_effective: false this is a warning.", item=failing[0].item, not_in_force=self._not_in_force)
         self._warn_all([*in_force.sentences(found), *self._problems(state)])
 
     def check_planned(self, state: RaidState) -> None:
         """What will not be in force after a run."""
-        found = in_force.foreseen(state, self.spec)
+        found = in_force.predicted(state, self.spec)
         self._not_in_force = [dataclasses.asdict(one) for one in found]
         failing = [f"The run would fail: {sentence}" for sentence in in_force.sentences([one for one in found if one.must])]
         self._warn_all([*failing, *in_force.sentences([one for one in found if not one.must]), *self._problems(state)])
@@ -136,7 +136,7 @@ class RaidCacheLayer(Layer[RaidState, t.Sequence[ControllerSpec]]):
 
     def facts(self, state: RaidState) -> dict[str, t.Any]:
         return {
-            "controllers": [one.controller.as_result() for one in state.controllers],
+            "controllers": [one.controller.to_dict() for one in state.controllers],
             "not_in_force": self._not_in_force,
             "problems": self._problems(state),
         }
@@ -174,13 +174,13 @@ def run_info_module(module: AnsibleModule) -> t.NoReturn:
         # One broken tool must not hide the controllers of the others; one that was asked for must not fail in silence.
         host = registry.read_host(providers, tolerant=name == AUTO)
     except StorageError as error:
-        module.fail_json(**error.as_result())
+        module.fail_json(**error.to_dict())
     problems = host.problems
     for problem in problems:
         module.warn(problem)
     module.exit_json(
         changed=False,
-        controllers=[one.controller.as_result() for one in host.controllers],
+        controllers=[one.controller.to_dict() for one in host.controllers],
         tools=[{"provider": provider.name, "path": provider.tool} for provider in providers],
         problems=problems,
     )

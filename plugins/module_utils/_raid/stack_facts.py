@@ -120,13 +120,13 @@ def read_behind(
     host = registry.read_host(tools, tolerant=True)
     problems = {source.provider.name: " ".join(source.problems[:3]) for source in host.sources if source.problems}
     damaged = frozenset(source.provider.name for source in host.sources if source.reading.lost or not source.reading.complete)
-    asked = _Asked(frozenset(tool.name for tool in tools), problems, damaged)
+    queried = _QueriedTools(frozenset(tool.name for tool in tools), problems, damaged)
     controllers = [seen.controller for seen in host.controllers]
-    return _judge(disks, controllers, root, asked, frozenset(word.strip().lower() for word in protected))
+    return _judge(disks, controllers, root, queried, frozenset(word.strip().lower() for word in protected))
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _QueriedTools:
     """The tools that were asked, by name, what is wrong with the answers of some, and whose answers are not whole."""
 
     tools: frozenset[str]
@@ -134,7 +134,7 @@ class _Asked:
     damaged: frozenset[str] = frozenset()
 
 
-def _judge(disks: t.Sequence[BlockDevice], controllers: t.Sequence[Controller], root: Path, asked: _Asked, protected: frozenset[str]) -> Behind:
+def _judge(disks: t.Sequence[BlockDevice], controllers: t.Sequence[Controller], root: Path, queried: _QueriedTools, protected: frozenset[str]) -> Behind:
     matches = on_host.match(disks, controllers, root)
     findings: dict[str, DiskFinding] = {}
     passed: set[str] = set()
@@ -143,12 +143,12 @@ def _judge(disks: t.Sequence[BlockDevice], controllers: t.Sequence[Controller], 
         near = on_host.controllers_at(on_host.place_of(disk, root), controllers)
         if matched is not None and isinstance(matched[1], Volume):
             found = volume_finding(matched[0], matched[1], protected)
-            findings[disk.name] = _doubted(found) if matched[0].provider in asked.damaged else found
+            findings[disk.name] = _doubted(found) if matched[0].provider in queried.damaged else found
         elif matched is not None or (len(near) == 1 and near[0].mode in _PASSING and not near[0].volumes):
             passed.add(disk.name)
         else:
-            findings[disk.name] = _unmatched(disk, near, asked)
-    return Behind(findings, frozenset(passed), tuple(asked.problems.values()))
+            findings[disk.name] = _unmatched(disk, near, queried)
+    return Behind(findings, frozenset(passed), tuple(queried.problems.values()))
 
 
 def _doubted(finding: DiskFinding) -> DiskFinding:
@@ -161,16 +161,16 @@ def _doubted(finding: DiskFinding) -> DiskFinding:
     )
 
 
-def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], asked: _Asked) -> DiskFinding:
+def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], queried: _QueriedTools) -> DiskFinding:
     """A disk of which no tool tells, with what to do about it."""
     driver = disk.driver or "unknown driver"
     behind = f"is behind a RAID controller ({driver})"
-    fitting = [tool for tool, drivers in on_host.DRIVERS_OF_TOOL.items() if tool in asked.tools and driver in drivers]
-    failed = [asked.problems[tool].rstrip(".") for tool in fitting if tool in asked.problems]
+    fitting = [tool for tool, drivers in on_host.DRIVERS_OF_TOOL.items() if tool in queried.tools and driver in drivers]
+    failed = [queried.problems[tool].rstrip(".") for tool in fitting if tool in queried.problems]
     if driver not in TOOLS:
         why = f"{behind} that none of the known tools reads"
     elif near:
-        why = f"{behind}, and none of the volumes of {' and '.join(controller.called for controller in near)} is surely this disk"
+        why = f"{behind}, and none of the volumes of {' and '.join(controller.label for controller in near)} is surely this disk"
     elif failed:
         why = f"{behind}, and its caches could not be read: {failed[0]}"
     elif fitting:
@@ -188,7 +188,7 @@ def volume_finding(controller: Controller, volume: Volume, protected: t.Containe
     :param protected: in lower case, serials, WWNs or models of drives that keep their cache through a power cut.
     """
     drives = drive_caches(controller, volume)
-    called = f"is volume {volume.name or volume.id} of {controller.called}"
+    label = f"is volume {volume.name or volume.id} of {controller.label}"
     losing, unknown, kept = [], [], []
     for verdict, words in (
         _own_cache(controller, volume),
@@ -200,12 +200,12 @@ def volume_finding(controller: Controller, volume: Volume, protected: t.Containe
     state = _state(controller, volume, drives)
     outcome, words = device_loss(controller, volume)
     newest = outcome == LOSES and _ssd_loss(controller, volume) is not None
-    fate = {"device_loss": outcome, "device_loss_reason": f"{called}, {words}", "newest": newest}
+    fate = {"device_loss": outcome, "device_loss_reason": f"{label}, {words}", "newest": newest}
     if losing:
-        return DiskFinding(state, True, f"{called}, which {' and '.join(losing)}", loses=True, **fate)
+        return DiskFinding(state, True, f"{label}, which {' and '.join(losing)}", loses=True, **fate)
     if unknown:
-        return DiskFinding(state, None, f"{called}, and {' and '.join(unknown)}", **fate)
-    return DiskFinding(state, False, f"{called}, which {' and '.join(kept)}", **fate)
+        return DiskFinding(state, None, f"{label}, and {' and '.join(unknown)}", **fate)
+    return DiskFinding(state, False, f"{label}, which {' and '.join(kept)}", **fate)
 
 
 def device_loss(controller: Controller, volume: Volume) -> tuple[str, str]:
@@ -284,12 +284,12 @@ def _own_cache(controller: Controller, volume: Volume) -> tuple[bool | None, str
     if not holds:
         return False, "writes through"
     protects = controller.protection.protects
-    said = f" ({controller.protection.said})" if controller.protection.said else ""
+    raw = f" ({controller.protection.raw})" if controller.protection.raw else ""
     if protects is None:
-        return None, f"it {how} while nothing is told of the battery or capacitor that would protect its cache{said}"
+        return None, f"it {how} while nothing is told of the battery or capacitor that would protect its cache{raw}"
     if protects:
-        return False, f"{how} into a protected cache{said}"
-    return True, f"answers flushes from its own cache, {how} and has no working protection: {_condition(controller)}{said}"
+        return False, f"{how} into a protected cache{raw}"
+    return True, f"answers flushes from its own cache, {how} and has no working protection: {_condition(controller)}{raw}"
 
 
 def _condition(controller: Controller) -> str:
@@ -307,10 +307,10 @@ def drive_caches(controller: Controller, volume: Volume) -> str:
     What a drive says counts more than a policy, and a policy counts only where drives say nothing. A spare holds no data until a drive
     fails, and is a member in name only until then.
     """
-    told = [UNKNOWN if drive is None else drive.write_cache for drive in _holding(controller, volume)]
-    if ENABLED in told:
+    reported = [UNKNOWN if drive is None else drive.write_cache for drive in _holding(controller, volume)]
+    if ENABLED in reported:
         return ENABLED
-    if told and not volume.members_untold and all(word == DISABLED for word in told):
+    if reported and not volume.members_untold and all(word == DISABLED for word in reported):
         return DISABLED
     policy = volume.drive_cache
     if policy == UNKNOWN:
@@ -372,21 +372,21 @@ def _ssd_verdicts(controller: Controller, volume: Volume) -> t.Iterator[tuple[bo
 def _ssds_verdict(controller: Controller, container: CacheVolume) -> tuple[bool | None, str]:
     """Whether the SSDs of a cache volume keep what they hold in a power cut."""
     by_address = {drive.address: drive.write_cache for drive in controller.drives}
-    told = [by_address.get(address, UNKNOWN) for address in container.members]
-    if ENABLED in told:
+    reported = [by_address.get(address, UNKNOWN) for address in container.members]
+    if ENABLED in reported:
         return True, f"holds flushed writes on SSDs (cache volume {container.id}) whose own caches are on"
     if container.raid_level in _REDUNDANT and container.status != "optimal":
         return None, f"it holds flushed writes on SSDs (cache volume {container.id}) that are not well: {container.status.replace('_', ' ')}"
-    if told and all(word == DISABLED for word in told):
+    if reported and all(word == DISABLED for word in reported):
         return False, f"holds writes on SSDs (cache volume {container.id}) whose own caches are off"
     return None, f"it holds flushed writes on SSDs (cache volume {container.id}) while nothing is told of the caches of these SSDs"
 
 
-def _container(controller: Controller, wanted: str | None) -> CacheVolume | None:
+def _container(controller: Controller, volume_id: str | None) -> CacheVolume | None:
     """The SSD cache of a volume: the one it names, else the only one of the controller."""
     volumes = controller.maxcache.volumes if controller.maxcache is not None else ()
-    if wanted is not None:
-        return next((one for one in volumes if one.id == wanted), None)
+    if volume_id is not None:
+        return next((one for one in volumes if one.id == volume_id), None)
     return volumes[0] if len(volumes) == 1 else None
 
 
@@ -417,7 +417,7 @@ def _state(controller: Controller, volume: Volume, drives: str) -> dict[str, t.A
         "read": {"configured": volume.read.configured, "effective": volume.read.effective},
         "io": volume.io.effective,
         "drive_cache": drives,
-        "protection": {"kind": protection.kind, "health": protection.health, "said": protection.said},
+        "protection": {"kind": protection.kind, "health": protection.health, "said": protection.raw},
         "cache_status": controller.cache.status,
         "cache_reason": controller.cache.reason,
         "ssd_cache": ssd,

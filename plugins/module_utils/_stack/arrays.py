@@ -109,7 +109,7 @@ def read_md(devices: Devices, _runner: Runner, root: Path, _protected: t.Sequenc
             for name in device.slaves
         }
         state: dict[str, t.Any] = {name: word for name, word in words.items() if word is not None}
-        if any(told["state"] for told in members.values()):
+        if any(reported["state"] for reported in members.values()):
             state["members"] = members
         yield device.name, md_facts(device, state)
 
@@ -119,9 +119,9 @@ def md_facts(device: BlockDevice, state: t.Mapping[str, t.Any]) -> LayerFacts:
 
     :param state: the files of its ``md`` folder by name, and ``members``: state and slot of each.
     """
-    told = state.get("members", {})
-    states = {name: told.get(name, {}).get("state", "").split(",") for name in device.slaves}
-    slots = {name: told.get(name, {}).get("slot", "") for name in device.slaves}
+    reported = state.get("members", {})
+    states = {name: reported.get(name, {}).get("state", "").split(",") for name in device.slaves}
+    slots = {name: reported.get(name, {}).get("slot", "") for name in device.slaves}
     journal = [name for name in device.slaves if slots[name] == "journal" or "journal" in states[name]]
     # Spares and what has failed get neither data nor flushes.
     used = [name for name in device.slaves if name not in journal and "faulty" not in states[name] and slots[name] != "none"]

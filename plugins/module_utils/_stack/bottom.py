@@ -46,8 +46,8 @@ def read_drives(devices: Devices, runner: Runner, root: Path, protected: t.Seque
         yield name, LayerFacts("controller", **vars(finding))
     drives = [device for device in devices if device.kind == "disk" and device.size and device.name not in behind.findings]
     # A drive that its controller passes through is asked like any other; only the automatic choice would refuse it.
-    asked = {drive.name: "ata" if drive.properties.get("ID_BUS") == "ata" else "scsi" for drive in drives if drive.name in behind.passed_through}
-    for name, cache in read_drive_caches(runner, drives, root, asked).items():
+    transports = {drive.name: "ata" if drive.properties.get("ID_BUS") == "ata" else "scsi" for drive in drives if drive.name in behind.passed_through}
+    for name, cache in read_drive_caches(runner, drives, root, transports).items():
         device = devices.get(name)
         if device is not None:
             yield name, drive_facts(device, cache)

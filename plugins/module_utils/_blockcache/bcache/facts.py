@@ -276,7 +276,7 @@ def _state_of(backing: Backing, cset: CacheSet | None, ground: HostDevices) -> C
         sends_flushes=True,
         state=state,
         problem=problem,
-        settings={key: bcache_settings.as_plain(key, text) for key, text in texts.items()},
+        settings={key: bcache_settings.parse_value(key, text) for key, text in texts.items()},
         counters=backing.counters,
     )
 

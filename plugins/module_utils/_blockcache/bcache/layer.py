@@ -135,7 +135,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             except DeviceMissing:
                 continue
         caches = bcache_facts.caches_of(state.registered, state.ground)
-        return {"problems": bcache_plan.problems(state), "caches": [cache.as_plain() for cache in caches if cache.origin_name in origins]}
+        return {"problems": bcache_plan.problems(state), "caches": [cache.to_dict() for cache in caches if cache.origin_name in origins]}
 
     # -- apply
 

@@ -87,7 +87,7 @@ class _Plan:
         # First what may fail without anything having been taken away.
         starting = [step for item in self.items if item.target is not None and item.target.register for step in self._make_set(item, item.target)]
         leaving = [step for item in self.items for step in self._leave(item)]
-        gone = self._deserted()
+        gone = self._orphaned_sets()
         taking_down = [step for cset, item in gone.items() for step in self._take_down(cset, item)]
         released = [step for item in self.items for step in self._release(item, gone)]
         joining = [step for item in self.items for step in self._converge(item)]
@@ -256,7 +256,7 @@ class _Plan:
 
     # -- sets that nobody needs any more
 
-    def _deserted(self) -> dict[str, Item]:
+    def _orphaned_sets(self) -> dict[str, Item]:
         """The sets that are taken down, each with the item that is the reason."""
         claimed = {item.target.set for item in self.items if item.target is not None and item.target.rebuild is None}
         leaving = {item.backing.name: item.leaves for item in self.items if item.backing is not None and item.leaves is not None}

@@ -92,7 +92,7 @@ def _power(value: t.Any, option: str, low: int, high: int, item: str) -> int | N
 def _require_agreement(items: t.Iterable[BcacheSpec]) -> None:
     """Several origins may share a cache device; what they ask of it must then be the same."""
     first: dict[tuple[str, ...], BcacheSpec] = {}
-    said: dict[tuple[tuple[str, ...], str], tuple[t.Any, str]] = {}
+    seen: dict[tuple[tuple[str, ...], str], tuple[t.Any, str]] = {}
     for cache in items:
         if not cache.present or not cache.cache_devices:
             continue
@@ -103,7 +103,7 @@ def _require_agreement(items: t.Iterable[BcacheSpec]) -> None:
         shared = {key: value for key, value in cache.settings.items() if bcache_settings.SETTINGS[key].place != bcache_settings.BACKING}
         shared.update({"bucket_size": cache.bucket_size} if cache.bucket_size is not None else {})
         for key, value in shared.items():
-            earlier, other = said.setdefault((devices, key), (value, cache.name))
+            earlier, other = seen.setdefault((devices, key), (value, cache.name))
             if earlier != value:
                 raise BadInput(
                     f"{cache.name}: {key} is {value}, and {other}, which shares {' and '.join(devices)}, says {earlier}: it belongs to the cache device,"

@@ -263,13 +263,13 @@ def new_backing_block(device: BlockDevice, target: CacheSetTarget, spec: BcacheS
 
     :raises BadInput: if the one asked for is smaller than what a device below writes.
     """
-    least = max(device.logical_block, target.block_size)
-    if spec.block_size is not None and spec.block_size < least:
+    low = max(device.logical_block, target.block_size)
+    if spec.block_size is not None and spec.block_size < low:
         raise BadInput(
-            f"{spec.name}: block_size is {format_size(spec.block_size)}, and the devices below write blocks of {format_size(least)}: write no less.",
+            f"{spec.name}: block_size is {format_size(spec.block_size)}, and the devices below write blocks of {format_size(low)}: write no less.",
             item=spec.name,
         )
-    return spec.block_size or least
+    return spec.block_size or low
 
 
 def require_fitting_blocks(block: int | None, target: CacheSetTarget, spec: BcacheSpec) -> None:

@@ -129,7 +129,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
     def facts(self, state: DmCacheState) -> dict[str, t.Any]:
         names = {item.name for item in self.spec}
         bare = bare_mounts_of(state.fstab, state.devices, self.spec)
-        return {"problems": [*problems(state), *bare], "caches": [cache.as_plain() for cache in state.caches if cache.name in names]}
+        return {"problems": [*problems(state), *bare], "caches": [cache.to_dict() for cache in state.caches if cache.name in names]}
 
     def check_settled(self, state: DmCacheState) -> None:
         """Blocks that count as dirty although nothing depends on them, and lines of fstab that name an origin."""

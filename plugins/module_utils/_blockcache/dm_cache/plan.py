@@ -61,16 +61,16 @@ class _CachePlan(AttachPlan):
     """The plan of one cache, after those of the caches before it in the list."""
 
     def steps(self) -> list[Step]:
-        steps = self._mend()
+        steps = self._recover()
         if self.top is None and self.record is not None and self.record.table is not None:
             return [*steps, *self._known(self.record)]
         if self.top is None:
-            return [*steps, *self._bare()]
+            return [*steps, *self._plan_uncached()]
         self._require_same_origin()
         attached = dm_cache_facts.attached_of(self.top, self.state.kernel, self.state.devices)
-        return [*steps, *(self._attached(attached) if attached is not None else self._bare())]
+        return [*steps, *(self._attached(attached) if attached is not None else self._plan_uncached())]
 
-    def _mend(self) -> list[Step]:
+    def _recover(self) -> list[Step]:
         """What a command that was killed left behind."""
         top = self.top
         if top is None:
@@ -223,7 +223,7 @@ class _CachePlan(AttachPlan):
         Somebody may have used the origin without it since. What wrote through is therefore made anew; what wrote back has to be used.
         """
         if not record.may_be_dirty:
-            return self._bare()
+            return self._plan_uncached()
         table = t.cast(CacheTable, record.table)
         head = self.state.heads.get(record.cache_device)
         if head is None or not set(head) & OUR_METADATA:
@@ -252,7 +252,7 @@ class _CachePlan(AttachPlan):
             return self._adjust(found, dataclasses.replace(status, dirty=0), fast)
         return self._rebuild(found, status)
 
-    def _bare(self) -> list[Step]:
+    def _plan_uncached(self) -> list[Step]:
         if self.spec.state == "present":
             return self._attach(None)
         if self.spec.state == "flushed":

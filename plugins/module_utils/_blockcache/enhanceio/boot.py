@@ -83,7 +83,7 @@ def sysctl(name: str, key: str, value: int) -> str:
     return f"dev.enhanceio.{name}.{key}={value}"
 
 
-def wanted_files(
+def needed_files(
     name: str, origin: str, fast: str, mode: str, policy: str, block_size: int, settings: t.Mapping[str, int], tools: t.Mapping[str, str], module: str
 ) -> AtBoot:
     """The files for a cache that is as described. All paths stay the same after every boot.

@@ -125,7 +125,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
 
     def facts(self, state: EnhanceIOState) -> dict[str, t.Any]:
         named = [state.caches[item.name] for item in self.spec if item.name in state.caches]
-        return {"problems": problems(state), "caches": [proc.describe(cache, state.devices, self.root).as_plain() for cache in named]}
+        return {"problems": problems(state), "caches": [proc.describe(cache, state.devices, self.root).to_dict() for cache in named]}
 
     def check_settled(self, state: EnhanceIOState) -> None:
         """Caches that are dirty in a mode that writes through."""
@@ -173,8 +173,8 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         """Only for caches that are to enter write-back: it means asking every drive."""
         modes = {name: cache.config.mode for name, cache in caches.items()}
         entering = [item for item in self.spec if item.present and item.mode in proc.SWALLOWS and modes.get(item.name) != item.mode]
-        asked = [item for item in entering if not item.allow_ignored_flushes]
-        paths = dict.fromkeys(path for item in asked for path in (item.origin, *item.cache_devices))
+        requested = [item for item in entering if not item.allow_ignored_flushes]
+        paths = dict.fromkeys(path for item in requested for path in (item.origin, *item.cache_devices))
         found: dict[str, t.Sequence[str]] = {}
         for path in paths:
             # The plan says which device is not there.

@@ -164,12 +164,12 @@ class _CachePlan:
         eio_cli hands the block size over in a way that the driver does not understand: it always takes 4096 bytes, and only
         the size of its sets tells what was asked for.
         """
-        asked = self.spec.chunk_size
-        if asked is None or asked == config.block_size:
+        requested = self.spec.chunk_size
+        if requested is None or requested == config.block_size:
             return False
-        if config.block_size == BLOCK_SIZE and config.set_size == SET_SIZES[asked]:
+        if config.block_size == BLOCK_SIZE and config.set_size == SET_SIZES[requested]:
             raise BadInput(
-                f"{self.name}: the EnhanceIO of this host does not follow eio_cli about the size of blocks: they are {BLOCK_SIZE} bytes after {asked} were"
+                f"{self.name}: the EnhanceIO of this host does not follow eio_cli about the size of blocks: they are {BLOCK_SIZE} bytes after {requested} were"
                 " asked for. Leave chunk_size out.",
                 item=self.name,
             )
@@ -218,8 +218,8 @@ class _CachePlan:
 
         :raises Refused: if it is that of another origin, or if a write-back cache that should run cannot be looked at.
         """
-        boot_files = self.state.boot.get(self.name, AtBoot())
-        for path in (*self.spec.cache_devices, *([boot_files.fast] if boot_files.fast else [])):
+        needed_files = self.state.boot.get(self.name, AtBoot())
+        for path in (*self.spec.cache_devices, *([needed_files.fast] if needed_files.fast else [])):
             device = find(self.state.devices, path)
             if device is None:
                 continue
@@ -229,8 +229,8 @@ class _CachePlan:
                 if superblock is not None and superblock.name == self.name:
                     self._require_of_this_origin(place, superblock)
                     return place, superblock
-        if boot_files.rule and (not boot_files.fast or find(self.state.devices, boot_files.fast) is None):
-            lost = f"its cache device {boot_files.fast}" if boot_files.fast else "its cache device"
+        if needed_files.rule and (not needed_files.fast or find(self.state.devices, needed_files.fast) is None):
+            lost = f"its cache device {needed_files.fast}" if needed_files.fast else "its cache device"
             raise self._refused(
                 f"has a write-back cache that does not run, and {lost} cannot be found, which may hold newer blocks: bring it back; if it is lost for good,"
                 f" a person must decide and remove /{boot.RULE.format(name=self.name)}, which hides the origin"
@@ -364,11 +364,11 @@ class _CachePlan:
     # -- settings and files
 
     def _setting_steps(self, known: t.Mapping[str, int], mode: str) -> list[Step]:
-        asked = self._settings(mode)
-        strange = sorted(set(asked) - set(known)) if "dirty_high_threshold" in known else []
+        requested = self._settings(mode)
+        strange = sorted(set(requested) - set(known)) if "dirty_high_threshold" in known else []
         if strange:
             raise BadInput(f"{self.name}: the EnhanceIO of this host has no setting {strange[0]}: take it out of settings.", item=self.name)
-        return [self._setting_step(*change) for change in settings.changes(asked, known, self.name)]
+        return [self._setting_step(*change) for change in settings.changes(requested, known, self.name)]
 
     def _settings(self, mode: str) -> dict[str, int]:
         devices = [find(self.state.devices, path) for path in self.spec.cache_devices]
@@ -377,7 +377,7 @@ class _CachePlan:
     def _files(self, mode: str, policy: str, block_size: int, fast: str) -> AtBoot:
         if set(boot.TOOLS) - set(self.state.tools):
             self._require_tools()
-        return boot.wanted_files(self.name, self.spec.origin, fast, mode, policy, block_size, self._settings(mode), self.state.tools, self.state.module)
+        return boot.needed_files(self.name, self.spec.origin, fast, mode, policy, block_size, self._settings(mode), self.state.tools, self.state.module)
 
     def _boot_steps(self, files: AtBoot | None, *, replaces: bool = False) -> list[Step]:
         """The step that writes the files that bring the cache back; none if they are as specified.

@@ -88,8 +88,8 @@ class Diff:
         if fast.device is None or spec.mode != "writeback" or self.stored_on != fast.device.name:
             return False
         found = (stored.block_size, stored.associativity, stored.disk_associativity, stored.metadata_block_size, stored.write_only)
-        asked = (spec.block_size, spec.associativity, spec.disk_associativity, spec.metadata_block_size, spec.write_only)
-        return found == asked and abs(stored.blocks - self._blocks(fast)) <= spec.associativity
+        requested = (spec.block_size, spec.associativity, spec.disk_associativity, spec.metadata_block_size, spec.write_only)
+        return found == requested and abs(stored.blocks - self._blocks(fast)) <= spec.associativity
 
     def _size(self, fast: fast_device.FastDevice) -> int:
         """Bytes of the SSD that the cache takes, with its metadata."""

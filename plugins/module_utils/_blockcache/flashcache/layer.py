@@ -153,7 +153,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         of_caches = [text for cache in caches for text in flashcache_facts.warnings_of(cache, state.ground)]
         return {
             "problems": [*of_run, *of_host, *of_caches],
-            "caches": [flashcache_facts.state_of(cache, state.ground).as_plain() for cache in caches],
+            "caches": [flashcache_facts.state_of(cache, state.ground).to_dict() for cache in caches],
         }
 
     def _warnings(self, state: FlashcacheState) -> list[str]:
@@ -178,7 +178,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             devices = self._settled_devices()
             running = flashcache_host.read_running(devices, self.runner, self.root)
             names = {name for name in (flashcache_host.name_behind(devices, path) for path in paths) if name}
-            removing = {name for name in names if _held_by_nobody(devices, name)}
+            removing = {name for name in names if _is_unused(devices, name)}
             if not removing or waited >= STANDSTILL:
                 return devices, running, removing
             self.sleep(INTERVAL)
@@ -240,17 +240,17 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         folder = self._folder(step)
         self._write(step, folder, "cache_all", 0)
         self._empty_whitelist(step, folder)
-        looks: list[int] = []
+        readings: list[int] = []
 
-        def look() -> int | None:
+        def count_dirty() -> int | None:
             dirty = flashcache_host.read_dirty(self.runner, step.item)
             # One pass leaves out the blocks that were busy when it came by: another for those.
-            if dirty and (not looks or dirty >= looks[-1]):
+            if dirty and (not readings or dirty >= readings[-1]):
                 self._write(step, folder, "do_sync", 1)
-            looks[:] = [] if dirty is None else [dirty]
+            readings[:] = [] if dirty is None else [dirty]
             return dirty
 
-        FlushWatch(step.item, f"/dev/mapper/{step.item}", look, limit=operation.flush_timeout, clock=self.clock).until_clean(self.sleep)
+        FlushWatch(step.item, f"/dev/mapper/{step.item}", count_dirty, limit=operation.flush_timeout, clock=self.clock).until_clean(self.sleep)
         self._write(step, folder, "do_sync", 0)
         self._require_flushed(step, folder)
 
@@ -392,7 +392,7 @@ def _unit(item: str) -> str:
     return boot_unit.unit_name(LAYER, item)
 
 
-def _held_by_nobody(devices: Devices, name: str) -> bool:
+def _is_unused(devices: Devices, name: str) -> bool:
     """Whether a device is held by a mapping that has no name any more, which is how one looks that is being removed."""
     device = devices.get(name)
     holders = [devices.get(holder) for holder in device.holders] if device is not None else []

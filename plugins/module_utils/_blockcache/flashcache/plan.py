@@ -71,11 +71,11 @@ class CachePlan(Diff):
             return self._absent()
         if self.spec.state == "flushed":
             return self._flushed()
-        return self._present()
+        return self._plan_cache()
 
     # -- the three states
 
-    def _present(self) -> list[Step]:
+    def _plan_cache(self) -> list[Step]:
         self._require_module()
         origin = self._origin()
         self._require_own_name(origin)

@@ -116,9 +116,9 @@ def _require_path(path: str, item: str) -> None:
         )
 
 
-def _power(size: int, option: str, item: str, least: int, most: int) -> int:
-    if size & (size - 1) or not least <= size <= most:
-        raise BadInput(f"{item}: {option} is {format_size(size)}: write a power of two from {format_size(least)} to {format_size(most)}.", item=item)
+def _power(size: int, option: str, item: str, low: int, high: int) -> int:
+    if size & (size - 1) or not low <= size <= high:
+        raise BadInput(f"{item}: {option} is {format_size(size)}: write a power of two from {format_size(low)} to {format_size(high)}.", item=item)
     return size
 
 

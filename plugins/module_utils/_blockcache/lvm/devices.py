@@ -136,8 +136,8 @@ class Placement:
         spec = self.spec
         devices = self.devices()
         rooms = [self._room(device) for device in devices]
-        least = min(rooms, key=lambda room: room.free)
-        layout = lvm_layout.lay_out(spec.kind, least, size=spec.size, share=spec.share, chunk_size=spec.chunk_size, item=spec.name, mirror=spec.mirror)
+        low = min(rooms, key=lambda room: room.free)
+        layout = lvm_layout.lay_out(spec.kind, low, size=spec.size, share=spec.share, chunk_size=spec.chunk_size, item=spec.name, mirror=spec.mirror)
         for device, room in zip(devices, rooms):
             self.earlier.rooms[device.name] = lvm_layout.Room(room.free - layout.footprint, room.extent_size, max(room.spare, layout.metadata))
         return layout

@@ -177,7 +177,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
             others = [other.properties for other in devices if other.kind == "disk" and unit_of(devices, other) != unit]
             key = udev_rule.choose_key(drive.properties, others, spec.device)
             provider = PROVIDERS[cache.provider](self.runner, self.root)
-            boot_rules = {wanted: provider.boot_rule(key, DriveCacheSetting(drive.name, drive.path, wanted, spec.device)) for wanted in (ENABLED, DISABLED)}
+            boot_rules = {value: provider.boot_rule(key, DriveCacheSetting(drive.name, drive.path, value, spec.device)) for value in (ENABLED, DISABLED)}
         except StorageError as error:
             no_rule = error.message
         kernel = {word for path in paths for word in (read_kernel(path.name, self.root) or "").split(", ") if word}

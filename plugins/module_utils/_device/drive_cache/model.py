@@ -61,21 +61,21 @@ class DriveCacheSetting:
     """What one drive shall be set to.
 
     :param name: kernel name; ``node`` is its path in /dev.
-    :param wanted: ``enabled`` or ``disabled``.
+    :param value: ``enabled`` or ``disabled``.
     :param item: how the user named the drive.
     :param save: whether the drive shall remember it, if it can.
     """
 
     name: str
     node: str
-    wanted: str
+    value: str
     item: str
     save: bool = False
 
     @property
     def digit(self) -> int:
-        return 1 if self.wanted == ENABLED else 0
+        return 1 if self.value == ENABLED else 0
 
     @property
     def kernel_word(self) -> str:
-        return KERNEL_WORD[self.wanted]
+        return KERNEL_WORD[self.value]

@@ -53,7 +53,7 @@ class BlockQueueLayer(Layer[QueuesState, QueuesSpec]):
         if self.spec.queues:
             devices = read_devices(self.runner, self.root, dm_targets=False)
             queues = read_queues(devices, self.root)
-            named = {wish.device: _named(devices, wish.device) for wish in self.spec.queues if wish.device is not None}
+            named = {entry.device: _named(devices, entry.device) for entry in self.spec.queues if entry.device is not None}
         return QueuesState(
             queues=queues,
             named=named,

@@ -180,7 +180,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
             unit = units.get(unit_of(instances[spec.item]), {})
             same = [one for one in exports if (one.shelf, one.slot, one.interface) == (spec.shelf, spec.slot, spec.interface)]
             running = next((one for one in exports if str(one.pid) == unit.get("MainPID")), None)
-            uses, no_device = _look_at_device(devices, spec) if devices is not None and spec.present else ((), "")
+            uses, no_device = _read_device(devices, spec) if devices is not None and spec.present else ((), "")
             states[spec.item] = TargetState(
                 item=spec.item,
                 instance=instances[spec.item],
@@ -306,7 +306,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
         self.runner.run(["systemctl", "daemon-reload"], item=step.item)
 
 
-def _look_at_device(devices: Devices, spec: AoeTargetSpec) -> tuple[tuple[str, ...], str]:
+def _read_device(devices: Devices, spec: AoeTargetSpec) -> tuple[tuple[str, ...], str]:
     """What this host does with a device, and why it cannot be served at all.
 
     :raises DeviceMissing: if it is not there.

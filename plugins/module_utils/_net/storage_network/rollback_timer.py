@@ -26,7 +26,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_program as dead_man_program
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_program
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -52,11 +52,11 @@ class RollbackTimer:
 
     def armed(self) -> dict[str, t.Any]:
         """The journal of a change that nobody has confirmed yet; empty if there is none."""
-        return dead_man_program.read_json(str(self.journal))
+        return rollback_program.read_json(str(self.journal))
 
     def last(self) -> dict[str, t.Any]:
         """What was put back last: ``token``, ``reason``, ``said``; empty if nothing ever was."""
-        return dead_man_program.read_json(str(self.folder / "last.json"))
+        return rollback_program.read_json(str(self.folder / "last.json"))
 
     def arm(self, token: str, live: t.Sequence[t.Mapping[str, t.Any]], seconds: float) -> None:
         """Start the process that puts back what is there now unless :meth:`confirm` comes in time.
@@ -67,13 +67,13 @@ class RollbackTimer:
         :raises CommandFailed: if it cannot be started; nothing has been changed then.
         """
         entries = [{**entry, "routes": self._routes(str(entry["name"])) if entry.get("up") else []} for entry in live]
-        program = self.folder / "dead_man.py"
-        replace_file(program, inspect.getsource(dead_man_program))
+        program = self.folder / "rollback_program.py"
+        replace_file(program, inspect.getsource(rollback_program))
         journal = {
             "token": token,
             "seconds": seconds,
             "deadline": time.monotonic() + seconds,
-            "boot": dead_man_program.boot_id(),
+            "boot": rollback_program.boot_id(),
             "ip": self.runner.find("ip"),
             "live": entries,
             "changes": [],
@@ -102,7 +102,7 @@ class RollbackTimer:
 
     def _await_start(self, token: str) -> None:
         end = time.monotonic() + _START
-        while dead_man_program.read_json(str(self.folder / "watching.json")).get("token") != token:
+        while rollback_program.read_json(str(self.folder / "watching.json")).get("token") != token:
             if time.monotonic() > end:
                 raise CommandFailed(
                     f"The process that would put the MTUs back did not start within {_START:g} seconds, so nothing was changed: see journalctl.",
@@ -118,7 +118,7 @@ class RollbackTimer:
         """
         if not self.folder.is_dir():
             raise self._too_late(token)
-        with dead_man_program.locked(str(self.folder), GRACE) as mine:
+        with rollback_program.locked(str(self.folder), GRACE) as mine:
             if not mine or self.armed().get("token") != token:
                 raise self._too_late(token)
             yield
@@ -142,11 +142,11 @@ class RollbackTimer:
 
     def confirm(self) -> None:
         """What is now stays. The caller holds the lock."""
-        dead_man_program.remove(str(self.journal))
+        rollback_program.remove(str(self.journal))
 
     def put_back(self, reason: str) -> list[str]:
         """Put back now, in this process. The caller holds the lock, or knows that nobody else can have it."""
-        return dead_man_program.put_back(str(self.folder), self.armed(), reason)
+        return rollback_program.put_back(str(self.folder), self.armed(), reason)
 
     def settle(self, *, repair: bool = True) -> list[str]:
         """Wait for what an earlier run left behind: it is confirmed by that run or put back.
@@ -162,11 +162,11 @@ class RollbackTimer:
             if not journal:
                 self.journal.unlink()  # Written by nobody who changed anything: it is complete before a change is begun.
                 return []
-            stale = journal.get("boot") != dead_man_program.boot_id() or time.monotonic() > float(journal.get("deadline", 0)) + GRACE
+            stale = journal.get("boot") != rollback_program.boot_id() or time.monotonic() > float(journal.get("deadline", 0)) + GRACE
             if stale or not self._watched(journal):
                 if not repair:
                     return [f"An earlier run ended without confirming that the host can be reached: {_before(journal)} comes back first."]
-                with dead_man_program.locked(str(self.folder), GRACE) as mine:
+                with rollback_program.locked(str(self.folder), GRACE) as mine:
                     if mine and self.journal.exists() and self.armed().get("token") == journal.get("token"):
                         return self.put_back("a run ended without confirming that the host can be reached, and nobody watches over it any more")
                     if not mine:
@@ -175,7 +175,7 @@ class RollbackTimer:
         return []
 
     def _watched(self, journal: t.Mapping[str, t.Any]) -> bool:
-        watching = dead_man_program.read_json(str(self.folder / "watching.json"))
+        watching = rollback_program.read_json(str(self.folder / "watching.json"))
         if watching.get("token") != journal.get("token"):
             # Its process may be on the way.
             return time.monotonic() < float(journal.get("deadline", 0)) - float(journal.get("seconds", 0)) + _START

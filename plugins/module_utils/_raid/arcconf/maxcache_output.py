@@ -73,14 +73,14 @@ def objection(controller: Controller, setting: str, value: t.Any = None) -> str 
     ``cache_line_size`` KiB; none for the others.
     """
     kind = generation(controller)
-    called = setting.replace("_", " ")
+    label = setting.replace("_", " ")
     if kind not in (POOL, CONTAINER, SMART):
         return "has no maxCache that arcconf tells of"
     kinds, instead = _SETTINGS[setting]
     if kind not in kinds:
-        return f"has no maxCache setting for {called}: with maxCache of this generation ({kind}) {instead}"
+        return f"has no maxCache setting for {label}: with maxCache of this generation ({kind}) {instead}"
     if value is not None and not _fits(kind, setting, value):
-        return f"cannot have maxCache {called} {_shown(value)}, only {_choices(kind, setting)}"
+        return f"cannot have maxCache {label} {_shown(value)}, only {_choices(kind, setting)}"
     return None
 
 
@@ -217,7 +217,7 @@ def delete(controller: Controller, cache_volume: str) -> list[str]:
 def _must(controller: Controller, setting: str, value: t.Any = None) -> None:
     reason = objection(controller, setting, value)
     if reason is not None:
-        raise ValueError(f"{controller.called} {reason}")
+        raise ValueError(f"{controller.label} {reason}")
 
 
 def _policy(controller: Controller, policy: str) -> str:

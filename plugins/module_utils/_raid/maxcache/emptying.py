@@ -62,7 +62,7 @@ def emptying(target: MaxCacheTarget, item: str, cache: CacheVolume | None, volum
     if not rules.tells_dirtiness(cache, volumes):
         what = "its maxCache pool" if cache is None else f"its maxCache volume {cache.id}"
         raise Refused(
-            f"{target.controller.called} does not tell whether {what} is clean, so that nothing would show that its data is on the disks: "
+            f"{target.controller.label} does not tell whether {what} is clean, so that nothing would show that its data is on the disks: "
             f"it cannot be taken away safely. {NOTHING}",
             item=item,
         )
@@ -70,7 +70,7 @@ def emptying(target: MaxCacheTarget, item: str, cache: CacheVolume | None, volum
     silent = next((volume for volume in writing if volume.maxcache is None or volume.maxcache.write.configured == UNKNOWN), None)
     if silent is not None:
         raise Refused(
-            f"{target.called(silent)} does not tell whether its writes are cached, so that nothing would show that they are not any more: "
+            f"{target.label(silent)} does not tell whether its writes are cached, so that nothing would show that they are not any more: "
             f"its maxCache cannot be taken away safely. {NOTHING}",
             item=target.item_of(silent),
         )
@@ -82,7 +82,7 @@ def emptying(target: MaxCacheTarget, item: str, cache: CacheVolume | None, volum
             attribute="dirty",
             before=rules.dirtiness(target.generation, cache, volumes),
             after=CLEAN,
-            action=f"Wait until {target.controller.called} says that its maxCache is clean",
+            action=f"Wait until {target.controller.label} says that its maxCache is clean",
             operation=WaitForClean(
                 provider=target.seen.source.provider.name,
                 tool=target.seen.source.provider.tool,
@@ -105,7 +105,7 @@ def _switch_off(target: MaxCacheTarget, volume: Volume) -> Step:
     else:
         words = commands.write_cache(target.controller, [volume.id], False)
     before = rules.write_policy(target.generation, volume)
-    text = f"Stop caching writes of {target.called(volume)} in maxCache (write: {off}, was {before})"
+    text = f"Stop caching writes of {target.label(volume)} in maxCache (write: {off}, was {before})"
     return send(target, target.item_of(volume), "maxcache_write", before, off, text, words)
 
 

@@ -85,7 +85,7 @@ def _check_whole(target: MaxCacheTarget, changes: t.Sequence[Change], pool: Pool
     absent = any(not spec.present for spec in target.spec.cache_volumes)
     if lost and (remade or absent or any(own.for_all for own in target.spec.volumes)):
         raise NotUnderstood(
-            f"{target.controller.called}: {target.seen.source.provider.name} did not tell of everything that is there ({lost[0]}), so that "
+            f"{target.controller.label}: {target.seen.source.provider.name} did not tell of everything that is there ({lost[0]}), so that "
             f"nothing can be done that concerns the whole cache or all volumes. {NOTHING}",
             item=target.item,
         )
@@ -112,7 +112,7 @@ def _setting_steps(target: MaxCacheTarget) -> list[Step]:
             continue
         # SETMAXCACHE changes one setting per call.
         words = commands.read_write_balance(controller, *value) if name == "read_write_balance" else getattr(commands, name)(controller, value)
-        text = f"Set the maxCache {_SETTING_NAMES[name]} of {controller.called} to {shown(value)} (was {shown(before)})"
+        text = f"Set the maxCache {_SETTING_NAMES[name]} of {controller.label} to {shown(value)} (was {shown(before)})"
         steps.append(send(target, target.item, name, plain(before), plain(value), text, words))
     return steps
 
@@ -142,7 +142,7 @@ def warnings(host: RaidState, specs: t.Sequence[MaxCacheSpec]) -> list[str]:
             if rules.is_degraded(cache) and writing:
                 names = ", ".join(volume.name or volume.id for volume in writing)
                 found.append(
-                    f"{target.controller.called}: its maxCache volume {cache.id} is {cache.status.replace('_', ' ')} and has the newest data of {names}: "
+                    f"{target.controller.label}: its maxCache volume {cache.id} is {cache.status.replace('_', ' ')} and has the newest data of {names}: "
                     "replace the SSD."
                 )
         for volume, own in expand_volumes(target.controller, target.spec.volumes):
@@ -150,7 +150,7 @@ def warnings(host: RaidState, specs: t.Sequence[MaxCacheSpec]) -> list[str]:
                 policy = getattr(volume.maxcache, attribute, None)
                 if policy is not None and UNKNOWN not in (policy.configured, policy.effective) and policy.configured != policy.effective:
                     found.append(
-                        f"{target.called(volume)}: maxCache {attribute} caching is set to {policy.configured}, but {policy.effective} is in force: "
+                        f"{target.label(volume)}: maxCache {attribute} caching is set to {policy.configured}, but {policy.effective} is in force: "
                         "the tool does not say why."
                     )
     return found

@@ -40,7 +40,7 @@ class PoolChange:
             return cls(after=present)
         if target.maxcache.assigned is not None and target.maxcache.assigned != len(present):
             raise NotUnderstood(
-                f"{target.controller.called} says that {target.maxcache.assigned} SSDs are in its maxCache pool, and names {len(present)}. {NOTHING}",
+                f"{target.controller.label} says that {target.maxcache.assigned} SSDs are in its maxCache pool, and names {len(present)}. {NOTHING}",
                 item=target.item,
             )
         added = tuple(drive for drive in drives if drive not in present)
@@ -56,10 +56,10 @@ class PoolChange:
         steps = []
         if self.removed:
             words = commands.remove_from_pool(controller, self.removed)
-            text = f"Remove {', '.join(self.removed)} from the maxCache pool of {controller.called}"
+            text = f"Remove {', '.join(self.removed)} from the maxCache pool of {controller.label}"
             steps.append(send(target, target.item, "pool_drives", before, kept, text, words))
         if self.added:
             words = commands.add_to_pool(controller, self.added)
-            text = f"Add {', '.join(self.added)} to the maxCache pool of {controller.called}"
+            text = f"Add {', '.join(self.added)} to the maxCache pool of {controller.label}"
             steps.append(send(target, target.item, "pool_drives", kept, sorted(self.after), text, words))
         return steps

@@ -90,14 +90,14 @@ def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[Ma
 
 def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheSpec:
     provider = entry.get("provider") or AUTO
-    called = f"controller {entry.get('serial') or entry.get('id') or ALL} (provider {provider})"
+    label = f"controller {entry.get('serial') or entry.get('id') or ALL} (provider {provider})"
     if provider in WITHOUT_MAXCACHE:
-        raise BadInput(f"{called}: {provider} cannot do anything about maxCache: {WITHOUT_MAXCACHE[provider]}. Write provider: arcconf.", item=called)
+        raise BadInput(f"{label}: {provider} cannot do anything about maxCache: {WITHOUT_MAXCACHE[provider]}. Write provider: arcconf.", item=label)
     if provider == AUTO and entry.get("tool_path"):
-        raise BadInput(f"tool_path {entry['tool_path']} needs the provider whose language it speaks: write provider: arcconf beside it.", item=called)
+        raise BadInput(f"tool_path {entry['tool_path']} needs the provider whose language it speaks: write provider: arcconf beside it.", item=label)
     timeout = entry.get("flush_timeout")
     if timeout is not None and timeout <= 0:
-        raise BadInput(f"{called}: flush_timeout: {timeout} is no time to wait: write seconds, or leave it out to wait as long as it takes.", item=called)
+        raise BadInput(f"{label}: flush_timeout: {timeout} is no time to wait: write seconds, or leave it out to wait as long as it takes.", item=label)
     settings: dict[str, t.Any] = {name: entry[name] for name in ("flush_and_fetch_rate", "dirty_page_threshold") if entry.get(name) is not None}
     balance = entry.get("read_write_balance")
     if balance:
@@ -108,18 +108,18 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheSpec:
         id=str(entry["id"]) if entry.get("id") is not None else ALL,
         serial=entry.get("serial"),
         settings=settings,
-        volumes=tuple(_parse_volume(one, called) for one in entry.get("volumes") or ()),
+        volumes=tuple(_parse_volume(one, label) for one in entry.get("volumes") or ()),
         allow_unprotected=bool(entry.get("allow_unprotected")),
-        cache_volumes=tuple(_parse_cache_volume(one, called) for one in entry.get("cache_volumes") or ()),
-        pool_drives=_addresses(entry.get("pool_drives") or (), f"{called}: pool_drives"),
+        cache_volumes=tuple(_parse_cache_volume(one, label) for one in entry.get("cache_volumes") or ()),
+        pool_drives=_addresses(entry.get("pool_drives") or (), f"{label}: pool_drives"),
         flush_timeout=timeout,
     )
 
 
-def _parse_volume(entry: t.Mapping[str, t.Any], called: str) -> ItemSpec:
+def _parse_volume(entry: t.Mapping[str, t.Any], label: str) -> ItemSpec:
     given = [key for key in ("id", "name", "wwn") if entry.get(key) is not None]
     if len(given) != 1:
-        raise BadInput(f"{called}: a volume is named by exactly one of id, name, wwn; this one has {' and '.join(given) or 'none'}.", item=called)
+        raise BadInput(f"{label}: a volume is named by exactly one of id, name, wwn; this one has {' and '.join(given) or 'none'}.", item=label)
     return ItemSpec(
         by=given[0],
         value=str(entry[given[0]]),
@@ -128,8 +128,8 @@ def _parse_volume(entry: t.Mapping[str, t.Any], called: str) -> ItemSpec:
     )
 
 
-def _parse_cache_volume(entry: t.Mapping[str, t.Any], called: str) -> CacheVolumeSpec:
-    where = f"{called}: cache volume" + (f" of {entry['data_volume']}" if entry.get("data_volume") else "")
+def _parse_cache_volume(entry: t.Mapping[str, t.Any], label: str) -> CacheVolumeSpec:
+    where = f"{label}: cache volume" + (f" of {entry['data_volume']}" if entry.get("data_volume") else "")
     spec = CacheVolumeSpec(
         state=entry.get("state") or PRESENT,
         drives=_addresses(entry.get("drives") or (), where),
@@ -151,10 +151,10 @@ _DRIVES: t.Mapping[str, tuple[int, t.Optional[int]]] = {SIMPLE: (1, 1), "0": (1,
 def _check_level(spec: CacheVolumeSpec, where: str) -> None:
     if not spec.drives or spec.raid_level is None:
         raise BadInput(f"{where}: drives and raid_level say what it is made of: write both, or state: absent.", item=where)
-    least, most = _DRIVES[spec.raid_level]
+    low, high = _DRIVES[spec.raid_level]
     count = len(spec.drives)
-    if count < least or (most is not None and count > most) or (spec.raid_level == "10" and count % 2):
-        takes = f"exactly {least}" if most == least else f"an even number of at least {least}" if spec.raid_level == "10" else f"at least {least}"
+    if count < low or (high is not None and count > high) or (spec.raid_level == "10" and count % 2):
+        takes = f"exactly {low}" if high == low else f"an even number of at least {low}" if spec.raid_level == "10" else f"at least {low}"
         raise BadInput(f"{where}: raid_level {spec.raid_level} takes {takes} SSDs, and drives has {count}.", item=where)
 
 

@@ -56,7 +56,7 @@ def uses_of(target: MaxCacheTarget, changes: t.Sequence[Change], pool: PoolChang
     for use in uses:
         if use.volume.id in reasons and (use.named or all(other.volume.id in reasons for other in general)):
             target.refuse(reasons[use.volume.id], use.volume)
-    left_out = [f"Left as it is: {target.called(use.volume)} {reasons[use.volume.id]}." for use in uses if use.volume.id in reasons]
+    left_out = [f"Left as it is: {target.label(use.volume)} {reasons[use.volume.id]}." for use in uses if use.volume.id in reasons]
     settable = [use for use in uses if use.volume.id not in reasons]
     return _with_what_was_there(target, changes, pool, settable), left_out
 
@@ -192,7 +192,7 @@ def check_danger(target: MaxCacheTarget, use: Use, changes: t.Sequence[Change]) 
         reason = f"is {change.present.status.replace('_', ' ')} now" if now != policy else None
     if reason is not None:
         raise Refused(
-            f"{target.called(use.volume)}: with write: {policy} its newest data is only on the SSDs, and its maxCache {reason}: when an SSD fails it is lost. "
+            f"{target.label(use.volume)}: with write: {policy} its newest data is only on the SSDs, and its maxCache {reason}: when an SSD fails it is lost. "
             f"Set {ALLOW} on this entry only if its data may be lost. {NOTHING}",
             item=target.item_of(use.volume),
         )
@@ -217,7 +217,7 @@ def use_steps(target: MaxCacheTarget, use: Use, changes: t.Sequence[Change], poo
             before = UNKNOWN if value not in (False, DISABLED) else value
         if before == value and not again:
             continue
-        text = f"Set maxCache {attribute} of {target.called(use.volume)} to {shown(value)} (was {shown(before)})"
+        text = f"Set maxCache {attribute} of {target.label(use.volume)} to {shown(value)} (was {shown(before)})"
         words = _use_words(target, use.volume, attribute, value, before)
         steps.append(
             send(target, target.item_of(use.volume), f"maxcache_{attribute}", before, value, text, words, must_succeed=not (fresh and attribute == "read"))

@@ -111,7 +111,7 @@ def _data_volume(target: MaxCacheTarget, spec: CacheVolumeSpec) -> Volume:
     found = [volume for volume in target.controller.volumes if spec.data_volume in (volume.id, volume.name)]
     if not found:
         there = ", ".join(f"{volume.id} ({volume.name})" if volume.name else volume.id for volume in target.controller.volumes) or "none"
-        raise DeviceMissing(f"{target.controller.called} has no volume with id or name {spec.data_volume}; it has: {there}.", item=target.item)
+        raise DeviceMissing(f"{target.controller.label} has no volume with id or name {spec.data_volume}; it has: {there}.", item=target.item)
     if len(found) > 1:
         target.refuse(f"has {len(found)} volumes that are called {spec.data_volume}: write the id of one that no other has as its name")
     return found[0]
@@ -126,7 +126,7 @@ def _judged(target: MaxCacheTarget, change: Change) -> Change:
     level = rules.plain_level(target.generation, present.raid_level)
     if not members or level == UNKNOWN:
         raise NotUnderstood(
-            f"{target.controller.called} does not tell of which SSDs or of which RAID level its maxCache volume {present.id} is made, "
+            f"{target.controller.label} does not tell of which SSDs or of which RAID level its maxCache volume {present.id} is made, "
             f"so that it cannot be compared with the wanted one. {NOTHING}",
             item=target.cache_item(change.data),
         )
@@ -186,7 +186,7 @@ def emptied_by(target: MaxCacheTarget, change: Change) -> list[Volume]:
 
 def deletion(target: MaxCacheTarget, change: Change) -> Step:
     present = change.present or CacheVolume(UNKNOWN)
-    text = f"Delete maxCache volume {present.id} ({_made_of(present.members, present.raid_level)}) of {target.controller.called}"
+    text = f"Delete maxCache volume {present.id} ({_made_of(present.members, present.raid_level)}) of {target.controller.label}"
     words = commands.delete(target.controller, present.id)
     return send(target, target.cache_item(change.data), "cache_volume", _described(target, present.members, present.raid_level), None, text, words)
 
@@ -208,7 +208,7 @@ def creation(target: MaxCacheTarget, change: Change, uses: t.Sequence[Use]) -> S
         policy=policy,
         cache_line_size=spec.line_size,
     )
-    where = f" for {target.called(change.data)} with write: {policy}" if change.data is not None else f" on {target.controller.called}"
+    where = f" for {target.label(change.data)} with write: {policy}" if change.data is not None else f" on {target.controller.label}"
     text = f"Create a maxCache volume ({_made_of(spec.drives, level)}){where}"
     return send(target, target.cache_item(change.data), "cache_volume", None, _described(target, spec.drives, level), text, words)
 

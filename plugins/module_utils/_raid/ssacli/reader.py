@@ -148,15 +148,15 @@ class ControllerReader:
     def _protection(self, cache: CacheModule) -> Protection:
         """The battery or capacitor. Its line disappears when its cable is broken, so no line is no health."""
         source = self._word(self.head, "cache backup power source", BACKUP_SOURCES)
-        said = self.head.value("battery/capacitor status")
-        if said is None:
+        raw = self.head.value("battery/capacitor status")
+        if raw is None:
             none = self.head.value("battery/capacitor count") == "0"
             words = "Battery/Capacitor Count: 0" if none else cache.reason if cache.status != "absent" else ""
-            return Protection(kind=source, health=MISSING if none else UNKNOWN, said=words)
-        health = BATTERY_STATUS.get(said.lower().split("(")[0].strip())
+            return Protection(kind=source, health=MISSING if none else UNKNOWN, raw=words)
+        health = BATTERY_STATUS.get(raw.lower().split("(")[0].strip())
         if health is None:
-            self.doubts.append(quote(self.head.fields["battery/capacitor status"][1], f"battery/capacitor status: {said}"))
-        return Protection(kind=source, health=health or UNKNOWN, said=f"Battery/Capacitor Status: {said}")
+            self.doubts.append(quote(self.head.fields["battery/capacitor status"][1], f"battery/capacitor status: {raw}"))
+        return Protection(kind=source, health=health or UNKNOWN, raw=f"Battery/Capacitor Status: {raw}")
 
     def _drive_cache(self) -> dict[str, str]:
         found = {}
@@ -213,10 +213,10 @@ class ControllerReader:
             "drive_devices": {address: path for address, path in devices.items() if path.startswith("/dev/")},
         }
 
-    def _lose(self, said: str) -> None:
+    def _lose(self, raw: str) -> None:
         """Something that may be another one whose name is damaged."""
-        self.doubts.append(said)
-        self.lost.append(said)
+        self.doubts.append(raw)
+        self.lost.append(raw)
 
     def _volumes(self, controller: Controller) -> tuple[Volume, ...]:
         volumes: dict[str, Volume] = {}

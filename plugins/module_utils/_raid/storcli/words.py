@@ -223,8 +223,8 @@ def percent(value: t.Any) -> t.Optional[int]:
 
 def flag(value: t.Any) -> t.Optional[bool]:
     """``Yes`` or ``No`` (``NA``: the controller has no such thing); ``None`` if it is not told."""
-    said = word(value).lower().partition(",")[0]
-    return {"yes": True, "on": True, "no": False, "off": False, "na": False, "n/a": False}.get(said)
+    raw = word(value).lower().partition(",")[0]
+    return {"yes": True, "on": True, "no": False, "off": False, "na": False, "n/a": False}.get(raw)
 
 
 def flags(where: Data, labels: t.Mapping[str, str]) -> dict[str, bool]:

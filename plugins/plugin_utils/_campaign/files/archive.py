@@ -132,9 +132,9 @@ def _unpack(archive: Path, into: Path, host: str, expected: t.Container[CellKey]
                 if count == _MOST_FILES:
                     raise NotAnArchive(f"it has more than {_MOST_FILES:,} files")
                 key, name = _checked_name(member.name, expected)
-                present = files.setdefault(key, set())
-                problem = _file_problem(name, member.size, present)
-                present.add(name)
+                names = files.setdefault(key, set())
+                problem = _file_problem(name, member.size, names)
+                names.add(name)
                 if problem:
                     rejected.setdefault(key, problem)
                 if key not in rejected:
@@ -165,11 +165,11 @@ def _checked_name(name: str, expected: t.Container[CellKey]) -> tuple[CellKey, s
     return key, parts[3]
 
 
-def _file_problem(name: str, size: int, present: t.Collection[str]) -> str:
+def _file_problem(name: str, size: int, names: t.Collection[str]) -> str:
     limit = _LARGEST_FILE if name.endswith(".gz") else LARGEST_JSON
-    if name in present:
+    if name in names:
         return f"{name} is in the archive twice"
-    if len(present) >= _MOST_FILES_OF_A_CELL:
+    if len(names) >= _MOST_FILES_OF_A_CELL:
         return f"it has more than {_MOST_FILES_OF_A_CELL} files"
     return f"{name} is larger than {format_size(limit)}" if size > limit else ""
 
@@ -207,7 +207,7 @@ def _checked_meta(folder: Path, key: CellKey, host: str, campaign: str) -> dict[
         meta = parse_json(read_limited(folder / META_FILE, LARGEST_JSON))
     except ResultsError as error:
         raise ResultsError(f"its {META_FILE} cannot be read ({error.message})") from None
-    for what, said, known in (
+    for what, reported, known in (
         ("schema", meta.get("schema"), SCHEMA),
         ("campaign", meta.get("campaign"), campaign),
         ("host", meta.get("host"), host),
@@ -215,8 +215,8 @@ def _checked_meta(folder: Path, key: CellKey, host: str, campaign: str) -> dict[
         ("cell", meta.get("cell"), key.cell),
         ("repeat", meta.get("repeat"), key.repeat),
     ):
-        if said != known or isinstance(said, bool):
-            raise ResultsError(f"its {META_FILE} says {what} '{plain(said, 60)}' where '{known}' was asked for")
+        if reported != known or isinstance(reported, bool):
+            raise ResultsError(f"its {META_FILE} says {what} '{plain(reported, 60)}' where '{known}' was asked for")
     state = meta.get("state")
     if state not in STATES or state == "missing":
         raise ResultsError(f"its {META_FILE} says the state '{plain(state, 60)}', which does not exist")

@@ -113,18 +113,18 @@ def sync_folder(folder: Path) -> None:
 
 def file_problems(folder: Path, meta: t.Mapping[str, t.Any]) -> list[str]:
     """How the files of a cell differ from what its ``meta.json`` says of them."""
-    said = meta.get("files")
-    if not isinstance(said, dict):
+    recorded = meta.get("files")
+    if not isinstance(recorded, dict):
         return [f"its {META_FILE} names no files"]
     try:
         with os.scandir(folder) as entries:
             there = {entry.name: entry for entry in entries if entry.name != META_FILE}
-        problems = [f"{plain(name, 80)} is missing" for name in sorted(said.keys() - there.keys())]
-        problems += [f"{plain(name, 80)} is there and its {META_FILE} does not know it" for name in sorted(there.keys() - said.keys())]
-        for name in sorted(there.keys() & said.keys()):
+        problems = [f"{plain(name, 80)} is missing" for name in sorted(recorded.keys() - there.keys())]
+        problems += [f"{plain(name, 80)} is there and its {META_FILE} does not know it" for name in sorted(there.keys() - recorded.keys())]
+        for name in sorted(there.keys() & recorded.keys()):
             if not there[name].is_file(follow_symlinks=False):
                 problems.append(f"{name} is not a plain file")
-            elif file_sha256(there[name].path) != said[name]:
+            elif file_sha256(there[name].path) != recorded[name]:
                 problems.append(f"the SHA-256 of {name} is not the one in its {META_FILE}")
     except OSError as error:
         return [f"its files cannot be read ({error.strerror})"]

@@ -39,7 +39,7 @@ class Wear:
         """Of its rated endurance."""
         return None if not self.endurance else 100 * self.written / self.endurance
 
-    def as_json(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         percent = None if self.percent is None else round(self.percent, 4)
         return {"target": self.path, "bytes_written": self.written, "endurance": self.endurance, "percent": percent, "unknown": list(self.unknown)}
 

@@ -105,7 +105,7 @@ class PlanStep:
     def longest_pause(self) -> float:
         return 0.0 if self.pause is None else float(self.pause.get("seconds", self.pause.get("most", 0)))
 
-    def as_json(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """As the runner on the host reads it."""
         common = {"number": self.number, "kind": self.kind, "barrier": self.barrier, "offset": self.offset, "pause": self.pause}
         cell = self.runs[0].cell

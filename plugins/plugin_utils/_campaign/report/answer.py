@@ -68,11 +68,11 @@ def answer_of(
     base = baseline or (names[0] if names else "")
     deciding = _deciding(points, names, decide_by, doubtful)
     rates = {name: _rates(points, name, deciding) for name in names}
-    said = _verdicts(rows)
+    sentence = _verdicts(rows)
     variants = []
     for name in names:
         against = _compared(rates[base], rates[name]) if name != base and deciding else None
-        verdicts = tuple(sorted(said.get(name, ())))
+        verdicts = tuple(sorted(sentence.get(name, ())))
         hosts = len({one.host for one in points if one.variant == name})
         variants.append(Variant(name, hosts, _safety(verdicts), verdicts, against))
     ranked = sorted((one for one in variants if _ratio(one, base) is not None), key=lambda one: -(_ratio(one, base) or 0))
@@ -83,8 +83,8 @@ def answer_of(
     duel = _compared(rates[rival], rates[fastest.name]) if fastest is not None and rival else None
     sentences = (
         _who(fastest, ranked, points, deciding, base),
-        _by_how_much(fastest, rival, duel, len(deciding)),
-        _how_sure(fastest, other if other is not None and other.name != rival else None, rates, duel),
+        _ratio_sentence(fastest, rival, duel, len(deciding)),
+        _confidence_sentence(fastest, other if other is not None and other.name != rival else None, rates, duel),
     )
     return Answer(base, tuple(variants), fastest.name if fastest else None, sentences, tuple(sorted(deciding)))
 
@@ -92,8 +92,8 @@ def answer_of(
 def _deciding(points: t.Sequence[Point], names: t.Sequence[str], patterns: t.Sequence[str], doubtful: t.Container[tuple[str, str]]) -> set[tuple[str, str]]:
     having: dict[tuple[str, str], set[str]] = {}
     for one in points:
-        wanted = not patterns or any(fnmatch.fnmatchcase(one.cell, pattern) for pattern in patterns)
-        if one.direction != "sync" and one.iops and wanted and (one.cell, one.direction) not in doubtful and not _is_probe(one.cell):
+        complete = not patterns or any(fnmatch.fnmatchcase(one.cell, pattern) for pattern in patterns)
+        if one.direction != "sync" and one.iops and complete and (one.cell, one.direction) not in doubtful and not _is_probe(one.cell):
             having.setdefault((one.cell, one.direction), set()).add(one.variant)
     return {key for key, variants in having.items() if len(variants) == len(names)}
 
@@ -110,19 +110,19 @@ is_probe = _is_probe
 def _rates(points: t.Sequence[Point], variant: str, deciding: t.Container[tuple[str, str]]) -> dict[str, list[float]]:
     """By host, one geometric mean for each repeat that has all the deciding cells of that host."""
     logs: dict[str, dict[int, dict[tuple[str, str], float]]] = {}
-    wanted: dict[str, set[tuple[str, str]]] = {}
+    complete: dict[str, set[tuple[str, str]]] = {}
     for point in points:
         key = (point.cell, point.direction)
         if point.variant != variant or key not in deciding:
             continue
-        wanted.setdefault(point.host, set()).add(key)
+        complete.setdefault(point.host, set()).add(key)
         for run in point.runs:
             if run.iops:
                 logs.setdefault(point.host, {}).setdefault(run.repeat, {})[key] = math.log(run.iops)
     return {
-        host: [math.exp(sum(values.values()) / len(values)) for _repeat, values in sorted(repeats.items()) if set(values) == wanted[host] and values]
+        host: [math.exp(sum(values.values()) / len(values)) for _repeat, values in sorted(repeats.items()) if set(values) == complete[host] and values]
         for host, repeats in logs.items()
-        if len(wanted[host]) == len(t.cast("set[t.Any]", deciding))
+        if len(complete[host]) == len(t.cast("set[t.Any]", deciding))
     }
 
 
@@ -155,14 +155,14 @@ def _who(fastest: Variant | None, ranked: t.Sequence[Variant], points: t.Sequenc
     if fastest is None:
         return f"No variant is known to keep everything in a power cut; the fastest of those that may lose data is {ranked[0].name} ({ranked[0].safety})."
     if len(ranked) == 1:
-        said = f"{fastest.name} is the only variant that was measured, and what it acknowledges survives a power cut"
+        sentence = f"{fastest.name} is the only variant that was measured, and what it acknowledges survives a power cut"
     else:
-        said = f"{fastest.name} is the fastest of the {counted(sum(one.is_safe for one in ranked), 'variant')} that lose nothing in a power cut"
+        sentence = f"{fastest.name} is the fastest of the {counted(sum(one.is_safe for one in ranked), 'variant')} that lose nothing in a power cut"
     cell, direction = _telling(deciding, points)
     iops = median(one.iops for one in points if (one.variant, one.cell, one.direction) == (fastest.name, cell, direction))
     unsafe = [one.name for one in ranked if not one.is_safe and (_ratio(one, base) or 0) > (_ratio(fastest, base) or 0)]
     faster = f"; faster but not safe: {listed(unsafe)}" if unsafe else ""
-    return f"{said}: {figure(iops)} IOPS in {cell} ({direction}){faster}."
+    return f"{sentence}: {figure(iops)} IOPS in {cell} ({direction}){faster}."
 
 
 def _telling(deciding: t.Collection[tuple[str, str]], points: t.Sequence[Point]) -> tuple[str, str]:
@@ -176,7 +176,7 @@ def _telling(deciding: t.Collection[tuple[str, str]], points: t.Sequence[Point])
     return min(deciding, key=lambda key: (key not in synced, key[1] != "write", "randwrite" not in key[0], -rates[key], key))
 
 
-def _by_how_much(fastest: Variant | None, rival: str | None, duel: FleetComparison | None, cells: int) -> str:
+def _ratio_sentence(fastest: Variant | None, rival: str | None, duel: FleetComparison | None, cells: int) -> str:
     if fastest is None:
         return "A speed is not held against another where nothing says that data is safe."
     if duel is None or rival is None:
@@ -189,7 +189,9 @@ def _by_how_much(fastest: Variant | None, rival: str | None, duel: FleetComparis
     return f"It does {times(ratio)} the IOPS of {rival}{between}, as the geometric mean over {counted(cells, 'cell')}."
 
 
-def _how_sure(fastest: Variant | None, other: Variant | None, rates: t.Mapping[str, t.Mapping[str, t.Sequence[float]]], duel: FleetComparison | None) -> str:
+def _confidence_sentence(
+    fastest: Variant | None, other: Variant | None, rates: t.Mapping[str, t.Mapping[str, t.Sequence[float]]], duel: FleetComparison | None
+) -> str:
     if fastest is None or duel is None:
         return "Nothing is claimed about which variant is better."
     overall = duel.overall
@@ -203,11 +205,11 @@ def _how_sure(fastest: Variant | None, other: Variant | None, rates: t.Mapping[s
         "not_enough_repeats": f"That is not sure: {overall.reason}",
         "not_comparable": f"That cannot be said: {overall.reason}",
     }
-    said = words[overall.verdict]
+    sentence = words[overall.verdict]
     if other is not None and other.name in rates:
         second = _compared(rates[other.name], rates[fastest.name]).overall
         if second.verdict != "better":
-            said += f"; the next best safe variant, {other.name}, is not shown to be slower ({second.verdict.replace('_', ' ')})"
+            sentence += f"; the next best safe variant, {other.name}, is not shown to be slower ({second.verdict.replace('_', ' ')})"
     if duel.against:
-        said += f"; it is the other way on {listed([one.host for one in duel.against])}"
-    return said + "."
+        sentence += f"; it is the other way on {listed([one.host for one in duel.against])}"
+    return sentence + "."

@@ -101,15 +101,15 @@ class Rules:
 
 def read_rules(thresholds: t.Mapping[str, t.Any], ignore: t.Sequence[str] = (), cells: t.Sequence[str] = (), *, accept_undecided: bool = False) -> Rules:
     """:raises BadInput: for a metric or key that there is not, or a threshold that is no percentage."""
-    wanted: dict[str, float] = {}
+    limits: dict[str, float] = {}
     for name, value in (thresholds or dict.fromkeys(USUAL_METRICS)).items():
         if name not in METRICS:
             raise BadInput(f"There is no metric '{name}': thresholds are for {', '.join(METRICS)}.")
-        wanted[name] = METRICS[name][2] if value is None else _percent(name, value)
+        limits[name] = METRICS[name][2] if value is None else _percent(name, value)
     strange = sorted(set(ignore) - set(KEYS))
     if strange:
         raise BadInput(f"'{strange[0]}' cannot be ignored: differences are looked for in {', '.join(KEYS)}.")
-    return Rules(wanted, tuple(ignore), tuple(cells), accept_undecided)
+    return Rules(limits, tuple(ignore), tuple(cells), accept_undecided)
 
 
 def _percent(name: str, value: t.Any) -> float:
@@ -245,7 +245,7 @@ def _whole(lines: t.Sequence[Line], added: tuple[str, ...], rules: Rules) -> Com
 # For people and machines
 
 
-def as_json(found: Compared, about: t.Mapping[str, t.Any]) -> str:
+def to_json(found: Compared, about: t.Mapping[str, t.Any]) -> str:
     """``about``: what was compared, put before it."""
     return json.dumps({"schema": 1, **about, **asdict(found)}, indent=2, sort_keys=True) + "\n"
 

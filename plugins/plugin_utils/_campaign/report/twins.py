@@ -102,8 +102,8 @@ def csv_text(a: Analysis) -> str:
 
 def _field(value: str | None) -> str:
     """Text that no spreadsheet takes for a formula, wherever it splits a line into cells."""
-    said = "" if value is None else str(value)
-    return _FORMULA.sub(r"\1'\2", said)
+    content = "" if value is None else str(value)
+    return _FORMULA.sub(r"\1'\2", content)
 
 
 def escaped(text: str) -> str:

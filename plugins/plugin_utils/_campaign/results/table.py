@@ -74,7 +74,7 @@ def troubles(campaign: Campaign, notes: t.Mapping[str, str]) -> list[str]:
         if record.state != "ok":
             reason = plain(notes[record.host], 300) if record.state == "missing" and notes.get(record.host) else record.reason
             shared.setdefault((record.host, record.key.variant, record.state, reason), []).append(f"{record.key.cell}/{record.key.repeat}")
-    lines = [f"{host} {variant} {_some(cells)}: {state}" + (f": {reason}" if reason else "") for (host, variant, state, reason), cells in shared.items()]
+    lines = [f"{host} {variant} {_abbreviate(cells)}: {state}" + (f": {reason}" if reason else "") for (host, variant, state, reason), cells in shared.items()]
     return lines + [f"{plain(host)}: {plain(note, 300)}" for host, note in notes.items() if host not in missing]
 
 
@@ -191,5 +191,5 @@ def cut(text: str, width: int) -> str:
     return text[: width - 1 - tail] + "~" + text[len(text) - tail :]
 
 
-def _some(names: t.Sequence[str], most: int = 4) -> str:
+def _abbreviate(names: t.Sequence[str], most: int = 4) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -134,8 +134,8 @@ def _over_hosts(
         )
     centre, interval = signed_rank_interval(logs, confidence)
     ratio, interval = math.exp(centre), Interval(math.exp(interval.low), math.exp(interval.high), interval.confidence)
-    verdict, said = verdict_of(ratio, interval, higher_is_better=higher_is_better, practical=practical)
-    return Comparison(verdict, f"{ratios.size} hosts: {said}", medians, ratio, interval, _p(logs), repeats, noise)
+    verdict, sentence = verdict_of(ratio, interval, higher_is_better=higher_is_better, practical=practical)
+    return Comparison(verdict, f"{ratios.size} hosts: {sentence}", medians, ratio, interval, _p(logs), repeats, noise)
 
 
 def _p(logs: NDArray[t.Any]) -> float:

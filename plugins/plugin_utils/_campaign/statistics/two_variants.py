@@ -158,14 +158,14 @@ def pairwise_ratios(blocks: t.Iterable[tuple[NDArray[t.Any], NDArray[t.Any]]]) -
 
 def verdict_of(ratio: float, interval: Interval, *, higher_is_better: bool, practical: float) -> tuple[str, str]:
     """What a ratio with an interval says, and why: certain and large enough, or certainly small, or neither."""
-    said = f"ratio {ratio:.3f}, {interval.confidence:.1%} between {interval.low:.3f} and {interval.high:.3f}"
+    sentence = f"ratio {ratio:.3f}, {interval.confidence:.1%} between {interval.low:.3f} and {interval.high:.3f}"
     differs = interval.low > 1 or interval.high < 1
     if differs and (ratio >= 1 + practical or ratio <= 1 - practical):
-        return ("better" if (ratio > 1) == higher_is_better else "worse"), said
+        return ("better" if (ratio > 1) == higher_is_better else "worse"), sentence
     if interval.low > 1 - practical and interval.high < 1 + practical:
-        return "same", f"{said}: less than {practical:.0%} apart"
+        return "same", f"{sentence}: less than {practical:.0%} apart"
     why = f"a difference of at least {practical:.0%} is neither shown nor excluded" if differs else "no difference is shown, and none excluded"
-    return "undecided", f"{said}: {why}"
+    return "undecided", f"{sentence}: {why}"
 
 
 def pooled_noise(sides: t.Sequence[NDArray[t.Any]]) -> float | None:

@@ -327,7 +327,7 @@ def test_the_report_is_printed_and_returned(folder, archive, monkeypatch):
     host = Host(report_action, monkeypatch, name="localhost")
     result = host.run(path=str(folder), problems={"node2": "out of reach"})
     assert (result["changed"], result["states"]) == (False, {"ok": 1, "missing": 1})
-    assert result["not_ok"] == ["node2 before randwrite-4k/1: missing: out of reach"]
+    assert result["failed_cells"] == ["node2 before randwrite-4k/1: missing: out of reach"]
     assert [(row["host"], row["iops"]) for row in result["rows"]] == [("node1", 1500.0), ("node2", None)]
     assert result["text"] in host.printed[0]
 

@@ -61,7 +61,7 @@ def test_of_many_hosts_only_what_they_did_together_is_printed(tmp_path, monkeypa
     monkeypatch.setattr(store, "load_campaign", lambda _path: pytest.fail("every file is read"))
     result, printed = run(report_action, path=str(many), files=["csv"], problems={"gone": "no route to it"})
     assert {row["host"] for row in result["rows"]} == {"all 3 hosts", "median of 3"}
-    assert (result["states"], result["not_ok"]) == ({"ok": 6}, ["gone: no route to it"])
+    assert (result["states"], result["failed_cells"]) == ({"ok": 6}, ["gone: no route to it"])
     assert (many / "reports" / "report.csv").read_text().count("host0001") == 2
     assert "host0001" not in printed[0]
     assert run(report_action, path=str(many), baseline="other")[0]["msg"].startswith("There is no variant 'other'")
@@ -80,7 +80,15 @@ def test_without_a_library_every_host_is_printed_and_what_was_printed_is_known(t
     assert (result["failed"], result["states"], len(result["rows"])) == (True, {"ok": 6}, 8)
     assert "host0001" in printed[0]
     assert printed[-1] == "No report was written: it needs duckdb: run 'pip install duckdb'.\n"
-    assert result["not_ok"] == []
+    assert result["failed_cells"] == []
+
+
+def test_former_return_values_are_returned(folder, tmp_path):
+    result, _printed = run(report_action, path=str(folder), problems={"gone": "no route to it"})
+    assert result["together"] == result["aggregates"] and result["not_ok"] == result["failed_cells"] == ["gone: no route to it"]
+    assert {entry["planned"] for entry in result["aggregates"]} == {2}
+    result, _printed = run(report_action, check_mode=True, path=str(tmp_path / "missing"))
+    assert (result["together"], result["not_ok"]) == ([], [])
 
 
 def test_nothing_is_written_in_check_mode(tmp_path):

@@ -64,7 +64,7 @@ def test_what_cannot_be_meant_is_said(caches, kind, part, says):
 
 
 def _found(**values):
-    return {"type": "flashcache", "name": "images", "origin": "/dev/vg0/images", "cache_devices": [A], "asked": ["vg0/images"], **values}
+    return {"type": "flashcache", "name": "images", "origin": "/dev/vg0/images", "cache_devices": [A], "matched": ["vg0/images"], **values}
 
 
 def test_a_cache_of_another_type_goes_before_one_that_may_migrate():
@@ -82,8 +82,14 @@ def test_a_cache_of_another_type_goes_before_one_that_may_migrate():
 
 def test_an_lvm_cache_that_leaves_is_named_as_lvm_names_it():
     wanted = {"name": "fc", "type": "flashcache", "origin": "/dev/vg0/images", "cache_devices": [A], "migrate": True}
-    (leaving,) = caches_to_migrate([wanted], [_found(type="lvm_cache", name="vg0/images", asked=["/dev/vg0/images"])])
+    (leaving,) = caches_to_migrate([wanted], [_found(type="lvm_cache", name="vg0/images", matched=["/dev/vg0/images"])])
     assert (leaving["type"], leaving["name"], leaving["origin"]) == ("lvm_cache", "fc", "vg0/images")
+
+
+def test_former_name_of_matched_is_accepted():
+    found = {**_found(), "asked": ["vg0/images"]}
+    del found["matched"]
+    assert len(caches_to_migrate([{**IMAGES, "migrate": True}], [found])) == 1
 
 
 def test_the_members_of_a_mirror_are_given_back():
@@ -98,7 +104,7 @@ def test_the_members_of_a_mirror_are_given_back():
         (IMAGES, _found()),
         ({**IMAGES, "migrate": True}, _found(type="lvm_cache", name="vg0/images")),
         ({**IMAGES, "migrate": True, "state": "absent"}, _found()),
-        ({**IMAGES, "migrate": True}, _found(asked=["vg0/other"])),
+        ({**IMAGES, "migrate": True}, _found(matched=["vg0/other"])),
     ],
 )
 def test_nothing_goes_without_the_word_or_where_the_type_is_the_same(wanted, found):

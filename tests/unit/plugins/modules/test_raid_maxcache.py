@@ -49,16 +49,16 @@ def run(capsys):
 
 def test_create_use_and_take_away(tool, run):
     who = {"provider": "arcconf", "tool_path": tool}
-    wished = {
+    requested = {
         **who,
         "cache_volumes": [{"drives": ["0,12", "0,13"], "raid_level": "1"}],
         "volumes": [{"id": "all", "read": True, "write": "writeback"}],
     }
-    _code, predicted = run(wished, _ansible_check_mode=True)
-    code, done = run(wished)
+    _code, predicted = run(requested, _ansible_check_mode=True)
+    code, done = run(requested)
     assert (code, done["changed"], done["problems"]) == (0, True, [])
     assert (predicted["actions"], predicted["diff"]) == (done["actions"], done["diff"])
-    assert run(wished)[1]["changed"] is False
+    assert run(requested)[1]["changed"] is False
 
     gone = {**who, "cache_volumes": [{"state": "absent"}]}
     code, done = run(gone)

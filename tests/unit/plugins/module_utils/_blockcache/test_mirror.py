@@ -83,7 +83,7 @@ def test_the_array_of_exactly_these_devices():
 def test_what_a_mirror_will_hold_at_least(size, least):
     smaller = BlockDevice(name="sdb", path="/dev/sdb", number="8:16", size=size)
     bigger = BlockDevice(name="sdc", path="/dev/sdc", number="8:32", size=size + 5)
-    assert mirror.least_size([bigger, smaller]) == least
+    assert mirror.smallest_size([bigger, smaller]) == least
 
 
 def test_making_a_mirror(host):

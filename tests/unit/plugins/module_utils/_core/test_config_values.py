@@ -84,7 +84,7 @@ def test_options_of_modules_take_no_such_value(value):
     entries += [{"module": "scsi_mod", "options": {"a": value}}] if value and len(value) < 5000 else []
     for entry in entries if len(value) < 5000 else []:
         with pytest.raises(BadInput, match="cannot stand in a file of modprobe"):
-            queue_boot.read_module_wishes([entry])
+            queue_boot.read_module_specs([entry])
 
 
 @everything
@@ -139,7 +139,7 @@ def test_units_of_each_type_refuse_paths_with_line_ends(name):
 def test_a_rule_that_hides_an_origin_takes_no_such_path(value):
     tools = {name: f"/sbin/{name}" for name in enhanceio_boot.TOOLS}
     with pytest.raises(BadInput, match=REFUSED):
-        enhanceio_boot.wanted_files("c", f"/dev/{value}" if value else "", "/dev/sdb", "writeback", "lru", 4096, {}, tools, "enhanceio")
+        enhanceio_boot.needed_files("c", f"/dev/{value}" if value else "", "/dev/sdb", "writeback", "lru", 4096, {}, tools, "enhanceio")
 
 
 @pytest.mark.parametrize("value", ["c\n", "c;id", 'c"', "c d"])

@@ -65,7 +65,7 @@ def test_check_mode_says_what_the_real_run_does_and_does_nothing():
 def test_what_did_not_take_effect_fails_and_names_item_wanted_and_found():
     with pytest.raises(NotEffective, match="lamps: the host did not take what was set: b: lit should be True and is False") as caught:
         converge(Lamps({"a": False, "b": False}, {"a": True, "b": True}, deaf={"b"}), check_mode=False)
-    result = caught.value.as_result()
+    result = caught.value.to_dict()
     assert result["changed"] is True
     assert result["differences"] == [{"layer": "lamps", "item": "b", "attribute": "lit", "wanted": True, "found": False}]
 

@@ -47,10 +47,10 @@ def test_a_tiny_mtu_still_carries_two_sectors(mtu):
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_the_windows_of_pages(window):
-    lowest, highest = window
-    assert aoe_window(4096, highest) == window
-    assert aoe_window(4096, highest + 1) == window
-    assert payload(lowest - 1) % 4096 and payload(highest + 1) % 4096
+    low, high = window
+    assert aoe_window(4096, high) == window
+    assert aoe_window(4096, high + 1) == window
+    assert payload(low - 1) % 4096 and payload(high + 1) % 4096
 
 
 def test_a_window_ends_at_the_limit():

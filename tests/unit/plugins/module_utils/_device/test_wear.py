@@ -207,7 +207,7 @@ def test_an_old_smartctl_prints_no_json(text):
 def test_strange_output_is_nothing_known_and_no_traceback(strange):
     drive = parse(json.dumps({**json.loads(ata()), **strange}))
     assert drive.wear_used_percent is None
-    assert drive.as_plain()["path"] == PATH
+    assert drive.to_dict()["path"] == PATH
 
 
 # -- captured outputs

@@ -116,7 +116,7 @@ def test_what_no_tool_tells_is_no_finding():
 
 
 def test_the_line_names_the_volumes_and_the_words_of_the_tool():
-    one = controller(protection=Protection("battery", "failed", said="Replacement required"), volumes=(BACK, volume(1)))
+    one = controller(protection=Protection("battery", "failed", raw="Replacement required"), volumes=(BACK, volume(1)))
     (finding,) = controller_findings([one])
     assert finding.message == (
         "controller 0 (MODEL, storcli) has a battery that is failed (Replacement required) and still writes back on volume0: a power cut loses what"

@@ -19,10 +19,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._net import pat
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import (
     Limit,
     ProbeReply,
-    as_plain,
     echo_request,
     examine,
     parse_error,
+    path_to_dict,
     sentences,
 )
 
@@ -74,7 +74,7 @@ def test_the_interface_of_this_host_is_named():
 def test_the_router_that_says_so_and_the_one_behind_it_are_named():
     path = examine(PEER, 9000, Network([9000, 9000, 4000, 9000]))
     assert (path.mtu, path.limit) == (4000, Limit("router", "10.0.2.1", "10.0.3.1", 4000))
-    assert "between 10.0.2.1 and 10.0.3.1 the MTU is 4000, says 10.0.2.1" in sentences(path, "", "eth1")[0]
+    assert "between 10.0.2.1 and 10.0.3.1 the MTU is 4000, reported by 10.0.2.1" in sentences(path, "", "eth1")[0]
 
 
 def test_the_last_link_ends_at_the_peer():
@@ -126,16 +126,16 @@ def test_one_lost_packet_is_sent_again():
 
 
 @given(st.lists(st.integers(576, 9216), min_size=1, max_size=5), st.integers(577, 9216), st.sets(st.integers(2, 5)), st.sets(st.integers(1, 4)), st.booleans())
-def test_the_largest_packet_is_found_whatever_the_way_is_made_of(links, wanted, holes, mute, names):
+def test_the_largest_packet_is_found_whatever_the_way_is_made_of(links, required, holes, mute, names):
     network = Network(links, mute, holes, names)
-    path = examine(PEER, wanted, network, tries=1)
+    path = examine(PEER, required, network, tries=1)
     assert path.reachable
-    assert path.mtu == min([wanted, *links])
-    assert path.ok is (min(links) >= wanted)
+    assert path.mtu == min([required, *links])
+    assert path.ok is (min(links) >= required)
     assert (path.limit is None) is path.ok
     assert len(sentences(path, "p", "eth1")) == (0 if path.ok else 1)
     assert len(network.sent) < 60
-    assert as_plain(path, "p", "eth1")["ok"] is path.ok
+    assert path_to_dict(path, "p", "eth1")["ok"] is path.ok
 
 
 # What goes over the wire, and what comes back

@@ -231,7 +231,7 @@ def test_a_fixed_port_that_is_taken_is_refused_before_anything_is_made(host, mon
 
 
 def test_a_fixed_port_that_the_machine_itself_holds_is_no_error(host, monkeypatch):
-    monkeypatch.setattr(ssh, "choose_port", lambda wish, *_rest: wish if not host.alive() else pytest.fail("asked while the machine held it"))
+    monkeypatch.setattr(ssh, "choose_port", lambda requested, *_rest: requested if not host.alive() else pytest.fail("asked while the machine held it"))
     host.run("started", {**A, "ssh_port": 22345})
     assert host.run("started", {**A, "ssh_port": 22345, "memory": "1G"})["actions"] == ["Shut down a", "Change memory of a", "Start a"]
 

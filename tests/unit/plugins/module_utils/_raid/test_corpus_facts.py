@@ -142,5 +142,5 @@ def test_every_output_of_every_tool_is_read_without_an_exception(shared_corpus: 
 def test_a_reading_can_be_put_into_a_result(shared_corpus: pathlib.Path, folder: str) -> None:
     for path in sorted((shared_corpus / folder).iterdir()):
         for controller in reading_of(path).controllers:
-            result = controller.as_result()
+            result = controller.to_dict()
             assert yaml.safe_load(yaml.safe_dump(result)) == result, path.name

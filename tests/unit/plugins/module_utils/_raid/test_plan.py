@@ -124,8 +124,8 @@ def test_the_own_settings_of_drives_do_not_come_into_force_unseen():
 class _OneSwitch(FakeTool):
     """One switch for reading and writing, as on SmartRAID."""
 
-    def side_effects(self, controller, subject, attribute, value, controller_wishes):
-        always = (controller_wishes.get("no_battery_write_cache") or controller.no_battery_write_cache) == "enabled"
+    def side_effects(self, controller, subject, attribute, value, controller_settings):
+        always = (controller_settings.get("no_battery_write_cache") or controller.no_battery_write_cache) == "enabled"
         if attribute == "read":
             return {"write": "writethrough" if value == "none" else "writeback_always" if always else "writeback"}
         return {}
@@ -237,7 +237,7 @@ def test_a_tool_that_acknowledges_and_does_nothing_is_found_out():
         (DEAD, r"its battery has failed \(Failed\)"),
         (Protection("capacitor", "charging"), "its capacitor is charging"),
         (Protection("battery", "learning"), "its battery is in a learn cycle"),
-        (Protection("capacitor", "missing", said="ZMM not installed"), r"its capacitor is missing \(ZMM not installed\)"),
+        (Protection("capacitor", "missing", raw="ZMM not installed"), r"its capacitor is missing \(ZMM not installed\)"),
         (Protection("none", "unknown"), "no battery and no capacitor"),
         (Protection(), "a state the tool does not tell"),
     ],

@@ -31,8 +31,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_fac
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import AT_RISK, DURABLE, UNKNOWN, LayerFacts, Stack, Verdict
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
-HEALTHY = Protection("battery", "healthy", said="Optimal")
-FAILED = Protection("battery", "failed", said="Failed (Replace Batteries)")
+HEALTHY = Protection("battery", "healthy", raw="Optimal")
+FAILED = Protection("battery", "failed", raw="Failed (Replace Batteries)")
 THROUGH = Policy("writethrough", "writethrough")
 BACK = Policy("writeback", "writeback")
 DISK = BlockDevice("sda", "/dev/sda", "8:0", size=1 << 30, transport="raid", driver="megaraid_sas", wwn="0x" + "6" * 32)

@@ -143,7 +143,7 @@ def test_backup_unit_is_read_below_either_of_its_headings(said: str, health: str
     text = re.sub(r"(Overall Backup Unit Status +: ).*", rf"\g<1>{said}", config("Adaptec ASR-81605ZQ"))
     other = text.replace("Controller Cache Backup Unit Information", "Green Backup Information")
     found = [understood(arcconf.parse(one)).protection for one in (text, other)]
-    assert [(unit.kind, unit.health, unit.said) for unit in found] == [("capacitor", health, said)] * 2
+    assert [(unit.kind, unit.health, unit.raw) for unit in found] == [("capacitor", health, said)] * 2
 
 
 @pytest.mark.parametrize("label", ["Controller Mode", "Controller Status", "Controller Model", "Controller Serial Number"])

@@ -20,7 +20,7 @@ def test_a_missing_library_is_one_sentence_with_the_command_that_installs_it():
     missing = libraries.Library("no_such_library.part", "Drawing")
     with pytest.raises(libraries.LibraryMissing) as caught:
         missing.plot()
-    assert caught.value.as_result() == {
+    assert caught.value.to_dict() == {
         "msg": "Drawing needs the Python library no_such_library on the controller, and it cannot be imported (No module named 'no_such_library'): "
         f"run '{sys.executable} -m pip install no_such_library'.",
         "error": "library_missing",

@@ -9,10 +9,10 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import udev_rules as bcache_rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import (
     SETTINGS,
-    as_plain,
     chosen,
     has_value,
     parse_printed,
+    parse_value,
     printed,
     read_settings,
 )
@@ -102,10 +102,10 @@ def test_values_that_the_kernel_would_bend(key, value):
 
 
 def test_what_the_kernel_prints_as_a_user_writes_it():
-    assert as_plain("sequential_cutoff", "4.0M") == 4 * MIB
-    assert as_plain("stop_when_cache_set_failed", "auto [always]") == "always"
-    assert as_plain("writeback_delay", "30") == 30
-    assert as_plain("writeback_delay", None) is None
+    assert parse_value("sequential_cutoff", "4.0M") == 4 * MIB
+    assert parse_value("stop_when_cache_set_failed", "auto [always]") == "always"
+    assert parse_value("writeback_delay", "30") == 30
+    assert parse_value("writeback_delay", None) is None
 
 
 # -- the udev rules

@@ -115,7 +115,7 @@ def test_files_that_cannot_be_read_or_understood_are_said(eio):
 
 
 def install_unit(eio, mode="writeback", fast=SSD, **settings):
-    files = enhanceio_boot.wanted_files("images", HDD, fast, mode, "fifo", 4096, settings, TOOLS, "enhanceio")
+    files = enhanceio_boot.needed_files("images", HDD, fast, mode, "fifo", 4096, settings, TOOLS, "enhanceio")
     boot_unit.write_unit(eio, enhanceio_boot.unit_name("images"), files.unit, eio.root)
     return files
 

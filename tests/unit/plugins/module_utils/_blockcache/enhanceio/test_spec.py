@@ -93,10 +93,10 @@ def test_two_caches_of_one_name_or_origin():
 
 
 def test_values_in_numbers():
-    asked = {"time_based_clean_interval": None, "dirty_high_threshold": None, "mem_limit_pct": 5}
-    assert enhanceio_settings.values(asked, "writeback", 400 << 30) == {"time_based_clean_interval": 25, "dirty_high_threshold": 30, "mem_limit_pct": 5}
-    assert enhanceio_settings.values(asked, "writeback", 1 << 30)["time_based_clean_interval"] == 1
-    assert enhanceio_settings.values(asked, "writethrough", 1 << 30) == {"mem_limit_pct": 5}
+    requested = {"time_based_clean_interval": None, "dirty_high_threshold": None, "mem_limit_pct": 5}
+    assert enhanceio_settings.values(requested, "writeback", 400 << 30) == {"time_based_clean_interval": 25, "dirty_high_threshold": 30, "mem_limit_pct": 5}
+    assert enhanceio_settings.values(requested, "writeback", 1 << 30)["time_based_clean_interval"] == 1
+    assert enhanceio_settings.values(requested, "writethrough", 1 << 30) == {"mem_limit_pct": 5}
 
 
 def test_what_still_holds_in_a_mode():
@@ -114,11 +114,11 @@ THRESHOLDS = [key for pair in PAIRS for key in pair]
     st.fixed_dictionaries(dict.fromkeys(THRESHOLDS, PERCENT)).filter(lambda known: all(known[low] <= known[high] for low, high in PAIRS)),
     st.permutations(THRESHOLDS).flatmap(lambda keys: st.tuples(*(st.tuples(st.just(key), st.none() | PERCENT) for key in keys))),
 )
-def test_every_order_of_changes_is_one_that_the_driver_takes(known, asked):
-    asked = {key: value for key, value in asked if value is not None}
-    final = {**known, **asked}
+def test_every_order_of_changes_is_one_that_the_driver_takes(known, requested):
+    requested = {key: value for key, value in requested if value is not None}
+    final = {**known, **requested}
     try:
-        changes = enhanceio_settings.changes(asked, known, "images")
+        changes = enhanceio_settings.changes(requested, known, "images")
     except BadInput:
         assert any(final[low] > final[high] for low, high in PAIRS)
         return

@@ -50,7 +50,7 @@ def test_a_cache_in_the_words_of_every_type(host):
     assert state.histogram == {512: 30, 4096: 110}
     assert request_sizes.diagnose(state.histogram, state.block_size).uncacheable_requests == 30
     assert len(host.calls) == 2
-    json.dumps(state.as_plain())
+    json.dumps(state.to_dict())
 
 
 def test_write_around_counts_no_hits_of_writes(host):

@@ -272,7 +272,7 @@ def test_trap_metadata_that_could_not_be_written_is_no_proof(host):
     host.state["faults"]["metadata_fails"] = True
     with pytest.raises(NotEffective, match=r"its superblock on /dev/disk/by-id/ata-SSD_S1 says 'unstable'") as caught:
         host.run_layer(state="absent")
-    assert caught.value.as_result()["broke_off"] == f"Prove that nothing is dirty on {SSD} and make it empty"
+    assert caught.value.to_dict()["broke_off"] == f"Prove that nothing is dirty on {SSD} and make it empty"
     assert host.kernel.superblock(SSD) is not None
     for state in ({"state": "absent"}, BACK):
         with pytest.raises(Refused, match=r"cannot be loaded from .*: its metadata could not be written when it was shut down"):

@@ -57,7 +57,7 @@ def test_a_cachepool():
     assert (state.used, state.dirty, state.redundancy) == (942 * 65536, 3 * 65536, "mirrored")
     assert state.settings == {"migration_threshold": 16384}
     assert state.counters == {"read_hits": 248, "read_misses": 100, "write_hits": 2487, "write_misses": 2633}
-    assert json.dumps(state.as_plain())
+    assert json.dumps(state.to_dict())
 
 
 def test_a_writecache():

@@ -229,7 +229,7 @@ def test_trap_uncache_that_fails_with_5_after_printing_success_is_a_failure(run)
     with pytest.raises(CommandFailed, match="images: lvconvert --yes --uncache vg/data failed with exit status 5: Conversion aborted") as caught:
         run(lvm, state="absent")
     assert lvm.cache is not None
-    result = caught.value.as_result()
+    result = caught.value.to_dict()
     assert result["actions"] == ["Prove that no block of the cache of vg/data is dirty"]
     assert result["broke_off"] == "Detach the cache from vg/data and remove cachepool vg/data_cache"
 
@@ -515,7 +515,7 @@ def test_a_failure_half_way_says_what_was_done(run):
     lvm.lies["lvcreate"] = (5, False)
     with pytest.raises(CommandFailed) as caught:
         run(lvm)
-    result = caught.value.as_result()
+    result = caught.value.to_dict()
     assert result["changed"] is True
     assert result["actions"] == [f"Make {SSD_PATH} a physical volume of LVM", f"Add {SSD_PATH} to volume group vg"]
     assert result["broke_off"] == f"Create cachepool vg/data_cache of 496 MiB on {SSD_PATH}"

@@ -143,18 +143,18 @@ def test_a_cache_that_appeared_between_the_looks_has_no_pace_and_one_that_went_i
 
 
 def test_a_sample_counts_the_time_that_really_passed():
-    looks = iter([Survey((cache(dirty=3000),)), Survey((cache(dirty=1000),))])
+    surveys = iter([Survey((cache(dirty=3000),)), Survey((cache(dirty=1000),))])
     clock = iter([100.0, 120.0])
     slept = []
-    found, drains = survey.sample(lambda: next(looks), 5, lambda: next(clock), slept.append)
+    found, drains = survey.sample(lambda: next(surveys), 5, lambda: next(clock), slept.append)
     assert (found.caches[0].dirty, slept) == (1000, [5])
     assert drains == (Drain("images", "lvm_cache", 1000, 100.0, 10.0),)
 
 
 @pytest.mark.parametrize("seconds", [0, -3])
 def test_without_seconds_there_is_one_look(seconds):
-    looks = iter([Survey((cache(),))])
-    assert survey.sample(lambda: next(looks), seconds, lambda: 0.0, pytest.fail) == (Survey((cache(),)), ())
+    surveys = iter([Survey((cache(),))])
+    assert survey.sample(lambda: next(surveys), seconds, lambda: 0.0, pytest.fail) == (Survey((cache(),)), ())
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_hit_ratio_counts_only_what_has_both_sides(counters, ratio):
 
 
 def test_plain_values_carry_what_is_computed():
-    plain = survey.as_plain(cache(dirty=100, counters={"read_hits": 1, "read_misses": 1}))
+    plain = survey.cache_to_dict(cache(dirty=100, counters={"read_hits": 1, "read_misses": 1}))
     assert (plain["name"], plain["dirty_share"], plain["hit_ratio"]) == ("images", 0.1, 0.5)
 
 

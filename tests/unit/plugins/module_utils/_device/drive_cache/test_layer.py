@@ -174,8 +174,8 @@ class Machine:
             missing=self.missing,
         )
 
-    def converge(self, *wishes: DriveSpec, check_mode: bool = False, runner: Runner | None = None) -> Outcome:
-        return converge(DriveWriteCacheLayer(runner or self.runner, wishes, self.root), check_mode=check_mode)
+    def converge(self, *specs: DriveSpec, check_mode: bool = False, runner: Runner | None = None) -> Outcome:
+        return converge(DriveWriteCacheLayer(runner or self.runner, specs, self.root), check_mode=check_mode)
 
     @property
     def rules(self) -> str:
@@ -213,8 +213,8 @@ def test_an_empty_list_runs_nothing(machine: Machine) -> None:
 
 
 def test_every_kind_of_drive_is_switched_off_now_and_for_the_next_boot(rack: Machine) -> None:
-    wishes = [DriveSpec(device, "disabled") for device in ALL]
-    outcome = rack.converge(*wishes)
+    specs = [DriveSpec(device, "disabled") for device in ALL]
+    outcome = rack.converge(*specs)
     assert attributes(outcome) == ["write_cache", "boot_rule"] * 5
     assert [drive.on for name, drive in rack.drives.items() if name != "sdc"] == [False] * 5
     rules = [line for line in rack.rules.splitlines() if not line.startswith("#")]
@@ -228,29 +228,29 @@ def test_every_kind_of_drive_is_switched_off_now_and_for_the_next_boot(rack: Mac
 
 
 def test_the_second_run_changes_nothing_and_reads_with_one_command_per_tool(rack: Machine) -> None:
-    wishes = [DriveSpec(device, "disabled") for device in (HDD, SSD)]
-    rack.converge(*wishes)
+    specs = [DriveSpec(device, "disabled") for device in (HDD, SSD)]
+    rack.converge(*specs)
     runner = rack.runner
-    assert rack.converge(*wishes, runner=runner).changed is False
+    assert rack.converge(*specs, runner=runner).changed is False
     assert [call[:2] if call[0] == "udevadm" else call for call in runner.calls] == [("udevadm", "info"), ("hdparm", "-W", "/dev/sda", "/dev/sdaa")]
 
 
 def test_check_mode_plans_the_same_steps_and_changes_nothing(rack: Machine) -> None:
-    wishes = [DriveSpec(device, "disabled") for device in ALL]
-    predicted = rack.converge(*wishes, check_mode=True)
+    specs = [DriveSpec(device, "disabled") for device in ALL]
+    predicted = rack.converge(*specs, check_mode=True)
     assert all(drive.on for drive in rack.drives.values())
     assert rack.rules == ""
     assert rack.writes == []
-    assert rack.converge(*wishes).steps == predicted.steps
+    assert rack.converge(*specs).steps == predicted.steps
 
 
 def test_planning_is_pure(rack: Machine) -> None:
-    wishes = [DriveSpec(device, "disabled") for device in ALL]
+    specs = [DriveSpec(device, "disabled") for device in ALL]
     runner = rack.runner
-    layer = DriveWriteCacheLayer(runner, wishes, rack.root)
-    present = layer.read()
+    layer = DriveWriteCacheLayer(runner, specs, rack.root)
+    current = layer.read()
     calls = len(runner.calls)
-    assert layer.plan(present) == layer.plan(present)
+    assert layer.plan(current) == layer.plan(current)
     assert len(runner.calls) == calls
 
 
@@ -368,7 +368,7 @@ def test_hdparm_that_says_done_and_reads_back_unchanged_is_not_effective(rack: M
     rack.drives["sda"].stubborn = True
     with pytest.raises(NotEffective) as caught:
         rack.converge(DriveSpec(HDD, "disabled"))
-    result = caught.value.as_result()
+    result = caught.value.to_dict()
     assert "write_cache should be disabled and is enabled" in result["msg"]
     assert result["item"] == HDD
     assert result["cmd"][:2] == ["hdparm", "-W0"]
@@ -380,10 +380,10 @@ def test_hdparm_that_says_done_and_reads_back_unchanged_is_not_effective(rack: M
 
 
 def test_nvme_kernel_view_stays_write_back_and_that_is_no_difference(rack: Machine) -> None:
-    wish = DriveSpec(NVME, "disabled")
-    rack.converge(wish)
+    spec = DriveSpec(NVME, "disabled")
+    rack.converge(spec)
     assert (rack.root / "sys/class/block/nvme0n1/queue/write_cache").read_text().strip() == "write back"
-    assert rack.converge(wish).changed is False
+    assert rack.converge(spec).changed is False
 
 
 def test_nvme_without_a_volatile_cache_is_disabled_already_and_needs_no_rule(rack: Machine) -> None:
@@ -424,10 +424,10 @@ def test_virtio_is_set_in_its_own_cache_type(rack: Machine) -> None:
 # Refusals: before anything is changed.
 
 
-def refuse(machine: Machine, error: type[StorageError], match: str, *wishes: DriveSpec) -> None:
+def refuse(machine: Machine, error: type[StorageError], match: str, *specs: DriveSpec) -> None:
     before = {name: drive.on for name, drive in machine.drives.items()}
     with pytest.raises(error, match=match):
-        machine.converge(*wishes)
+        machine.converge(*specs)
     assert {name: drive.on for name, drive in machine.drives.items()} == before
     assert machine.rules == ""
     assert machine.writes == []
@@ -633,12 +633,12 @@ def test_a_drive_over_two_paths_is_one_drive_and_the_kernel_must_agree_on_both(m
     first = machine.add("sda", "sas", "/dev/disk/by-path/sas-1", serial="5000c500", wwn="0x5000c500")
     machine.add("sdb", "sas", "/dev/disk/by-path/sas-2", serial="5000c500", wwn="0x5000c500", drive=first)
     machine.add("dm-0", "virtual", SAS, dm_name="mpatha", dm_uuid="mpath-35000c500", slaves=("sda", "sdb"))
-    wish = DriveSpec(SAS, "disabled")
-    machine.converge(wish)
+    spec = DriveSpec(SAS, "disabled")
+    machine.converge(spec)
     assert machine.writes == [("sdb", "rescan", "1")]
     assert (machine.root / "sys/class/block/sdb/queue/write_cache").read_text().strip() == "write through"
     assert 'ENV{ID_SERIAL_SHORT}=="5000c500"' in machine.rules
-    assert machine.converge(wish).changed is False
+    assert machine.converge(spec).changed is False
     with pytest.raises(BadInput, match="same drive"):
         machine.converge(DriveSpec("/dev/disk/by-path/sas-1", "disabled"), DriveSpec("/dev/disk/by-path/sas-2", "disabled"))
 
@@ -651,8 +651,8 @@ def test_the_rule_of_a_scsi_drive_ignores_change_events(rack: Machine) -> None:
 
 
 def test_the_result_says_which_provider_was_taken(rack: Machine) -> None:
-    wishes = [DriveSpec(device, "disabled") for device in ALL]
-    layer = DriveWriteCacheLayer(rack.runner, wishes, rack.root)
+    specs = [DriveSpec(device, "disabled") for device in ALL]
+    layer = DriveWriteCacheLayer(rack.runner, specs, rack.root)
     drives = layer.facts(layer.read())["drives"]
     assert [drive["provider"] for drive in drives] == ["ata", "ata", "scsi", "nvme", "virtio"]
     assert drives[0] == {"device": HDD, "name": "sda", "provider": "ata", "drive": "enabled", "kernel": "write back", "boot_rule": None}

@@ -133,11 +133,11 @@ def test_nvme_not_saveable_falls_back_to_a_set_without_save(save: bool, expected
     assert runner.calls == [(*plain, word) if word else plain for word in expected]
 
 
-@pytest.mark.parametrize("wanted, change", [("disabled", "--clear=WCE"), ("enabled", "--set=WCE")])
-def test_sdparm_not_saveable_exit_status_97_falls_back_to_a_set_without_save(wanted: str, change: str) -> None:
+@pytest.mark.parametrize("value, change", [("disabled", "--clear=WCE"), ("enabled", "--set=WCE")])
+def test_sdparm_not_saveable_exit_status_97_falls_back_to_a_set_without_save(value: str, change: str) -> None:
     refused = Reply(captured("sdparm-save-refused.txt"), rc=97, stderr=captured("sdparm-save-refused.err"))
     runner = ScriptedRunner({("sdparm",): lambda words: refused if "--save" in words else Reply()})
-    ScsiProvider(runner).set(DriveCacheSetting("sdb", "/dev/sdb", wanted, "x", save=True))
+    ScsiProvider(runner).set(DriveCacheSetting("sdb", "/dev/sdb", value, "x", save=True))
     assert runner.calls == [("sdparm", change, "--save", "/dev/sdb"), ("sdparm", change, "/dev/sdb")]
 
 

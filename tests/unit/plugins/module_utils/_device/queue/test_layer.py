@@ -286,11 +286,11 @@ def test_values_of_a_multipath_drive_belong_on_its_paths_and_on_it_where_it_has_
     _multipath(rack, tags)
     entry = {"match": {"model": ["PATH"]}, "profile": "flash_array"}
     assert [one["name"] for one in rack.facts(entry)["devices"]] == met
-    for asked in (entry, {"device": "/dev/mapper/mpatha", "profile": "flash_array"}):
-        rack.converge(asked)
+    for requested in (entry, {"device": "/dev/mapper/mpatha", "profile": "flash_array"}):
+        rack.converge(requested)
         assert [rack.value(name, "queue/nr_requests") for name in ("sdx", "sdy")] == ["1024", "1024"]
         assert rack.value("dm-7", "queue/nomerges") == ("1" if tags else "0")
-        assert rack.converge(asked).changed is False
+        assert rack.converge(requested).changed is False
     assert sum("LUN7" in rule and 'KERNEL=="sd*"' in rule for rule in rack.rules) == 1
 
 
@@ -314,9 +314,9 @@ def test_a_partition_and_a_link_that_two_drives_claim_are_no_device(rack: FakeQu
 
 
 def test_planning_is_pure(rack: FakeQueues) -> None:
-    wanted = rack.wanted(ARRAY)
+    spec = rack.wanted(ARRAY)
     runner = rack.runner
-    layer = BlockQueueLayer(runner, wanted, rack.root)
+    layer = BlockQueueLayer(runner, spec, rack.root)
     present = layer.read()
     calls = len(runner.calls)
     assert layer.plan(present) == layer.plan(present)

@@ -97,7 +97,7 @@ def test_the_refusal_names_both_variables_and_the_identity():
         require(around(signatures=("ext4 (data)",)), writing=True)
     assert 'allow_data_loss: true and identity: "S1"' in caught.value.message
     assert "ext4 (data)" in caught.value.message
-    assert caught.value.as_result()["objections"] == [{"kind": "data", "text": "/dev/sdb contains ext4 (data)"}]
+    assert caught.value.to_dict()["objections"] == [{"kind": "data", "text": "/dev/sdb contains ext4 (data)"}]
 
 
 def test_a_device_without_any_name_cannot_be_permitted():

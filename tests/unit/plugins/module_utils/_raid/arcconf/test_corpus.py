@@ -129,7 +129,7 @@ def check(reading: Reading) -> Reading:
     assert all(isinstance(one, Controller) for one in reading.controllers)
     assert all(isinstance(said, str) and said for said in reading.not_understood)
     for one in reading.controllers:
-        one.as_result()
+        one.to_dict()
     return reading
 
 

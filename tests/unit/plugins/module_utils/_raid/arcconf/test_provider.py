@@ -128,7 +128,7 @@ def test_cut_list_still_asks_for_every_controller_it_counted() -> None:
 # ------------------------------------------------------------------------------------------------------------ controllers
 
 HEALTHY = Protection("capacitor", "healthy")
-FAILED = Protection("capacitor", "failed", said="Failed (Replace Batteries/Capacitors)")
+FAILED = Protection("capacitor", "failed", raw="Failed (Replace Batteries/Capacitors)")
 
 
 def aacraid(**changes: t.Any) -> Controller:
@@ -158,8 +158,8 @@ ON = Volume("0", array="3", read=Policy("read_ahead", "read_ahead"), write=Polic
 DISK = Drive("0,31", write_cache="enabled", usage="configured")
 
 
-def objection(controller: Controller, subject: Controller | Volume | Drive, wishes: dict[str, t.Any], own: dict[str, t.Any] | None = None) -> str:
-    return provider()[0].objection(controller, subject, wishes, own or {}) or ""
+def objection(controller: Controller, subject: Controller | Volume | Drive, settings: dict[str, t.Any], own: dict[str, t.Any] | None = None) -> str:
+    return provider()[0].objection(controller, subject, settings, own or {}) or ""
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_the_switch_of_smartraid_does_not_tell_the_two_write_backs_apart(value: 
 
 
 @pytest.mark.parametrize(
-    ("wishes", "reason"),
+    ("settings", "reason"),
     [
         ({"io": "direct"}, "cannot have io: direct, since arcconf has no I/O policy"),
         ({"read": "adaptive"}, "read_ahead or none"),
@@ -228,8 +228,8 @@ def test_the_switch_of_smartraid_does_not_tell_the_two_write_backs_apart(value: 
         ({"write": "writeback_always", "read": "none"}, ""),
     ],
 )
-def test_what_volumes_of_the_older_generation_cannot_have(wishes: dict[str, t.Any], reason: str) -> None:
-    found = objection(aacraid(), AAC_VOLUME, wishes)
+def test_what_volumes_of_the_older_generation_cannot_have(settings: dict[str, t.Any], reason: str) -> None:
+    found = objection(aacraid(), AAC_VOLUME, settings)
     assert reason in found
     assert bool(found) is bool(reason)
 
@@ -337,7 +337,7 @@ def test_drive_of_the_max_cache_pool_cannot_be_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("controller", "wishes", "reason"),
+    ("controller", "settings", "reason"),
     [
         (aacraid(), {"no_battery_write_cache": "enabled"}, "decides per volume"),
         (aacraid(), {"cache_ratio": 10}, "does not divide its cache"),
@@ -354,8 +354,8 @@ def test_drive_of_the_max_cache_pool_cannot_be_set() -> None:
         (smart(mode="hba"), {"drive_cache.hba": "disabled"}, ""),
     ],
 )
-def test_what_controllers_cannot_have(controller: Controller, wishes: dict[str, t.Any], reason: str) -> None:
-    found = objection(controller, controller, wishes)
+def test_what_controllers_cannot_have(controller: Controller, settings: dict[str, t.Any], reason: str) -> None:
+    found = objection(controller, controller, settings)
     assert reason in found
     assert bool(found) is bool(reason)
 
@@ -368,7 +368,7 @@ ABORTED = "Command aborted."
 
 def judge(stdout: str, rc: int, stderr: str = "") -> tuple[bool, str]:
     judgement = provider()[0].judge(Completed((TOOL, "SETCACHE"), rc, stdout, stderr))
-    return judgement.ok, judgement.said
+    return judgement.ok, judgement.message
 
 
 @pytest.mark.parametrize(
@@ -431,7 +431,7 @@ def test_refusals_of_the_tool_are_raised_with_its_own_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("attribute", "value", "present", "wished", "also"),
+    ("attribute", "value", "present", "requested", "also"),
     [
         ("read", "read_ahead", "disabled", None, {"write": "writeback"}),
         ("read", "read_ahead", "enabled", None, {"write": "writeback_always"}),
@@ -444,8 +444,8 @@ def test_refusals_of_the_tool_are_raised_with_its_own_reason() -> None:
         ("drive_cache", "enabled", "disabled", None, {}),
     ],
 )
-def test_one_switch_for_reading_and_writing_sets_both(attribute: str, value: str, present: str, wished: str | None, also: dict[str, str]) -> None:
-    arcconf, own = provider()[0], {} if wished is None else {"no_battery_write_cache": wished}
+def test_one_switch_for_reading_and_writing_sets_both(attribute: str, value: str, present: str, requested: str | None, also: dict[str, str]) -> None:
+    arcconf, own = provider()[0], {} if requested is None else {"no_battery_write_cache": requested}
     assert arcconf.side_effects(smart(no_battery_write_cache=present), OFF, attribute, value, own) == also
     assert arcconf.side_effects(aacraid(), AAC_VOLUME, attribute, value, own) == {}
     assert arcconf.side_effects(smart(), smart(), "cache_ratio", 10, own) == {}

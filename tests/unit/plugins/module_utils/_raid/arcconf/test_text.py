@@ -168,7 +168,7 @@ def test_labels_count_only_in_their_section() -> None:
         lines("Controller Status=Optimal") + part("Controller Battery Information", "Status=Failed") + part("Controller Version Information", "Status=Nonsense")
     )
     found = only(config(controller(body), section("Array Information", f"Array Number 0\n{lines('Status=Ok')}")))
-    assert (found.protection.kind, found.protection.health, found.protection.said) == ("battery", "failed", "Failed")
+    assert (found.protection.kind, found.protection.health, found.protection.raw) == ("battery", "failed", "Failed")
     assert found.status == "optimal"
 
 
@@ -213,7 +213,7 @@ def test_controller_that_tells_of_no_unit_has_unknown_protection() -> None:
 
 def test_unit_that_is_there_counts_before_an_empty_place() -> None:
     body = part("Controller Battery Information", "Status=Not Installed") + part("Controller ZMM Information", "Status=ZMM Optimal")
-    assert only(config(controller(body))).protection.said == "ZMM Optimal"
+    assert only(config(controller(body))).protection.raw == "ZMM Optimal"
 
 
 def test_policies_for_drives() -> None:
@@ -379,15 +379,15 @@ WISHES = ("RAID level=1", "Status of logical device=Optimal", "Write-cache setti
 OFF = drives(drive("State=Online", "Reported Channel,Device(T:L)=0,1(1:0)", "Write Cache=Disabled (write-through)"))
 
 
-def finding(adapter: str, *wishes: str, below: str = "") -> DiskFinding:
+def finding(adapter: str, *settings: str, below: str = "") -> DiskFinding:
     members = part("Logical device segment information", "Segment 0=Present (0,1) S1")
-    one = section("Logical device information", f"Logical device number 0\n{lines(*WISHES, *wishes)}{members}")
+    one = section("Logical device information", f"Logical device number 0\n{lines(*WISHES, *settings)}{members}")
     (found,) = parse(config(controller(adapter), one, OFF, below)).controllers
     return volume_finding(found, found.volumes[0])
 
 
 @pytest.mark.parametrize(
-    ("name", "wishes"),
+    ("name", "settings"),
     [
         ("MaxIQ Cache", ("MaxIQ preferred cache setting=Enabled", "MaxIQ cache setting=Disabled")),
         ("MaxIQ Cache", ("MaxIQ preferred cache setting=Disabled", "MaxIQ cache setting=Disabled")),
@@ -397,9 +397,9 @@ def finding(adapter: str, *wishes: str, below: str = "") -> DiskFinding:
         ("maxCache", ("maxCache write cache setting=Enabled",)),
     ],
 )
-def test_empty_pool_caches_nothing_and_decides_nothing(name: str, wishes: tuple[str, ...]) -> None:
+def test_empty_pool_caches_nothing_and_decides_nothing(name: str, settings: tuple[str, ...]) -> None:
     empty = lines(f"SSDs assigned to {name} pool=0", f"Maximum SSDs allowed in {name} pool=8")
-    found = finding(empty, *wishes)
+    found = finding(empty, *settings)
     assert (found.volatile, found.loses, found.device_loss) == (False, False, "survives")
     assert found == dataclasses.replace(finding(""), state=found.state)
 
@@ -422,10 +422,10 @@ def test_empty_pool_beside_dirty_blocks_is_not_believed() -> None:
 
 
 def test_container_that_is_not_there_caches_nothing() -> None:
-    adapter, wishes = lines("maxCache Dirty Page Threshold=75"), ("maxCache write cache setting=Enabled", "maxCache write cache policy=Write Back")
+    adapter, settings = lines("maxCache Dirty Page Threshold=75"), ("maxCache write cache setting=Enabled", "maxCache write cache policy=Write Back")
     for said in ("No maxCache 3.0 found", "No maxCache device created", "No maxCache Array found"):
-        assert finding(adapter, *wishes, below=section("maxCache 3.0 information", f"   {said}\n")).volatile is False
-    assert finding(adapter, *wishes).volatile is None
+        assert finding(adapter, *settings, below=section("maxCache 3.0 information", f"   {said}\n")).volatile is False
+    assert finding(adapter, *settings).volatile is None
 
 
 def test_no_max_cache_device_yet() -> None:

@@ -225,10 +225,10 @@ def test_with_something_lost_what_is_named_can_be_set():
 
 
 def test_without_members_or_level_nothing_is_compared():
-    wish = {"cache_volumes": [{"drives": ["0,4", "0,5"], "raid_level": "1"}]}
+    requested = {"cache_volumes": [{"drives": ["0,4", "0,5"], "raid_level": "1"}]}
     for changes in ({"members": ()}, {"raid_level": "unknown"}):
-        assert "does not tell of which SSDs" in refused(with_cache(controller(), **changes), NotUnderstood, **wish)
-    assert planned(controller(), **wish) == ([], [])
+        assert "does not tell of which SSDs" in refused(with_cache(controller(), **changes), NotUnderstood, **requested)
+    assert planned(controller(), **requested) == ([], [])
 
 
 def test_a_setting_that_is_not_printed_is_not_touched():
@@ -254,9 +254,9 @@ def test_a_policy_that_is_not_told_is_set_again():
 
 def test_what_a_volume_had_and_could_not_get_back_has_to_be_said():
     one = controller(volume(0, write=ON, write_policy="writeback_with_writethrough", dirty="dirty"))
-    wish = {"cache_volumes": [{"drives": ["0,4", "0,6"], "raid_level": "1"}]}
-    assert "could not be set back afterwards (writeback_with_writethrough)" in refused(one, **wish)
-    steps, _left_out = planned(one, **wish, volumes=[{"id": "0", "write": "writethrough"}])
+    requested = {"cache_volumes": [{"drives": ["0,4", "0,6"], "raid_level": "1"}]}
+    assert "could not be set back afterwards (writeback_with_writethrough)" in refused(one, **requested)
+    steps, _left_out = planned(one, **requested, volumes=[{"id": "0", "write": "writethrough"}])
     assert steps[-1].after == "writethrough"
 
 
@@ -347,16 +347,16 @@ def test_a_limit_counts_for_what_is_there_too():
 
 
 def test_a_size_within_a_percent_is_the_same():
-    wish = {"drives": ["0,4", "0,5"], "raid_level": "1"}
-    assert planned(controller(), cache_volumes=[{**wish, "size": "100.5G"}])[0] == []
-    assert len(planned(controller(), cache_volumes=[{**wish, "size": "150G"}])[0]) == 4
-    assert "these SSDs give 200 GiB" in refused(controller(), cache_volumes=[{**wish, "size": "300G"}])
+    requested = {"drives": ["0,4", "0,5"], "raid_level": "1"}
+    assert planned(controller(), cache_volumes=[{**requested, "size": "100.5G"}])[0] == []
+    assert len(planned(controller(), cache_volumes=[{**requested, "size": "150G"}])[0]) == 4
+    assert "these SSDs give 200 GiB" in refused(controller(), cache_volumes=[{**requested, "size": "300G"}])
 
 
 @pytest.mark.parametrize(("level", "count", "size"), [("simple", 1, 200), ("0", 2, 400), ("1", 2, 200), ("1E", 3, 300), ("5", 3, 400), ("10", 4, 400)])
 def test_what_ssds_give(level, count, size):
-    wish = parse_controllers([{"cache_volumes": [{"drives": [f"0,{number}" for number in range(count)], "raid_level": level}]}])[0].cache_volumes[0]
-    assert maxcache_rules.usable_size(controller(), wish) == size * GIB
+    requested = parse_controllers([{"cache_volumes": [{"drives": [f"0,{number}" for number in range(count)], "raid_level": level}]}])[0].cache_volumes[0]
+    assert maxcache_rules.usable_size(controller(), requested) == size * GIB
 
 
 def test_concerns_name_what_is_set_and_not_in_force():
@@ -388,7 +388,7 @@ def test_maxcache_4_takes_the_wanted_volume():
     [
         ({"cache": CacheModule("temporarily_disabled", "Charge level of capacitor is low")}, "temporarily disabled (Charge level of capacitor is low)"),
         ({"cache": CacheModule()}, "its Cache Status is unknown"),
-        ({"protection": Protection("capacitor", "charging", said="Not Fully Charged")}, "its capacitor is charging (Not Fully Charged)"),
+        ({"protection": Protection("capacitor", "charging", raw="Not Fully Charged")}, "its capacitor is charging (Not Fully Charged)"),
         ({"protection": Protection("none", "missing")}, "it has no capacitor"),
         ({"protection": Protection()}, "its capacitor is unknown"),
     ],

@@ -355,11 +355,11 @@ def test_one_container_only():
 @pytest.mark.parametrize(("level", "count"), [("simple", 1), ("0", 2)])
 def test_write_caching_on_ssds_without_redundancy_is_refused_by_the_controller_itself(level, count):
     rig = Rig(SERIES8, ssds=2, maxcache=False)
-    wished = {"cache_volumes": [{"drives": rig.ssds[:count], "raid_level": level}]}
+    requested = {"cache_volumes": [{"drives": rig.ssds[:count], "raid_level": level}]}
     for allowed in (False, True):
-        said = rig.refuses(**wished, volumes=[{"id": "0", "write": "writeback", "allow_unprotected": allowed}])
+        said = rig.refuses(**requested, volumes=[{"id": "0", "write": "writeback", "allow_unprotected": allowed}])
         assert "maxCache 3.0 caches writes only on a redundant one" in said
-    rig.settle(**wished, volumes=[{"id": "0", "read": True}])
+    rig.settle(**requested, volumes=[{"id": "0", "read": True}])
 
 
 def test_rebuilding_without_redundancy_is_refused_while_a_volume_writes():
@@ -461,11 +461,11 @@ def test_a_pool_whose_dirtiness_is_not_told_keeps_its_ssds():
 def test_writing_through_a_pool_needs_a_permission_and_a_flush_before_an_ssd_leaves():
     rig = Rig(SERIES6, ssds=2)
     rig.controller["maxcache"]["write_feature"] = True
-    wished = {"id": "all", "write": "writeback"}
-    assert "pool of SSDs that does not tell of any redundancy" in rig.refuses(Refused, volumes=[wished])
-    rig.settle(volumes=[{**wished, "allow_unprotected": True}])
+    requested = {"id": "all", "write": "writeback"}
+    assert "pool of SSDs that does not tell of any redundancy" in rig.refuses(Refused, volumes=[requested])
+    rig.settle(volumes=[{**requested, "allow_unprotected": True}])
     rig.runner.calls.clear()
-    rig.settle(pool_drives=rig.ssds[:1], volumes=[{**wished, "allow_unprotected": True}])
+    rig.settle(pool_drives=rig.ssds[:1], volumes=[{**requested, "allow_unprotected": True}])
     words = [" ".join(change[2:]) for change in rig.changes]
     assert [word.split()[0] for word in words] == ["LOGICALDRIVE", "LOGICALDRIVE", "REMOVEFROMPOOL", "LOGICALDRIVE", "LOGICALDRIVE"]
     assert rig.settings()["write"] is True
@@ -503,20 +503,20 @@ def smart(**options: t.Any) -> Rig:
     return rig
 
 
-def smart_wish(rig: Rig, **changes: t.Any) -> dict[str, t.Any]:
+def smart_spec(rig: Rig, **changes: t.Any) -> dict[str, t.Any]:
     return {"data_volume": "volume1", "drives": rig.ssds[:2], "raid_level": "1", "size": "64G", **changes}
 
 
 def test_the_life_of_a_cache_volume_of_its_own():
     rig = smart()
-    rig.settle(cache_volumes=[smart_wish(rig, write="writeback", line_size=256)])
+    rig.settle(cache_volumes=[smart_spec(rig, write="writeback", line_size=256)])
     assert [change[:7] for change in rig.changes] == [("CREATE", "1", "MAXCACHE", "Wcache", "WB", "CacheLineSize", "256")]
     rig.runner.calls.clear()
     rig.settle(volumes=[{"name": "volume1", "write": "writethrough"}])
     assert [change[0] for change in rig.changes] == ["SETMAXCACHE"]
     rig.run(volumes=[{"name": "volume1", "write": "writeback"}])
     rig.runner.calls.clear()
-    outcome = rig.settle(cache_volumes=[smart_wish(rig, raid_level="10", drives=rig.ssds)])
+    outcome = rig.settle(cache_volumes=[smart_spec(rig, raid_level="10", drives=rig.ssds)])
     assert [change[0] for change in rig.changes] == ["SETMAXCACHE", "DELETE", "CREATE"]
     assert "with write: writeback" in outcome.steps[-1].action
     rig.runner.calls.clear()
@@ -527,15 +527,15 @@ def test_the_life_of_a_cache_volume_of_its_own():
 
 def test_without_a_policy_it_is_created_with_write_through():
     rig = smart()
-    rig.settle(cache_volumes=[smart_wish(rig)])
+    rig.settle(cache_volumes=[smart_spec(rig)])
     assert rig.settings(1)["policy"] == "WT"
 
 
 def test_two_cache_volumes_and_ssds_that_move_between_them():
     rig = smart()
     rig.controller["volumes"][0]["caching"] = False
-    first = smart_wish(rig, data_volume="volume0")
-    second = smart_wish(rig, drives=rig.ssds[2:])
+    first = smart_spec(rig, data_volume="volume0")
+    second = smart_spec(rig, drives=rig.ssds[2:])
     rig.settle(cache_volumes=[first, second])
     rig.runner.calls.clear()
     rig.settle(cache_volumes=[{**first, "drives": second["drives"]}, {**second, "drives": first["drives"]}])
@@ -544,16 +544,16 @@ def test_two_cache_volumes_and_ssds_that_move_between_them():
 
 def test_write_back_without_redundancy_needs_a_permission():
     rig = smart()
-    wish = smart_wish(rig, raid_level="simple", drives=rig.ssds[:1], write="writeback")
-    assert "its maxCache is RAID 0" in rig.refuses(Refused, cache_volumes=[wish])
-    predicted = rig.run(check_mode=True, cache_volumes=[wish], allow_unprotected=True)
+    entry = smart_spec(rig, raid_level="simple", drives=rig.ssds[:1], write="writeback")
+    assert "its maxCache is RAID 0" in rig.refuses(Refused, cache_volumes=[entry])
+    predicted = rig.run(check_mode=True, cache_volumes=[entry], allow_unprotected=True)
     assert predicted.steps[0].operation.words[3:5] == ("Wcache", "WB")
-    rig.settle(cache_volumes=[{**wish, "write": "writethrough"}])
+    rig.settle(cache_volumes=[{**entry, "write": "writethrough"}])
 
 
 def test_a_permission_for_cache_volumes_is_none_for_a_volume_with_an_entry_of_its_own():
     rig = smart()
-    entry = {"cache_volumes": [smart_wish(rig, raid_level="0", write="writeback")], "allow_unprotected": True}
+    entry = {"cache_volumes": [smart_spec(rig, raid_level="0", write="writeback")], "allow_unprotected": True}
     assert rig.run(check_mode=True, **entry).changed
     named = {"name": "volume1", "write": "writeback"}
     assert "its maxCache is RAID 0" in rig.refuses(Refused, **entry, volumes=[named])
@@ -562,8 +562,8 @@ def test_a_permission_for_cache_volumes_is_none_for_a_volume_with_an_entry_of_it
 
 def test_a_volume_that_is_not_listed_gets_its_write_back_back_only_where_that_is_allowed():
     rig = smart()
-    rig.run(cache_volumes=[smart_wish(rig, write="writeback")])
-    weaker = {"cache_volumes": [smart_wish(rig, raid_level="0")]}
+    rig.run(cache_volumes=[smart_spec(rig, write="writeback")])
+    weaker = {"cache_volumes": [smart_spec(rig, raid_level="0")]}
     assert "its maxCache is RAID 0" in rig.refuses(Refused, **weaker)
     assert rig.run(check_mode=True, **weaker, allow_unprotected=True).steps[-1].operation.words[3:5] == ("Wcache", "WB")
 
@@ -581,36 +581,36 @@ def test_a_volume_that_is_not_listed_gets_its_write_back_back_only_where_that_is
 )
 def test_rules_of_a_cache_volume_of_its_own(changes, reason):
     rig = smart()
-    assert reason in rig.refuses(cache_volumes=[smart_wish(rig, **changes)])
+    assert reason in rig.refuses(cache_volumes=[smart_spec(rig, **changes)])
 
 
 @pytest.mark.parametrize("fault", ["capacitor_charging", "battery_failed"])
 def test_creation_needs_a_full_capacitor(fault):
     rig = smart()
     rig.runner.states["arcconf"]["faults"][fault] = True
-    assert "only with a healthy cache module and a full capacitor" in rig.refuses(cache_volumes=[smart_wish(rig)])
+    assert "only with a healthy cache module and a full capacitor" in rig.refuses(cache_volumes=[smart_spec(rig)])
 
 
 def test_io_bypass_excludes_it():
     rig = smart()
     rig.controller["volumes"][1]["ssd_bypass"] = True
-    assert "SSD I/O bypass is on" in rig.refuses(cache_volumes=[smart_wish(rig)])
+    assert "SSD I/O bypass is on" in rig.refuses(cache_volumes=[smart_spec(rig)])
 
 
 @pytest.mark.parametrize("settings", [{"read": True}, {"write": "disabled"}, {"write": "instant_writeback"}])
 def test_what_a_cache_volume_of_its_own_has_no_switch_for(settings):
     rig = smart()
-    rig.run(cache_volumes=[smart_wish(rig)])
+    rig.run(cache_volumes=[smart_spec(rig)])
     assert "volume1" in rig.refuses(volumes=[{"name": "volume1", **settings}])
 
 
 def test_two_policies_for_one_volume_contradict_each_other():
     rig = smart()
-    said = rig.refuses(cache_volumes=[smart_wish(rig, write="writeback")], volumes=[{"name": "volume1", "write": "writethrough"}])
+    said = rig.refuses(cache_volumes=[smart_spec(rig, write="writeback")], volumes=[{"name": "volume1", "write": "writethrough"}])
     assert "write it once" in said
 
 
 def test_one_ssd_for_two_cache_volumes():
     rig = smart()
     rig.controller["volumes"][0]["caching"] = False
-    assert "to two cache volumes" in rig.refuses(cache_volumes=[smart_wish(rig), smart_wish(rig, data_volume="volume0")])
+    assert "to two cache volumes" in rig.refuses(cache_volumes=[smart_spec(rig), smart_spec(rig, data_volume="volume0")])

@@ -20,15 +20,15 @@ def parse(**entry):
 
 def test_only_what_is_written_is_wished():
     assert parse(id="1").empty
-    wish = parse(flush_and_fetch_rate=50, read_write_balance={"read": 3, "write": 1}, volumes=[{"id": 0, "read": False}])
-    assert wish.settings == {"flush_and_fetch_rate": 50, "read_write_balance": (3, 1)}
-    assert wish.volumes[0].settings == {"read": False}
-    assert (wish.id, wish.named, parse(serial="X").named) == ("all", False, True)
+    parsed = parse(flush_and_fetch_rate=50, read_write_balance={"read": 3, "write": 1}, volumes=[{"id": 0, "read": False}])
+    assert parsed.settings == {"flush_and_fetch_rate": 50, "read_write_balance": (3, 1)}
+    assert parsed.volumes[0].settings == {"read": False}
+    assert (parsed.id, parsed.named, parse(serial="X").named) == ("all", False, True)
 
 
 def test_a_cache_volume():
-    wish = parse(cache_volumes=[{"drives": ["0, 4", "0 5"], "raid_level": "1", "size": "200G"}, {"state": "absent", "data_volume": "x", "size": "max"}])
-    assert wish.cache_volumes == (
+    parsed = parse(cache_volumes=[{"drives": ["0, 4", "0 5"], "raid_level": "1", "size": "200G"}, {"state": "absent", "data_volume": "x", "size": "max"}])
+    assert parsed.cache_volumes == (
         CacheVolumeSpec(drives=("0,4", "0,5"), raid_level="1", size=200 * 1024**3),
         CacheVolumeSpec(state="absent", data_volume="x"),
     )

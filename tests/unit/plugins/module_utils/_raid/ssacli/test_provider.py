@@ -42,8 +42,8 @@ def provider(replies: t.Mapping[tuple[str, ...], t.Any] | None = None) -> SsaCli
     return SsaCli(ScriptedRunner(replies or {}), "ssacli")
 
 
-def objection(controller: Controller, subject: t.Any, controller_wishes: t.Mapping[str, t.Any] | None = None, **wishes: t.Any) -> str | None:
-    return provider().objection(controller, subject, wishes, controller_wishes or {})
+def objection(controller: Controller, subject: t.Any, controller_settings: t.Mapping[str, t.Any] | None = None, **settings: t.Any) -> str | None:
+    return provider().objection(controller, subject, settings, controller_settings or {})
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_words_come_back_as_they_were_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("controller", "subject", "wishes", "controller_wishes", "reason"),
+    ("controller", "subject", "settings", "controller_settings", "reason"),
     [
         (NEW, CACHED, {"io": "direct"}, {}, "no I/O policy"),
         (NEW, CACHED, {"read": "adaptive"}, {}, "read_ahead"),
@@ -121,17 +121,17 @@ def test_words_come_back_as_they_were_sent() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_with_the_reason(
-    controller: Controller, subject: t.Any, wishes: dict[str, t.Any], controller_wishes: dict[str, t.Any], reason: str
+    controller: Controller, subject: t.Any, settings: dict[str, t.Any], controller_settings: dict[str, t.Any], reason: str
 ) -> None:
     subject = controller if isinstance(subject, Controller) else subject
-    said = provider().objection(controller, subject, wishes, controller_wishes)
+    said = provider().objection(controller, subject, settings, controller_settings)
     assert said is not None
     assert said.startswith("cannot have ")
     assert reason in said
 
 
 @pytest.mark.parametrize(
-    ("controller", "subject", "wishes", "controller_wishes"),
+    ("controller", "subject", "settings", "controller_settings"),
     [
         (NEW, CACHED, {}, {}),
         (NEW, PLAIN, {"read": "read_ahead", "write": "writeback"}, {}),
@@ -146,9 +146,9 @@ def test_what_cannot_be_is_refused_with_the_reason(
         (NEW, NEW, {"drive_cache.hba": "default", "no_battery_write_cache": "disabled", "cache_ratio": 0}, {}),
     ],
 )
-def test_what_can_be_is_not_refused(controller: Controller, subject: t.Any, wishes: dict[str, t.Any], controller_wishes: dict[str, t.Any]) -> None:
+def test_what_can_be_is_not_refused(controller: Controller, subject: t.Any, settings: dict[str, t.Any], controller_settings: dict[str, t.Any]) -> None:
     subject = controller if isinstance(subject, Controller) else subject
-    assert provider().objection(controller, subject, wishes, controller_wishes) is None
+    assert provider().objection(controller, subject, settings, controller_settings) is None
 
 
 def test_the_words_for_write_back_are_one_setting_of_a_volume() -> None:
@@ -207,7 +207,7 @@ def test_other_settings_agree_when_they_are_equal() -> None:
 def test_answers_to_settings(stdout: str, rc: int, ok: bool, said: str) -> None:
     judgement = provider().judge(Completed(("ssacli", "ctrl", "slot=0", "modify", "x=y"), rc, stdout, ""))
     assert judgement.ok is ok
-    assert said in judgement.said
+    assert said in judgement.message
 
 
 def test_a_refused_setting_is_an_error_with_the_reason() -> None:
@@ -279,7 +279,7 @@ def test_every_capture_through_the_provider(shared_corpus: pathlib.Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("attribute", "value", "present", "wished", "also"),
+    ("attribute", "value", "present", "requested", "also"),
     [
         ("read", "read_ahead", {}, {}, {"write": "writeback"}),
         ("read", "read_ahead", {"no_battery_write_cache": "enabled"}, {}, {"write": "writeback_always"}),
@@ -298,10 +298,10 @@ def test_every_capture_through_the_provider(shared_corpus: pathlib.Path) -> None
         ("drive_cache", "enabled", {}, {}, {}),
     ],
 )
-def test_one_switch_sets_reading_and_writing(attribute: str, value: str, present: dict[str, t.Any], wished: dict[str, t.Any], also: dict[str, str]) -> None:
+def test_one_switch_sets_reading_and_writing(attribute: str, value: str, present: dict[str, t.Any], requested: dict[str, t.Any], also: dict[str, str]) -> None:
     card = dataclasses.replace(NEW, **present)
-    assert provider().side_effects(card, PLAIN, attribute, value, wished) == also
-    assert provider().side_effects(card, card, "cache_ratio", 10, wished) == {}
+    assert provider().side_effects(card, PLAIN, attribute, value, requested) == also
+    assert provider().side_effects(card, card, "cache_ratio", 10, requested) == {}
 
 
 def test_the_ratio_comes_with_the_first_volume_that_is_cached() -> None:
@@ -316,4 +316,4 @@ def test_the_ratio_comes_with_the_first_volume_that_is_cached() -> None:
 def test_a_ratio_that_needs_a_battery_is_refused_in_the_words_of_the_tool(rc: int) -> None:
     text = "\nError: This operation is not supported with the current configuration.\n       Reason: No battery\n\n"
     judged = provider().judge(Completed(("ssacli",), rc, text, ""))
-    assert (judged.ok, judged.said) == (False, "This operation is not supported with the current configuration. Reason: No battery")
+    assert (judged.ok, judged.message) == (False, "This operation is not supported with the current configuration. Reason: No battery")

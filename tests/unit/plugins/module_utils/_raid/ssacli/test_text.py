@@ -141,7 +141,7 @@ def test_a_controller_and_what_belongs_to_it() -> None:
     assert (controller.id, controller.model, controller.serial, controller.firmware) == ("3", "HPE Smart Array P000i-a SR Gen10", "SERIAL0", "9.99")
     assert (controller.driver, controller.pci_address, controller.mode, controller.status) == ("smartpqi", "0000:5c:00.0", "mixed", "optimal")
     assert controller.cache == model.CacheModule("ok", "", 4 * 1024**3)
-    assert controller.protection == model.Protection("capacitor", model.HEALTHY, said="Battery/Capacitor Status: OK")
+    assert controller.protection == model.Protection("capacitor", model.HEALTHY, raw="Battery/Capacitor Status: OK")
     assert controller.drive_cache == {"configured": "disabled", "unconfigured": "default", "hba": "enabled"}
     assert (controller.cache_ratio, controller.no_battery_write_cache) == (10, "disabled")
 
@@ -192,14 +192,14 @@ def test_what_is_in_force(lines: dict[str, str | None], read: Policy, write: Pol
 def test_protection(status: str, health: str, protects: bool) -> None:
     protection = only(changed(Battery__Capacitor_Status=status)).protection
     assert (protection.health, protection.protects) == (health, protects)
-    assert status in protection.said
+    assert status in protection.raw
 
 
 def test_a_broken_cable_is_no_health() -> None:
     text = changed(Battery__Capacitor_Status=None, Cache_Status="Permanently Disabled\n   Cache Status Details: Cable Error")
     controller = only(text)
     assert (controller.protection.health, controller.protection.protects) == ("unknown", None)
-    assert controller.protection.said == "Cable Error"
+    assert controller.protection.raw == "Cable Error"
     assert (controller.cache.status, controller.cache.reason) == ("permanently_disabled", "Cable Error")
     missing = only(changed(Battery__Capacitor_Status=None, Battery__Capacitor_Count="0")).protection
     assert (missing.health, missing.protects) == ("missing", False)
@@ -451,7 +451,7 @@ def test_damage_never_raises(shared_corpus: pathlib.Path, data: st.DataObject) -
         reading = reader(text)
         assert isinstance(reading, Reading)
         for controller in reading.controllers:
-            assert controller.as_result()["provider"] == "ssacli"
+            assert controller.to_dict()["provider"] == "ssacli"
 
 
 @SETTINGS

@@ -261,7 +261,7 @@ def test_a_cachecade_is_a_cache_volume_and_its_drives_are_its_own() -> None:
 def test_states_of_batteries_and_cachevaults(state: str, health: str, table: str, kind: str) -> None:
     for value in ([{"Model": "CVPM05", "State": state, "Temp": "29C"}], [{"Property": "Type", "Value": "CVPM05"}, {"Property": "State", "Value": state}]):
         unit = only(answer({table: value, "Status": {"BBU Status": 0}, "HwCfg": {"BBU": "Present"}})).protection
-        assert (unit.kind, unit.health, unit.said) == (kind, health, f"CVPM05 {state}")
+        assert (unit.kind, unit.health, unit.raw) == (kind, health, f"CVPM05 {state}")
         assert unit.learn_cycle == ("active" if health == "learning" else "unknown")
 
 
@@ -327,7 +327,7 @@ def failure(message: str, **status: t.Any) -> str:
 )
 def test_a_refusal_to_show_a_unit_tells_of_it(message: str, kind: str, health: str) -> None:
     unit = only(failure(message)).protection
-    assert (unit.kind, unit.health, unit.said) == (kind, health, message)
+    assert (unit.kind, unit.health, unit.raw) == (kind, health, message)
 
 
 @pytest.mark.parametrize("message", ["Invalid VD number", "Un-supported Command", "No Controller found"])

@@ -193,16 +193,16 @@ def test_captures_of_one_host_are_joined(shared_corpus: pathlib.Path) -> None:
 # What cannot be done
 
 
-def objection(subject: t.Any, wishes: dict[str, t.Any], controller: Controller = CONTROLLER, kind: type[StorCli] = StorCli) -> str | None:
-    return provider(kind).objection(controller, subject, wishes, {})
+def objection(subject: t.Any, settings: dict[str, t.Any], controller: Controller = CONTROLLER, kind: type[StorCli] = StorCli) -> str | None:
+    return provider(kind).objection(controller, subject, settings, {})
 
 
 @pytest.mark.parametrize(
-    "wishes",
+    "settings",
     [{"read": "none"}, {"write": "writethrough"}, {"write": "writeback_always"}, {"io": "cached"}, {"drive_cache": "enabled"}, {"drive_cache": "disabled"}, {}],
 )
-def test_what_the_controller_can_do_meets_no_objection(wishes: dict[str, t.Any]) -> None:
-    assert objection(VOLUME, wishes) is None
+def test_what_the_controller_can_do_meets_no_objection(settings: dict[str, t.Any]) -> None:
+    assert objection(VOLUME, settings) is None
 
 
 def test_adaptive_reading_is_not_known_to_the_tool() -> None:
@@ -347,7 +347,7 @@ def test_without_an_initial_setting_only_what_cannot_be_a_fallback_agrees() -> N
 
 def judged(stdout: str, rc: int = 0) -> tuple[bool, str]:
     judgement = provider().judge(Completed((TOOL,), rc, stdout, ""))
-    return judgement.ok, judgement.said
+    return judgement.ok, judgement.message
 
 
 def detail(status: str, message: str, code: t.Any) -> dict[str, t.Any]:
@@ -491,14 +491,14 @@ def test_the_place_that_the_card_names_is_asked_next(
     reading = one.read()
     assert calls(one)[3:] == [" ".join(first[1:]), " ".join(second[1:])]
     protection = reading.controllers[0].protection
-    assert (protection.kind, protection.health, protection.said) == (kind, "charging", "CVPM05 Charging")
+    assert (protection.kind, protection.health, protection.raw) == (kind, "charging", "CVPM05 Charging")
     assert (reading.not_understood, reading.complete, reading.lost) == ((), True, ())
 
 
 def test_a_healthy_unit_is_seen_at_the_place_that_the_card_names() -> None:
     replies = {**script(**PRESENT), BATTERY: said(refused("use /cx/cv")), VAULT: said(block({"Cachevault_Info": properties(Type="CVPM05", State="Optimal")}))}
     protection = provider(replies=replies).read().controllers[0].protection
-    assert (protection.kind, protection.health, protection.protects, protection.said) == ("capacitor", "healthy", True, "CVPM05 Optimal")
+    assert (protection.kind, protection.health, protection.protects, protection.raw) == ("capacitor", "healthy", True, "CVPM05 Optimal")
 
 
 def test_two_places_that_name_each_other_end_the_questions() -> None:
@@ -543,7 +543,7 @@ def test_a_unit_that_the_controller_refuses_to_show_is_told_in_its_words(answer:
     place = "/call/cv" if hint else "/call/bbu"
     words = UNSUPPORTED if UNSUPPORTED in answer.stdout else "Un-supported Command"
     assert reading.not_understood == (f"{place} show all: controller 0: {words}",)
-    assert (reading.controllers[0].protection.health, reading.controllers[0].protection.said) == ("unknown", words)
+    assert (reading.controllers[0].protection.health, reading.controllers[0].protection.raw) == ("unknown", words)
     assert (reading.complete, reading.lost) == (True, ())
 
 

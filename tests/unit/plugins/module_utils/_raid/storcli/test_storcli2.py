@@ -130,7 +130,7 @@ def test_what_a_drive_says_of_itself(printed: str, known: str) -> None:
 )
 def test_energy_packs(kind: str, status: str, found: tuple[str, str]) -> None:
     pack = only(answer({"Energy Pack Info": [{"Type": kind, "SubType": "FBU345", "Status": status}]})).protection
-    assert (pack.kind, pack.health, pack.said) == (*found, f"FBU345 {status}")
+    assert (pack.kind, pack.health, pack.raw) == (*found, f"FBU345 {status}")
 
 
 def test_an_energy_pack_that_is_not_there() -> None:
@@ -245,7 +245,7 @@ def test_captured_answers_are_judged(shared_corpus: pathlib.Path) -> None:
     for name in (*refused, "c0-v25-set-wrcache-wt_success.json", "c0-v25-set-rdcache-ra_success.json"):
         text = (shared_corpus / "storcli2" / name).read_text(encoding="utf-8")
         judgement = provider().judge(Completed((TOOL,), 0, text, ""))
-        assert (judgement.ok, judgement.said) == (name not in refused, refused.get(name, "")), name
+        assert (judgement.ok, judgement.message) == (name not in refused, refused.get(name, "")), name
 
 
 def test_every_capture_is_understood(shared_corpus: pathlib.Path) -> None:

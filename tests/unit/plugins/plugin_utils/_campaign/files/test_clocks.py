@@ -60,6 +60,6 @@ def test_nothing_is_known_from_nothing():
 
 
 def test_clocks_that_are_kept_together_differ_by_nothing_if_that_can_be():
-    assert decide(Bounds(-0.1, 0.3), synchronised=True).as_result() == {"offset": 0.0, "error": 0.3}
-    assert decide(Bounds(-0.1, 0.3), synchronised=False).as_result() == {"offset": 0.1, "error": 0.2}
+    assert decide(Bounds(-0.1, 0.3), synchronised=True).to_dict() == {"offset": 0.0, "error": 0.3}
+    assert decide(Bounds(-0.1, 0.3), synchronised=False).to_dict() == {"offset": 0.1, "error": 0.2}
     assert decide(Bounds(0.1, 0.3), synchronised=True).offset == pytest.approx(0.2)

@@ -29,7 +29,7 @@ def wears(*targets, **suite):
 def test_all_repeats_together_are_what_a_target_bears():
     (wear,) = wears()
     assert (wear.written, wear.cells, wear.repeats) == (5 * 10**9, {"fill": 2 * 10**9, "w": 3 * 10**9, "r": 0}, {"fill": 1, "w": 3, "r": 3})
-    assert wear.as_json() == {"target": "/dev/a", "bytes_written": 5 * 10**9, "endurance": 10**12, "percent": 0.5, "unknown": []}
+    assert wear.to_dict() == {"target": "/dev/a", "bytes_written": 5 * 10**9, "endurance": 10**12, "percent": 0.5, "unknown": []}
 
 
 def test_a_search_costs_all_its_probes():

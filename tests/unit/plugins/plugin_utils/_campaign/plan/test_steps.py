@@ -46,7 +46,7 @@ def test_repeats_are_interleaved_and_every_second_pass_runs_backwards():
 
 def test_a_step_as_the_runner_reads_it():
     plan = make_plan("two", SUITES, [{**DISK, "name": "fast", "identity": "S1", "write_rate": "1g"}], repeats=1)
-    assert plan.steps[1].as_json() == {
+    assert plan.steps[1].to_dict() == {
         "number": 1,
         "kind": "cells",
         "barrier": False,
@@ -63,7 +63,7 @@ def test_a_step_as_the_runner_reads_it():
             }
         ],
     }
-    json.dumps([step.as_json() for step in plan.steps])
+    json.dumps([step.to_dict() for step in plan.steps])
 
 
 def test_one_target_after_the_other():
@@ -192,7 +192,7 @@ def test_a_file_that_must_be_made_first_has_more_time():
 def test_cells_whose_names_are_not_known_yet_are_expected_by_a_pattern():
     suite = {"cells": [{"name": "s", "job": TIMED, "search": {"limit": "1ms", "last": 64}}, {"name": "r", "job": TIMED, "rounds": {"most": 7}}]}
     plan = plan_of(suite, repeats=2)
-    assert [pattern.as_json() for pattern in plan.patterns] == [
+    assert [pattern.to_dict() for pattern in plan.patterns] == [
         {"cell": "s", "repeats": [1, 2], "over": "iodepth", "first": 1, "last": 64},
         {"cell": "r", "repeats": [1, 2], "over": "", "first": 1, "last": 7},
     ]
@@ -203,7 +203,7 @@ def test_cells_whose_names_are_not_known_yet_are_expected_by_a_pattern():
 
 def test_what_is_there_already_is_told_to_the_runner():
     suite = {"cells": [{"name": "a", "job": TIMED}, {"name": "s", "job": TIMED, "search": {"limit": "1ms"}}, {"name": "r", "job": TIMED, "rounds": {}}]}
-    steps = [step.as_json() for step in plan_of(suite).steps]
+    steps = [step.to_dict() for step in plan_of(suite).steps]
     stored = {("a", 1): "1" * 64, ("s.iodepth-4", 1): "2" * 64, ("s.iodepth-8", 2): "3" * 64, ("r.round-02", 1): "4" * 64, ("s.other", 1): "5" * 64}
     marked = mark_done(steps, stored)
     assert marked[0]["cells"][0]["done_as"] == "1" * 64

@@ -131,7 +131,7 @@ def test_the_files_say_the_same():
     suite = ElementTree.fromstring(regression.as_junit(found, "a & b"))
     assert {name: suite.get(name) for name in ("name", "tests", "failures", "errors")} == {"name": "a & b", "tests": "4", "failures": "1", "errors": "2"}
     assert [case.get("name") for case in suite if case.find("failure") is not None] == ["iops"]
-    said = json.loads(regression.as_json(found, {"baseline": "x"}))
+    said = json.loads(regression.to_json(found, {"baseline": "x"}))
     assert (said["rc"], said["baseline"], len(said["lines"])) == (1, "x", 4)
     text = regression.as_markdown(found, {"baseline": "x"})
     assert "| worse |" in text

@@ -82,7 +82,7 @@ class ActionModule(ActionBase):
 
 def _key(cell: t.Mapping[str, t.Any], variant: str, host: str) -> CellKey:
     if not variant:
-        raise BadInput("The cells have no variant: say which cache configuration they measure.")
+        raise BadInput("The cells have no variant: set it to the name of the measured cache configuration.")
     component(host, "host")
     return CellKey.checked(variant, cell.get("name"), cell.get("repeat"))
 

@@ -87,13 +87,13 @@ class ActionModule(ActionBase):
             return {"changed": False, "segment": options["segment"], "start": None, "clock": clock.to_dict(), "late": None}
         if answer.rc != 0:
             raise NotReleased(
-                f"The runner of {host} could not be told when to start, for {folder} cannot be written on it: {plain(answer.stderr or answer.stdout)}."
-                " It goes on by itself when the time is up for which it waits.",
+                f"The runner of {host} could not be notified of its start, because {folder} is not writable on it: {plain(answer.stderr or answer.stdout)}."
+                " It continues alone after barrier_timeout.",
                 item=host,
             )
         late = start - asked
         if late > 0:
-            self._display.display(f"{host}: starts {late:.1f} s after the others, for it could not be told in time")
+            self._display.display(f"{host}: starts {late:.1f} s after the others, because it could not be notified in time")
         return {"changed": True, "segment": options["segment"], "start": release["start"], "clock": release["clock"], "late": round(late, 3)}
 
     def _clock(self, options: t.Mapping[str, t.Any], shell: RawShell, host: str) -> Clock:
@@ -113,6 +113,6 @@ class ActionModule(ActionBase):
         bounds = together(exchanges)
         if bounds is None:
             raise ClockUnknown(
-                f"{host} does not say what time it has: date +%s.%N answers '{plain(message, 80)}'. Set fio_benchmark_synchronise to false.", item=host
+                f"{host} could not report its time: date +%s.%N answers '{plain(message, 80)}'. Set fio_benchmark_synchronise to false.", item=host
             )
         return decide(bounds, synchronised=options["synchronised"])

@@ -103,7 +103,7 @@ class _Follower:
         self.fastest = min(now - started, self.fastest or now - started)
         if self.is_away:
             self.is_away = False
-            self._say("in reach again")
+            self._say("reachable again")
         try:
             if answer.rc != 0:
                 raise StorageError(f"There is no status of a runner in {self.folder} on this host.")
@@ -112,7 +112,7 @@ class _Follower:
             # While it is being replaced, or before its first word; but not for ever.
             if now - self.said_new > _SPEECHLESS:
                 return self._gone(error.message)
-            self._keep("the runner says nothing yet")
+            self._keep("the runner has not reported yet")
             return None
         if self.status is None or status != self.status:
             self.said_new = now
@@ -125,9 +125,9 @@ class _Follower:
             try:
                 self.status = read_status(again.stdout) if again.rc == 0 else status
             except StorageError:
-                return self._gone("The runner on this host was ended by something and could not say why.")
+                return self._gone("The runner on this host ended unexpectedly without reporting a reason.")
             if not self.status.ended:
-                return self._gone("The runner on this host was ended by something and could not say why, for example a restart of the host.")
+                return self._gone("The runner on this host ended unexpectedly without reporting a reason, for example because the host was restarted.")
             reached = self._reached(self.status)
         return reached
 
@@ -141,7 +141,7 @@ class _Follower:
         if status.segment > segment or (status.segment == segment and status.state in ("waiting", "pausing", "measuring")):
             # A runner that waits for its first release could have died as well: everybody would wait for it.
             if status.state == "waiting" and not self._lives(status):
-                return self._gone("The runner on this host was ended by something while it waited.")
+                return self._gone("The runner on this host ended unexpectedly while it waited.")
             return self._result(status.state, status.message)
         return None
 
@@ -168,15 +168,15 @@ class _Follower:
         """:raises AnsibleConnectionFailure: if the host was unreachable for too long."""
         gone = time.monotonic() - self.answered
         if gone > self.options["patience"]:
-            self._keep("not in reach, given up", ended=True)
+            self._keep("not reachable, given up", ended=True)
             raise AnsibleConnectionFailure(
-                f"{self.host} was not in reach for {round(gone)} seconds while it measured: {why(error)}. Its runner goes on by itself; run again with the same"
-                " campaign, and its results are taken up."
+                f"{self.host} was not reachable for {round(gone)} seconds while it measured: {why(error)}. Its runner continues; run again with the same"
+                " campaign to collect its results."
             ) from error
         if not self.is_away:
-            self._say(f"not in reach at the moment, what it measures goes on ({why(error)})")
+            self._say(f"not reachable at the moment, the measurement continues ({why(error)})")
         self.is_away = True
-        self._keep("not in reach")
+        self._keep("not reachable")
         self.shell.renew()
 
     def _gone(self, message: str) -> Results:

@@ -23,9 +23,9 @@ def block_caches(caches: t.Any, kind: str, part: str) -> Items:
     """See ``block_caches.yml``."""
     items = _checked(caches, "block_caches")
     if kind not in TYPES:
-        raise AnsibleFilterError(f"block_caches: there is no type {kind}: write {', '.join(TYPES)}.")
+        raise AnsibleFilterError(f"block_caches: there is no type {kind}: use {', '.join(TYPES)}.")
     if part not in PARTS:
-        raise AnsibleFilterError(f"block_caches: there is no part {part}: write {', '.join(PARTS)}.")
+        raise AnsibleFilterError(f"block_caches: there is no part {part}: use {', '.join(PARTS)}.")
     mine = [item for item in items if item.get("type") == kind]
     others_stay = any(item.get("type") != kind and item.get("state") != "absent" for item in items)
     first = [item for item in mine if item.get("state") == "absent"] if others_stay else []

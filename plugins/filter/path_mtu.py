@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The filter that says which hosts shall prove the MTU to which others."""
+"""The filter that says which hosts should prove the MTU to which others."""
 
 from __future__ import annotations
 

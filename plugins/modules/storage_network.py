@@ -444,7 +444,7 @@ def argument_spec() -> dict[str, t.Any]:
 
 def _read_spec(runner: Runner, params: t.Mapping[str, t.Any], step: str | None) -> NetworkSpec:
     if not REVERT_AFTER[0] <= params["revert_after"] <= REVERT_AFTER[1]:
-        raise BadInput(f"revert_after: {params['revert_after']} is no usable time: write {REVERT_AFTER[0]} to {REVERT_AFTER[1]} seconds.", item="revert_after")
+        raise BadInput(f"revert_after: {params['revert_after']} is not supported: use {REVERT_AFTER[0]} to {REVERT_AFTER[1]} seconds.", item="revert_after")
     # Of one direction alone nothing but interfaces is changed.
     parts: list[Part] = [] if params["direction"] != ALL else _parts(runner, params)
     # A connection that is no connection cannot be cut.

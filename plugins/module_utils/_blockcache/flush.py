@@ -77,13 +77,13 @@ class FlushWatch:
         if self.fewest and now - self.progressed > STANDSTILL:
             raise NotEffective(
                 f"{self.item}: flushing the cache of {self.target} has not come below {self.fewest} dirty {self.unit} for {STANDSTILL / 60:g} minutes;"
-                f" {kept}: stop what writes to it, look at dmesg for errors of the disk below, and run again.",
+                f" {kept}: stop what writes to it, check dmesg for errors of the disk below, and run again.",
                 item=self.item,
                 dirty_blocks=self.fewest,
             )
         if now - self.seen > STANDSTILL:
             raise NotEffective(
-                f"{self.item}: what is dirty in the cache of {self.target} could not be told for {STANDSTILL / 60:g} minutes; {kept}: look at dmesg,"
+                f"{self.item}: the number of dirty blocks in the cache of {self.target} could not be read for {STANDSTILL / 60:g} minutes; {kept}: check dmesg,"
                 " and run again.",
                 item=self.item,
             )
@@ -116,7 +116,7 @@ def write_out(runner: Runner, item: str, path: str) -> None:
     completed = runner.run(["sync", path], ok=None, timeout=STANDSTILL, item=item)
     if completed.rc:
         raise CommandFailed(
-            f"{item}: {path} could not be told to write out what it keeps in memory ({completed.last_words}); its cache stays: look at dmesg.",
+            f"{item}: {path} could not write back what it keeps in memory ({completed.last_words}); its cache stays: check dmesg.",
             item=item,
             completed=completed,
         )

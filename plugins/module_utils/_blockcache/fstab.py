@@ -79,7 +79,7 @@ def bare_mounts(fstab_text: str, device: BlockDevice, cached_path: str) -> list[
 
 
 def bare_mounts_of(fstab_text: str, devices: Devices, specs: t.Iterable[CacheSpec]) -> list[str]:
-    """The same for the origins of items that shall be cached as ``/dev/mapper/NAME``; one that is not there is passed over."""
+    """The same for the origins of items that should be cached as ``/dev/mapper/NAME``; one that is not there is passed over."""
     sentences = []
     for item in specs:
         if item.present:

@@ -183,7 +183,7 @@ class MirrorOperations:
             finding = examine(self.runner, path, self.root, self.sleep)
             if finding.reasons:
                 raise Refused(
-                    f"{step.item}: {path} was empty when it was looked at and now {' and '.join(finding.reasons)}, so that it is not taken for a cache:"
+                    f"{step.item}: {path} was empty when it was examined and now {' and '.join(finding.reasons)}; refusing to use it as a cache device:"
                     f" {finding.advice(path)}.",
                     item=step.item,
                 )
@@ -222,7 +222,7 @@ class MirrorOperations:
         waited = 0.0
         while not (self.root / path.lstrip("/")).exists():
             if waited >= _PATIENCE:
-                raise NotEffective(f"{step.item}: the array was made and udev does not show it as {path}: look at udevadm and /proc/mdstat.", item=step.item)
+                raise NotEffective(f"{step.item}: the array was made and udev does not show it as {path}: check udevadm and /proc/mdstat.", item=step.item)
             self.sleep(0.5)
             waited += 0.5
 

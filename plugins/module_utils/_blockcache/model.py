@@ -52,8 +52,8 @@ class CacheState:
     :param redundancy: of what holds dirty blocks: ``mirrored``, ``degraded`` or ``none``.
     :param sends_flushes: whether a flush of the cached device reaches the devices below it.
     :param state: one of :data:`STATES`.
-    :param problem: if the state is not ``ok``: what is wrong and what a person can do, as a sentence.
-    :param settings: the settings in force, by the names a user writes.
+    :param problem: if the state is not ``ok``: what is wrong and what can be done, as a sentence.
+    :param settings: the settings in effect, by the names a user writes.
     :param counters: by the names of :data:`COUNTERS`; those that the type does not count are left out.
     :param histogram: requests by size in bytes, where the type counts them (flashcache).
     """

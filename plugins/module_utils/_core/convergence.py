@@ -144,7 +144,7 @@ class Layer(abc.ABC, t.Generic[State, Spec]):
 
         Called in every run that leaves a settled state behind, so also where nothing had to be done.
 
-        :raises NotEffective: if what is set is not in force, and that is a failure.
+        :raises NotEffective: if what is set is not in effect, and that is a failure.
         """
 
     def check_planned(self, state: State) -> None:

@@ -61,7 +61,7 @@ def _shortened(text: str) -> str:
 
 
 class BadInput(StorageError):
-    """What the user asked for contradicts itself or cannot be meant."""
+    """The request is contradictory or invalid."""
 
     kind = "bad_input"
 

@@ -45,7 +45,7 @@ def aoe_window(block_size: int, limit: int = JUMBO) -> tuple[int, int] | None:
     :raises BadInput: if it is no multiple of a sector: no frame carries a part of one.
     """
     if block_size < SECTOR or block_size % SECTOR:
-        raise BadInput(f"A block of {block_size} bytes is no multiple of a sector: give the block size of the cache in bytes, such as 4096.")
+        raise BadInput(f"A block of {block_size} bytes is not a multiple of a sector: give the block size of the cache in bytes, such as 4096.")
     blocks = (limit - HEADER) // block_size
     if blocks < 1:
         return None

@@ -228,9 +228,9 @@ def is_stable(path: str) -> bool:
 
 
 def describe_suspended(device: BlockDevice) -> str:
-    """What a person should know of a device that is suspended, as a sentence."""
+    """Warnings about a device that is suspended, as a sentence."""
     return (
         f"{device.stable_path or device.path} is suspended, so that everything that is written to it or read from it waits: if no command is at work with it,"
-        f" one was killed or the kernel refused its table. A run with its cache in the list lets it go on; else look at dmesg, and resume it with dmsetup"
+        f" one was killed or the kernel refused its table. A run with its cache in the list resumes it; else check dmesg, and resume it with dmsetup"
         f" resume {device.dm_name}, what lies below first."
     )

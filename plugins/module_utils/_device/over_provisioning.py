@@ -110,7 +110,7 @@ def read_reserves(disks: t.Iterable[BlockDevice], health: t.Iterable[DriveHealth
             try:
                 sectors = read_max_sectors(runner, disk)
             except ToolMissing as error:
-                problems.append(f"{error.message.rstrip('.')}; without it nobody knows whether a SATA drive hides a part of itself.")
+                problems.append(f"{error.message.rstrip('.')}; without it, hidden sectors of SATA drives are not detected.")
             except StorageError as error:
                 problems.append(error.message)
         reserves.append(_reserve(disk, sectors, reported.get(disk.name), root))

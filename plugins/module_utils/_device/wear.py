@@ -80,7 +80,7 @@ class DriveHealth:
     """One drive. None is "not told", never 0.
 
     :param name: kernel name, or what smartctl opens together with :attr:`device_type`.
-    :param path: how a person names it: stable path, or both arguments of smartctl for a drive behind a controller.
+    :param path: how users name it: stable path, or both arguments of smartctl for a drive behind a controller.
     :param device_type: the argument of ``smartctl -d`` of a drive behind a RAID controller, else None.
     :param protocol: ``ata``, ``scsi``, ``nvme`` or ``unknown``.
     :param media: ``ssd``, ``hdd`` or ``unknown``.
@@ -185,7 +185,7 @@ def _newer(found: t.Mapping[str, t.Any], values: _Values) -> _Values:
 def _ata(found: t.Mapping[str, t.Any]) -> _Values:
     rows = {str(row.get("name")): row for row in reversed(_rows(found, "ata_smart_attributes", "table"))}
     statistics = _statistics(found)
-    foreign = "" if found.get("in_smartctl_database", True) else ", by smartctl's default names, for it does not know this model"
+    foreign = "" if found.get("in_smartctl_database", True) else ", by smartctl's default names, because this model is not in its database"
     failing = [name for name, row in rows.items() if row.get("when_failed") == "now"]
     return {
         "wear_used_percent": _ata_wear(rows, statistics, foreign),

@@ -108,7 +108,7 @@ def objection(option: str, value: str) -> str | None:
     if option == "description":
         return None
     if option in _WORDS:
-        return None if _WORDS[option][0].match(value) else f"is none of {_WORDS[option][1]}"
+        return None if _WORDS[option][0].match(value) else f"must be one of {_WORDS[option][1]}"
     allowed = _allowed_values(option, value)
     return None if allowed is None else f"is refused: the value must be {allowed}"
 

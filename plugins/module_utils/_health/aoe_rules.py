@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Frames of ATA over Ethernet that do not fit the blocks of a cache: what of it a person should know.
+"""Frames of ATA over Ethernet that do not fit the blocks of a cache: findings about them.
 
 A frame whose data are no multiple of the block begins inside a block and ends inside another, so a cache that takes whole blocks
 only sees pieces (field case C: 8704 bytes at an MTU of 9000, and 93% of the requests uncacheable). That happens on a target whose
@@ -79,7 +79,7 @@ def aoe_findings(sight: AoeSight, devices: Devices, caches: t.Sequence[CacheStat
             yield from _above(sight, cache, export, diagnosis)
     for target in sight.devices:
         if target.name not in reported and target.payload is not None and target.payload % BLOCK:
-            words = f"{target.name}: its frames carry {target.payload} bytes over {_interfaces(sight, target)}, no multiple of {format_size(BLOCK)}"
+            words = f"{target.name}: its frames carry {target.payload} bytes over {_interfaces(sight, target)}, not a multiple of {format_size(BLOCK)}"
             yield Finding("info", target.name, CHECK, f"{words}: {_advice(sight, target.interfaces, BLOCK)}", target.payload, BLOCK)
 
 
@@ -138,7 +138,7 @@ def _granule(cache: CacheState) -> int:
 
 def _label(cache: CacheState, granule: int) -> str:
     """What a frame is no multiple of."""
-    return f"its blocks of {format_size(granule)}" if granule == cache.block_size else f"{format_size(granule)}, the page in which it is asked"
+    return f"its blocks of {format_size(granule)}" if granule == cache.block_size else f"{format_size(granule)}, the page size of its requests"
 
 
 def _interfaces(sight: AoeSight, target: AoeDevice) -> str:

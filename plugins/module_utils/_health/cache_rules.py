@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What of the SSD caches of a host a person should know. Pure."""
+"""Findings about the SSD caches of a host. Pure."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -26,8 +26,8 @@ if t.TYPE_CHECKING:
 _SEVERITY_OF_STATE = {"inactive": "warning"}
 _ADVICE_OF_STATE = {
     "needs_check": "its metadata must be checked before it is used again",
-    "read_only": "its metadata cannot be written, look at its cache device",
-    "failed": "the kernel serves nothing from it, look at its cache device and at dmesg",
+    "read_only": "its metadata cannot be written, check its cache device",
+    "failed": "the kernel serves nothing from it, check its cache device and dmesg",
     "cache_missing": "its cache device is not there: bring it back, for the newest data may be only on it",
     "inactive": "it does not run",
     "inconsistent": "its origin was used without it: check the data on it",
@@ -50,7 +50,7 @@ def cache_findings(cache: CacheState, passed: CacheActivity, diagnosis: Diagnosi
 def _state(cache: CacheState) -> t.Iterator[Finding]:
     if cache.state == "ok":
         return
-    words = cache.problem or f"{_label(cache)} is {cache.state.replace('_', ' ')}: {_ADVICE_OF_STATE.get(cache.state, 'look at it')}."
+    words = cache.problem or f"{_label(cache)} is {cache.state.replace('_', ' ')}: {_ADVICE_OF_STATE.get(cache.state, 'check it')}."
     if cache.name not in words:
         words = f"{_label(cache)}: {words}"
     yield Finding(_SEVERITY_OF_STATE.get(cache.state, "critical"), cache.name, "cache_state", words, cache.state, "ok")
@@ -78,13 +78,13 @@ def _dirty(cache: CacheState, average: tuple[float | None, int], limits: Limits)
     if now >= limits.dirty:
         words = (
             f"{_label(cache)} is {now:g}% dirty ({format_size(cache.dirty)}; the limit is {limits.dirty}%): its origin does not keep up with the writes,"
-            " and emptying the cache will take long."
+            " and flushing the cache will take long."
         )
         yield Finding("critical", cache.name, "cache_dirty", words, now, limits.dirty)
         return
     mean = round(100 * (share if average[0] is None else average[0]), 1)
     if mean >= limits.dirty_average:
-        over = f" in the mean of {average[1]} looks" if average[1] > 1 else ""
+        over = f" in the mean of {average[1]} readings" if average[1] > 1 else ""
         words = f"{_label(cache)} is {mean:g}% dirty{over} (the limit is {limits.dirty_average}%): its origin hardly keeps up with the writes."
         yield Finding("warning", cache.name, "cache_dirty", words, mean, limits.dirty_average)
 
@@ -93,10 +93,10 @@ def _errors(cache: CacheState, passed: CacheActivity) -> t.Iterator[Finding]:
     for name, device in (("cache_errors", "cache device"), ("origin_errors", "origin")):
         total, new = cache.counters.get(name, 0), passed.counters.get(name, 0)
         if new:
-            words = f"{_label(cache)}: {new} errors of its {device} since the last look: replace that drive."
+            words = f"{_label(cache)}: {new} errors of its {device} since the last reading: replace that drive."
             yield Finding("critical", cache.name, name, words, new, 0)
         elif total:
-            words = f"{_label(cache)}: {total} errors of its {device} since it was loaded: look at the health of that drive."
+            words = f"{_label(cache)}: {total} errors of its {device} since it was loaded: check the health of that drive."
             yield Finding("warning", cache.name, name, words, total, 0)
 
 

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What of the drives of a host a person should know. Pure."""
+"""Findings about the drives of a host. Pure."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -51,12 +51,12 @@ def reserve_findings(reserves: t.Iterable[Reserve]) -> t.Iterator[Finding]:
 
 def _own_verdict(drive: DriveHealth) -> t.Iterator[Finding]:
     if drive.passed is False:
-        yield Finding("critical", drive.path, "drive_status", f"{_label(drive)} says itself that it is failing: replace it.", "failed", "passed")
+        yield Finding("critical", drive.path, "drive_status", f"{_label(drive)} reports that it is failing: replace it.", "failed", "passed")
     for name in drive.failing:
         yield Finding("critical", drive.path, "drive_attribute", f"{_label(drive)}: the attribute {name} is at its threshold: replace the drive.", name)
     for words in drive.warnings:
         severity = "warning" if words == TEMPERATURE_WARNING else "critical"
-        advice = "look at its cooling" if words == TEMPERATURE_WARNING else "replace it"
+        advice = "check its cooling" if words == TEMPERATURE_WARNING else "replace it"
         yield Finding(severity, drive.path, "drive_warning", f"{_label(drive)} warns: {words}: {advice}.", words)
 
 
@@ -69,7 +69,7 @@ def _wear(drive: DriveHealth, limits: Limits) -> t.Iterator[Finding]:
         words = f"{_label(drive)} has used {used}% of its rated endurance ({source}; the limit is {limits.wear_used}%): replace it."
         yield Finding("critical", drive.path, "drive_wear", words, used, limits.wear_used)
     elif used >= limits.wear_used_soon:
-        words = f"{_label(drive)} has used {used}% of its rated endurance ({source}): have a new one ready before it reaches {limits.wear_used}%."
+        words = f"{_label(drive)} has used {used}% of its rated endurance ({source}): have a replacement ready before it reaches {limits.wear_used}%."
         yield Finding("warning", drive.path, "drive_wear", words, used, limits.wear_used_soon)
 
 
@@ -100,7 +100,7 @@ def _grown(drive: DriveHealth, before: Readings | None) -> t.Iterator[Finding]:
     for attribute, noun in (("reallocated", "replaced sectors"), ("media_errors", "errors of the medium")):
         now, then = getattr(drive, attribute), earlier.get(attribute)
         if now is not None and then is not None and now > then:
-            words = f"{_label(drive)}: {noun} went from {then} to {now} since the last look: it is getting worse."
+            words = f"{_label(drive)}: {noun} went from {then} to {now} since the last reading: it is getting worse."
             yield Finding("warning", drive.path, f"drive_{attribute}_grown", words, now, then)
 
 

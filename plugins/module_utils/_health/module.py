@@ -46,11 +46,11 @@ def run_module(module: AnsibleModule) -> t.NoReturn:
 def read_questions(params: t.Mapping[str, t.Any], root: Path) -> tuple[Questions, list[str]]:
     """The options of the module, and what is wrong with the readings that were kept.
 
-    :raises BadInput: if an option cannot be meant.
+    :raises BadInput: if an option is invalid.
     """
     limits = Limits(**{name: value for name, value in params["limits"].items() if value is not None})
     if params["interval"] < 0:
-        raise BadInput("The interval between two looks is below zero: give seconds, or 0 for one look.", item="interval")
+        raise BadInput("The interval between two readings must not be negative; set 0 for one reading.", item="interval")
     previous, problem = _previous(params, root)
     further = tuple(Address(row["device"], f"{row['device']} -d {row['type']}", row["type"]) for row in params["further_drives"])
     return Questions(limits, params["interval"], previous, further), [problem] if problem else []

@@ -86,7 +86,7 @@ def _of_drives(drives: t.Sequence[DriveHealth], reserves: t.Sequence[Reserve]) -
         ("reallocated_sectors", "reallocated", 1, "gauge", "Sectors or blocks that the drive has replaced."),
         ("pending_sectors", "pending", 1, "gauge", "Sectors that wait to be replaced."),
         ("media_errors_total", "media_errors", 1, "counter", "Reads that the drive could not correct."),
-        ("unsafe_shutdowns_total", "unsafe_shutdowns", 1, "counter", "Power cuts that the drive was not told of."),
+        ("unsafe_shutdowns_total", "unsafe_shutdowns", 1, "counter", "Power cuts without a preceding shutdown command."),
         ("written_bytes_total", "written_bytes", 1, "counter", "Written to the drive by hosts."),
         ("power_on_seconds_total", "power_on_hours", 3600, "counter", "Time the drive was on."),
         ("temperature_celsius", "temperature", 1, "gauge", "Temperature of the drive."),
@@ -94,7 +94,7 @@ def _of_drives(drives: t.Sequence[DriveHealth], reserves: t.Sequence[Reserve]) -
         samples = [(_drive_labels(drive), getattr(drive, attribute)) for drive in drives]
         yield Family(f"cachefleet_drive_{name}", kind, text, tuple((labels, value * factor) for labels, value in _known_samples(samples)))
     passed = [(_drive_labels(drive), None if drive.passed is None else float(drive.passed)) for drive in drives]
-    yield Family("cachefleet_drive_passed", "gauge", "1 if the drive thinks well of itself, 0 if it says that it is failing.", _known_samples(passed))
+    yield Family("cachefleet_drive_passed", "gauge", "1 if the drive passes its own health assessment, 0 if it is failing.", _known_samples(passed))
     kept = [((("device", reserve.path),), reserve.reserved) for reserve in reserves]
     yield Family("cachefleet_drive_reserved_bytes", "gauge", "What of an SSD is kept free of data.", _known_samples(kept))
 

@@ -165,7 +165,7 @@ def from_file(path: str, root: Path) -> tuple[Readings | None, str]:
     try:
         return from_dict(json.loads(text)), ""
     except ValueError:
-        return None, f"{path} holds no readings of an earlier run, so that nothing is compared with it: it is replaced by this run, or take it away."
+        return None, f"{path} holds no readings of an earlier run, so that nothing is compared with it: this run replaces it."
 
 
 def from_dict(value: t.Any) -> Readings:

@@ -84,7 +84,7 @@ def _partial(name: str, missing: int) -> Finding:
 
 
 def read_controllers(devices: Devices, runner: Runner, find_tools: t.Callable[[Runner], t.Sequence[RaidProvider]]) -> tuple[list[Controller], list[str]]:
-    """The RAID controllers of a host; nobody is asked where no disk lies behind one."""
+    """The RAID controllers of a host; no tool is run if no disk is behind one."""
     drivers = {device.driver for device in devices if device.transport == "raid" and device.kind == "disk" and device.size}
     if not drivers:
         return [], []
@@ -99,7 +99,7 @@ def read_controllers(devices: Devices, runner: Runner, find_tools: t.Callable[[R
 
 
 def controller_findings(controllers: t.Iterable[Controller]) -> t.Iterator[Finding]:
-    """What of RAID controllers a person should know."""
+    """Findings about RAID controllers."""
     for controller in controllers:
         yield from _protection(controller)
         yield from _module(controller)
@@ -122,7 +122,7 @@ def _protection(controller: Controller) -> t.Iterator[Finding]:
         words = f"{subject} has {what}{raw} and still writes back on {', '.join(back)}: a power cut loses what is in its cache."
         yield Finding("warning" if unit.health in _PASSING else "critical", subject, "protection_unit", words, unit.health, HEALTHY)
     else:
-        words = f"{subject} has {what}{raw}: it writes through until that is well again, which is slow."
+        words = f"{subject} has {what}{raw}: it writes through until that is healthy again, which is slow."
         yield Finding("info" if unit.health in _PASSING else "warning", subject, "protection_unit", words, unit.health, HEALTHY)
 
 

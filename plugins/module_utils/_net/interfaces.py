@@ -106,7 +106,7 @@ class Links:
         if len(cards) == 1:
             return cards[0]
         if cards:
-            raise BadInput(f"Several interfaces have the address {mac} ({', '.join(link.name for link in cards)}): write interface instead of mac.", item=mac)
+            raise BadInput(f"Several interfaces have the address {mac} ({', '.join(link.name for link in cards)}): set interface instead of mac.", item=mac)
         there = ", ".join(f"{link.name} {link.hardware_mac}" for link in self if link.hardware_mac.strip("0:"))
         raise BadInput(f"There is no interface with the address {mac} on this host: there are {there}.", item=mac)
 

@@ -82,7 +82,7 @@ def read_interfaces(runner: Runner) -> list[Interface]:
 
 @dataclass(frozen=True)
 class Peer:
-    """A host to reach. ``mtu``: that packets shall have; None for that of the interface of this host."""
+    """A host to reach. ``mtu``: that packets should have; None for that of the interface of this host."""
 
     address: str
     name: str = ""
@@ -100,9 +100,9 @@ def read_peers(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[Peer]:
         try:
             version = ipaddress.ip_address(peer.address).version
         except ValueError:
-            raise BadInput(f"'{peer.address}' is not an IP address: write the address that {peer.name or 'the peer'} has on that network.") from None
+            raise BadInput(f"'{peer.address}' is not an IP address: use the address that {peer.name or 'the peer'} has on that network.") from None
         if version != 4:
-            raise BadInput(f"{peer.address} is an address of IP version 6, over which no MTU is measured here: write one of version 4.", item=peer.address)
+            raise BadInput(f"{peer.address} is an address of IP version 6, over which no MTU is measured here: use one of version 4.", item=peer.address)
         if peer.mtu is not None and not SMALL <= peer.mtu <= _MOST:
             raise BadInput(f"{peer.address}: an MTU to prove is a number from {SMALL} to {_MOST}, and not {peer.mtu}.", item=peer.address)
         peers.append(peer)

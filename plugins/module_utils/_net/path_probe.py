@@ -56,7 +56,7 @@ class ProbeReply:
     :param kind: ``reply`` from the peer; ``too_big`` from a router; ``local``: it did not fit this host's own interface; ``expired``: from the
         hop at which its hops were used up; ``unreachable``; ``silent``: nothing.
     :param sender: address of who answered.
-    :param mtu: of the link on which it does not fit, if somebody said.
+    :param mtu: of the link on which it does not fit, if reported.
     """
 
     kind: str
@@ -72,8 +72,8 @@ Probe = t.Callable[[int, int], ProbeReply]
 class Limit:
     """Where packets get too large: behind ``sender`` and before ``receiver``, which are addresses; empty if not known.
 
-    :param kind: ``interface``: on this host; ``router``: said by a router; ``silent``: nobody said it.
-    :param mtu: of that link, as it was said; None if nobody did.
+    :param kind: ``interface``: on this host; ``router``: said by a router; ``silent``: not reported.
+    :param mtu: of that link, as reported; None if it was not.
     """
 
     kind: str
@@ -103,7 +103,7 @@ class Path:
 
 
 class _Counted:
-    """A probe that asks again if nobody answers, and counts."""
+    """A probe that repeats if there is no answer, and counts."""
 
     def __init__(self, probe: Probe, tries: int) -> None:
         self.probe = probe
@@ -185,7 +185,7 @@ def _trace(probe: _Counted, address: str) -> list[str]:
 
 
 def sentences(path: Path, name: str, own: str) -> list[str]:
-    """What a person should know and do; nothing if packets of the wanted size get there.
+    """What is wrong and what to do; nothing if packets of the wanted size get there.
 
     :param name: of the peer, as the user knows it.
     :param own: what this end is called: its interface, or its address.
@@ -194,7 +194,7 @@ def sentences(path: Path, name: str, own: str) -> list[str]:
     if path.ok:
         return []
     if not path.reachable:
-        return [f"{peer} does not answer echo requests, so nothing can be said of the MTU on the way: is it up, and does a firewall drop ICMP?"]
+        return [f"{peer} does not answer echo requests, so the path MTU cannot be determined: is it up, and does a firewall drop ICMP?"]
     limit = path.limit or Limit("silent")
     found = f"packets of {path.required} bytes do not get to {peer}, the largest that do have {path.mtu}"
     if limit.kind == "interface":
@@ -207,7 +207,7 @@ def sentences(path: Path, name: str, own: str) -> list[str]:
         ]
     between = f"between {limit.sender or own} and {limit.receiver or peer}"
     return [
-        f"{own}: {found}: larger ones vanish {between}, and nobody says so, as where a switch port or the interface of the receiver has a smaller MTU."
+        f"{own}: {found}: larger ones are lost {between} without an error message, as when a switch port or the interface of the receiver has a smaller MTU."
         f" Set every switch port between the two to frames of at least {path.required + ETHERNET} bytes (4 more for each VLAN tag; some switches count without"
         f" these {ETHERNET}), and the interface of {limit.receiver or peer} to the MTU {path.required}."
     ]

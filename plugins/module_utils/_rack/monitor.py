@@ -73,7 +73,7 @@ class Monitor:
         except OSError:
             line = ""
         if not line:
-            raise StorageError(f"{self.item}: the machine ended while it was spoken to.", item=self.item)
+            raise StorageError(f"{self.item}: the machine ended while a command was running.", item=self.item)
         return json.loads(line)
 
 
@@ -88,7 +88,7 @@ def unplug(monitor: Monitor, disk: Disk, patience: float = 60.0) -> None:
         monitor.execute("device_del", id=name)
     while monitor.has_device(name):
         if time.monotonic() > deadline:
-            raise TimedOut(f"{monitor.item}: the guest did not let go of the disk {disk.name} within {patience:g} seconds.", item=monitor.item)
+            raise TimedOut(f"{monitor.item}: the guest did not release the disk {disk.name} within {patience:g} seconds.", item=monitor.item)
         time.sleep(0.1)
 
 

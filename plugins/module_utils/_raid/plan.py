@@ -100,7 +100,7 @@ def settable(host: RaidState, specs: t.Sequence[ControllerSpec]) -> tuple[list[R
         reduced, left_out = _reduced(target, reason)
         _check_left_out(targets, target, left_out)
         found.append(reduced)
-        notes += [f"Left as it is: {attribute} of {target.label}, which {why}." for attribute, why in left_out.items()]
+        notes += [f"Unchanged: {attribute} of {target.label}, which {why}." for attribute, why in left_out.items()]
     return found, notes + _no_controller_message(targets)
 
 
@@ -157,11 +157,11 @@ def _impossible(target: RaidTarget) -> str | None:
     if reason is not None:
         return reason
     untold = next((attribute for attribute in target.settings if not _is_told(target, attribute)), None)
-    return untold and f"does not tell its {untold}, so that a change could not be proved ({target.provider.name} prints none)"
+    return untold and f"does not report its {untold}, so that a change could not be verified ({target.provider.name} prints none)"
 
 
 def _is_told(target: RaidTarget, attribute: str) -> bool:
-    """Whether a change of an attribute could be read back: old firmware tells only what is in force."""
+    """Whether a change of an attribute could be read back: old firmware tells only what is in effect."""
     if attribute == "cache_ratio" and target.brings_ratio:
         return True
     value = getattr(target.subject, attribute, None)
@@ -181,7 +181,7 @@ def _reduced(target: RaidTarget, reason: str) -> tuple[RaidTarget, dict[str, str
 
 
 def _check_left_out(targets: t.Sequence[RaidTarget], target: RaidTarget, left_out: t.Mapping[str, str]) -> None:
-    """Of all, at least one must be able to have a setting; and a volume that shall keep less in memory must be able to.
+    """Of all, at least one must be able to have a setting; and a volume that should keep less in memory must be able to.
 
     :raises BadInput: with the controller's own reason.
     """

@@ -81,9 +81,9 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> ControllerSpec:
     settings.update({name: entry[name] for name in ("no_battery_write_cache", "cache_ratio") if entry.get(name) is not None})
     ratio = settings.get("cache_ratio")
     if ratio is not None and not 0 <= ratio <= 100:
-        raise BadInput(f"cache_ratio: {ratio} is no percentage for reading: write a number from 0 to 100.", item=str(entry.get("id")))
+        raise BadInput(f"cache_ratio must be between 0 and 100, not {ratio}.", item=str(entry.get("id")))
     if entry.get("provider", AUTO) == AUTO and entry.get("tool_path"):
-        raise BadInput(f"tool_path {entry['tool_path']} needs the provider whose language it speaks: write provider: storcli, arcconf, … beside it.")
+        raise BadInput(f"tool_path {entry['tool_path']} requires provider: set provider: storcli, arcconf, … beside it.")
     return ControllerSpec(
         provider=entry.get("provider") or AUTO,
         tool_path=entry.get("tool_path"),
@@ -129,7 +129,7 @@ def choose_controllers(host: RaidState, spec: ControllerSpec) -> list[Seen]:
         raise DeviceMissing(_no_controller_message(host, matching, spec, reachable), item=spec.label)
     tools = sorted({one.controller.provider for one in chosen})
     if spec.id != ALL and len(tools) > 1:
-        raise BadInput(f"controller {spec.id} is ambiguous: {' and '.join(tools)} each have one. Write provider: {tools[0]} (or {tools[1]}).", item=spec.label)
+        raise BadInput(f"controller {spec.id} is ambiguous: {' and '.join(tools)} each have one. Set provider: {tools[0]} (or {tools[1]}).", item=spec.label)
     return chosen
 
 
@@ -161,14 +161,14 @@ def _check_reading(source: Source, spec: ControllerSpec) -> None:
     if not reading.complete:
         what = reading.not_understood[0] if reading.not_understood else "it ends too early"
         raise NotUnderstood(
-            f"The output of {source.provider.tool} is damaged, or it is no {source.provider.name} ({what}).{_unless_root()} "
+            f"The output of {source.provider.tool} is damaged, or it is not {source.provider.name} ({what}).{_unless_root()} "
             "Run it again; if it stays so, report the output.",
             item=spec.label,
             completed=source.evidence,
         )
     if reading.lost and spec.id == ALL and spec.serial is None:
         raise NotUnderstood(
-            f"{source.provider.tool} did not tell of everything that is there ({reading.lost[0]}), so nothing can be set for all controllers: "
+            f"{source.provider.tool} did not report everything ({reading.lost[0]}), so nothing can be set for all controllers: "
             "name them one by one, or report the output.",
             item=spec.label,
             completed=source.evidence,
@@ -207,7 +207,7 @@ def _expand(
 ) -> list[tuple[Item, ItemSpec]]:
     general = [spec for spec in specs if spec.for_all]
     if len(general) > 1:
-        raise BadInput(f"{controller.label}: two entries are for all {kind}s: write one.", item=kind)
+        raise BadInput(f"{controller.label}: two entries are for all {kind}s: keep one.", item=kind)
     named: dict[int, ItemSpec] = {}
     for spec in specs:
         if spec.for_all:

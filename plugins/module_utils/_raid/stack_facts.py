@@ -107,7 +107,7 @@ def read_behind(
     find_tools: t.Callable[[Runner], t.Sequence[RaidProvider]],
     protected: t.Collection[str] = (),
 ) -> Behind:
-    """Ask the tools about the disks behind RAID controllers; if there is no such disk, look for no tool and ask nobody.
+    """Ask the tools about the disks behind RAID controllers; if there is no such disk, no tool is run.
 
     :param find_tools: the tools that are on the host.
     :param protected: serials, WWNs or models of drives whose cache is known to survive a power cut.
@@ -168,7 +168,7 @@ def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], queried: _Querie
     fitting = [tool for tool, drivers in on_host.DRIVERS_OF_TOOL.items() if tool in queried.tools and driver in drivers]
     failed = [queried.problems[tool].rstrip(".") for tool in fitting if tool in queried.problems]
     if driver not in TOOLS:
-        why = f"{behind} that none of the known tools reads"
+        why = f"{behind} that none of the supported tools can read"
     elif near:
         why = f"{behind}, and none of the volumes of {' and '.join(controller.label for controller in near)} is surely this disk"
     elif failed:
@@ -176,7 +176,7 @@ def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], queried: _Querie
     elif fitting:
         why = f"{behind}, and {' and '.join(fitting)} shows no controller there; such controllers are read by {TOOLS[driver]}"
     else:
-        why = f"{behind}, and the tool that tells of its caches is not installed: {TOOLS[driver]}"
+        why = f"{behind}, and the tool that reports its caches is not installed: {TOOLS[driver]}"
     return DiskFinding({"controller": near[0].model if len(near) == 1 else None, "driver": disk.driver}, None, why, device_loss_reason=why)
 
 
@@ -217,7 +217,7 @@ def device_loss(controller: Controller, volume: Volume) -> tuple[str, str]:
     if ssd is not None and ssd[0] == LOSES:
         return ssd
     level, status = volume.raid_level, volume.status
-    own = UNKNOWN, f"and what becomes of it when a drive fails is not told (RAID level {level}, {status.replace('_', ' ')})"
+    own = UNKNOWN, f"and what becomes of it when a drive fails is not reported (RAID level {level}, {status.replace('_', ' ')})"
     if level in ("0", "jbod", "single", "simple_volume"):
         own = LOSES, f"which is lost with any of its drives (RAID level {level})"
     elif level in _REDUNDANT and status == "optimal":
@@ -236,7 +236,7 @@ def _ssd_loss(controller: Controller, volume: Volume) -> tuple[str, str] | None:
         return None
     container = _container(controller, volume.maxcache.cache_volume) if volume.maxcache is not None else None
     if holds is None or container is None or container.raid_level == UNKNOWN:
-        return UNKNOWN, "and nothing is told of whether its SSD cache holds writes that one SSD alone has"
+        return UNKNOWN, "and nothing is reported about whether its SSD cache holds writes that one SSD alone has"
     if container.raid_level in _REDUNDANT and container.status == "optimal":
         return None
     weak = "does not survive the loss of one SSD" if container.raid_level not in _REDUNDANT else f"is {container.status.replace('_', ' ')}"
@@ -280,13 +280,13 @@ def _own_cache(controller: Controller, volume: Volume) -> tuple[bool | None, str
         # With cached I/O, writes are cached whatever the write policy says.
         holds, how = True, "caches writes (I/O policy cached)"
     if holds is None:
-        return None, "its tool does not tell whether it writes back"
+        return None, "its tool does not report whether it writes back"
     if not holds:
         return False, "writes through"
     protects = controller.protection.protects
     raw = f" ({controller.protection.raw})" if controller.protection.raw else ""
     if protects is None:
-        return None, f"it {how} while nothing is told of the battery or capacitor that would protect its cache{raw}"
+        return None, f"it {how} while nothing is reported about the battery or capacitor that would protect its cache{raw}"
     if protects:
         return False, f"{how} into a protected cache{raw}"
     return True, f"answers flushes from its own cache, {how} and has no working protection: {_condition(controller)}{raw}"
@@ -346,8 +346,8 @@ def _drives_verdict(drives: str, protected: bool) -> tuple[bool | None, str]:
     if drives == DISABLED:
         return False, "keeps the caches of its drives off"
     if drives == DEFAULT:
-        return None, "it answers flushes itself while the caches of its drives are left at their default, which is not told"
-    return None, "it answers flushes itself while nothing is told of the caches of its drives"
+        return None, "it answers flushes itself while the caches of its drives are left at their default, which is not reported"
+    return None, "it answers flushes itself while nothing is reported about the caches of its drives"
 
 
 def _ssd_verdicts(controller: Controller, volume: Volume) -> t.Iterator[tuple[bool | None, str]]:
@@ -357,14 +357,14 @@ def _ssd_verdicts(controller: Controller, volume: Volume) -> t.Iterator[tuple[bo
         return
     cache = volume.maxcache
     if cache is None:
-        yield None, "nothing is told of how its SSD cache writes"
+        yield None, "nothing is reported about how its SSD cache writes"
     elif holds is None:
         on = cache.write.effective if cache.write.effective != UNKNOWN else cache.write.configured
-        yield None, "nothing is told of whether its SSD cache holds writes" if on == UNKNOWN else "the write policy of its SSD cache is not told"
+        yield None, "nothing is reported about whether its SSD cache holds writes" if on == UNKNOWN else "the write policy of its SSD cache is not reported"
     else:
         container = _container(controller, cache.cache_volume)
         if container is None:
-            yield None, "its SSD cache holds writes while nothing is told of that cache"
+            yield None, "its SSD cache holds writes while nothing is reported about that cache"
         else:
             yield _ssds_verdict(controller, container)
 
@@ -376,10 +376,10 @@ def _ssds_verdict(controller: Controller, container: CacheVolume) -> tuple[bool 
     if ENABLED in reported:
         return True, f"holds flushed writes on SSDs (cache volume {container.id}) whose own caches are on"
     if container.raid_level in _REDUNDANT and container.status != "optimal":
-        return None, f"it holds flushed writes on SSDs (cache volume {container.id}) that are not well: {container.status.replace('_', ' ')}"
+        return None, f"it holds flushed writes on SSDs (cache volume {container.id}) that are not healthy: {container.status.replace('_', ' ')}"
     if reported and all(word == DISABLED for word in reported):
         return False, f"holds writes on SSDs (cache volume {container.id}) whose own caches are off"
-    return None, f"it holds flushed writes on SSDs (cache volume {container.id}) while nothing is told of the caches of these SSDs"
+    return None, f"it holds flushed writes on SSDs (cache volume {container.id}) while nothing is reported about the caches of these SSDs"
 
 
 def _container(controller: Controller, volume_id: str | None) -> CacheVolume | None:
@@ -391,7 +391,7 @@ def _container(controller: Controller, volume_id: str | None) -> CacheVolume | N
 
 
 def _state(controller: Controller, volume: Volume, drives: str) -> dict[str, t.Any]:
-    """The settings that are in force, as plain data."""
+    """The settings that are in effect, as plain data."""
     protection = controller.protection
     ssd = None
     if volume.maxcache is not None:

@@ -76,7 +76,7 @@ class Array:
     @property
     def _why(self) -> str:
         if self.missing is None:
-            return f"is a {self.level} array that does not tell whether it is whole"
+            return f"is a {self.level} array that does not report whether it is whole"
         if self.level not in _PARITY and self.copies < 2:
             return ""
         if self.unfinished and self.level in _PARITY:
@@ -89,7 +89,7 @@ def array_facts(array: Array, state: t.Mapping[str, t.Any], media: tuple[str, ..
     if not array.members and array.missing is not None:
         why = "is an array whose members cannot be seen"
         return LayerFacts("array", state, None, why, device_loss=UNKNOWN, device_loss_reason=why)
-    why, loses = "is an array that keeps nothing back", False
+    why, loses = "is an array without a volatile cache", False
     if array.torn:
         why, loses = f"is a {array.level} array that is not whole and has neither a journal nor a partial parity log", True
     # An array that needs every member is no group: each of them is one.
@@ -163,7 +163,7 @@ def read_dm(devices: Devices, runner: Runner, _root: Path, _protected: t.Sequenc
     for device in devices:
         if device.dm_name is not None and not device.dm_targets and len(device.slaves) > 1 and device.kind != "multipath":
             why = "lies on several devices, and how cannot be read (dmsetup)"
-            yield device.name, LayerFacts("mapping", {}, False, "is a mapping that keeps nothing back", device_loss=UNKNOWN, device_loss_reason=why)
+            yield device.name, LayerFacts("mapping", {}, False, "is a mapping without a volatile cache", device_loss=UNKNOWN, device_loss_reason=why)
     arrays = [device for device in devices if {"raid", "mirror"} & set(device.dm_targets)]
     if not arrays:
         return

@@ -64,7 +64,7 @@ def cache_facts(cache: CacheState, device: BlockDevice, devices: Devices) -> Lay
     groups = tuple(Group(((name,),)) for name in origin)
     if holds:
         groups += (Group((fast,), newest=True, mirrored=cache.redundancy == "mirrored"),)
-    condition = f"has a cache in the state {cache.state.replace('_', ' ')}: {cache.problem.rstrip('.') or 'look at the messages of the kernel'}"
+    condition = f"has a cache in the state {cache.state.replace('_', ' ')}: {cache.problem.rstrip('.') or 'check the kernel log'}"
     loses = cache.state == "inconsistent" or (cache.state in _LOST and cache.mode in ("writeback", None))
     return LayerFacts(
         "block_cache",
@@ -93,7 +93,7 @@ def _may_hold_newer(cache: CacheState) -> bool:
 
 
 def _state(cache: CacheState) -> dict[str, t.Any]:
-    """The settings in force, as plain data; what the other layers tell is left out."""
+    """The settings in effect, as plain data; what the other layers tell is left out."""
     plain = cache.to_dict()
     return {key: value for key, value in plain.items() if value is not None and key not in ("device", "device_name", "origin_name", "histogram")}
 

@@ -77,7 +77,7 @@ def _ruling(cache: DriveCache) -> tuple[bool | None, str]:
         return False, "has no volatile write cache"
     if cache.kernel == "write back":
         return True, "reports a volatile write cache to the kernel"
-    return None, "does not tell whether its write cache is on"
+    return None, "does not report whether its write cache is on"
 
 
 def read_memory(devices: Devices, _runner: Runner, _root: Path, _protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:
@@ -94,7 +94,7 @@ def read_elsewhere(devices: Devices, _runner: Runner, root: Path, _protected: t.
             why = f"is {_REMOTE_KINDS[device.kind]}, and {_ELSEWHERE}"
             layer = "network" if device.kind != "loop" else "file"
             if device.kind == "aoe":
-                why += ", and no flush is sent to it: what is acknowledged is worth what its target makes of it"
+                why += ", and no flush is sent to it: whether acknowledged writes survive depends on its target"
                 yield device.name, LayerFacts(layer, _aoe_state(root, device.name), None, why, device_loss=UNKNOWN, device_loss_reason=why)
                 continue
             yield device.name, LayerFacts(layer, {}, None, why, device_loss=UNKNOWN, device_loss_reason=why)

@@ -92,7 +92,7 @@ def send_flushes(device: BlockDevice, count: int) -> None:
             os.fsync(descriptor)
     except OSError as error:
         raise CommandFailed(
-            f"{label(device)} answered an fsync with an error ({error.strerror}): look at the messages of the kernel, writes may be lost.", item=device.path
+            f"{label(device)} answered an fsync with an error ({error.strerror}): check the kernel log, writes may be lost.", item=device.path
         ) from None
     finally:
         os.close(descriptor)
@@ -219,7 +219,7 @@ def _arrival(layers: Layers, paths: t.Sequence[t.Sequence[BlockDevice]], flushes
         end = where_flushes_end(layers, obliged)
         what = f"Of {flushes} flushes {min(counted[0])} arrived"
         if end is None:
-            message = f"{what}, although every queue on the way says write back."
+            message = f"{what}, although every queue on the way reports write back."
         else:
             message = f"{what}: {end[1] if end[0] < len(obliged) - 1 else 'the kernel believes that it has no write cache and sends it none'}."
     elif not rounds:
@@ -247,7 +247,7 @@ def _lazy(layers: Layers, path: t.Sequence[BlockDevice]) -> str:
             if facts.lazy:
                 return f"{label(device)} {facts.lazy}"
         if _METADATA_TARGETS & set(device.dm_targets) and not (device.dm_uuid or "").startswith("LVM-"):
-            return f"{label(device)} flushes its metadata only when they change, and does not tell which of its devices holds them"
+            return f"{label(device)} flushes its metadata only when they change, and does not report which of its devices holds them"
         if _METADATA.search(device.dm_name or ""):
             return f"{label(device)} holds metadata, which are flushed only when they change"
     return ""

@@ -48,7 +48,7 @@ def where_flushes_end(layers: Layers, path: t.Sequence[BlockDevice]) -> tuple[in
         if device.queue.get("write_cache") == "write through":
             if device.kind in ("flashcache", "aoe"):
                 return place, f"{label(device)} ({device.kind}) passes no flush down"
-            return place, f"{label(device)} passes no flush down (its queue says write through)"
+            return place, f"{label(device)} passes no flush down (its queue reports write through)"
         for facts in layers.facts_of(device, top=place == 0):
             if facts.ends_flushes:
                 return place, f"{label(device)} {facts.ends_flushes}"
@@ -93,7 +93,7 @@ def _ruling(layers: Layers, path: t.Sequence[BlockDevice]) -> Verdict:
 
 
 def _ending(path: t.Sequence[BlockDevice], end: tuple[int, str], holder: _Holder) -> str:
-    if path[end[0]] is holder.device and "its queue says write through" in end[1]:
+    if path[end[0]] is holder.device and "its queue reports write through" in end[1]:
         return "the kernel believes it has none, so no flush is sent to it"
     return end[1]
 
@@ -125,4 +125,4 @@ def _all_through(layers: Layers, proof: Proof, name: str) -> bool:
 def _disproved(layers: Layers, proof: Proof) -> str:
     sender = layers.devices.get(proof.device)
     to = label(sender) if sender is not None else proof.device
-    return f"{proof.flushes} flushes that were sent to {to} did not all reach it, although every queue on the way says write back"
+    return f"{proof.flushes} flushes that were sent to {to} did not all reach it, although every queue on the way reports write back"

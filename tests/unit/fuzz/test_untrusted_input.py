@@ -167,8 +167,8 @@ def test_status_of_a_runner(number):
     except StorageError as error:
         assert error.message.isprintable()
         return
-    said = json.dumps(status.to_dict(), allow_nan=False)
-    assert len(said) < 4096
+    reported = json.dumps(status.to_dict(), allow_nan=False)
+    assert len(reported) < 4096
     assert all(value.isprintable() for value in status.to_dict().values() if isinstance(value, str))
 
 

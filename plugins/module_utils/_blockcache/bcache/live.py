@@ -112,7 +112,7 @@ class LivePlan:
         if place != BACKING and target.exists is None:
             return
         if texts and key not in texts:
-            raise Refused(f"{item.name}: the kernel of this host has no bcache setting {key}: take it out for this host.", item=item.name)
+            raise Refused(f"{item.name}: the kernel of this host has no bcache setting {key}: remove it for this host.", item=item.name)
 
     def rules(self, item: Item, backing: Backing | None, target: CacheSetTarget) -> list[Step]:
         """The settings that no superblock holds, in the file that sets them again at boot."""

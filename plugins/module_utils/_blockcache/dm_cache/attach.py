@@ -147,7 +147,7 @@ class AttachPlan:
         if layout is None:
             requested = f"{format_size(spec.size)} of data do" if spec.size is not None else "a cache does"
             raise BadInput(
-                f"{self.name}: {requested} not fit on {fast.path}, which has {format_size(fast.size)}, with the metadata beside it: write a smaller size, or"
+                f"{self.name}: {requested} not fit on {fast.path}, which has {format_size(fast.size)}, with the metadata beside it: use a smaller size, or"
                 " name a larger device.",
                 item=self.name,
             )
@@ -189,7 +189,7 @@ class AttachPlan:
         return {key: value for key, value in merged.items() if value is not None}
 
     def _clear_step(self, fast: str, *, readable: bool, maybe: bool = False) -> Step:
-        action = f"Leave {fast or 'the cache device'} empty" if readable else f"Let go of {fast or 'the cache device that is gone'}"
+        action = f"Leave {fast or 'the cache device'} empty" if readable else f"Release {fast or 'the cache device that is gone'}"
         return self._step("cache_device", fast, None, action, ClearDevice(fast, erase=readable or maybe, must=readable))
 
     def _in_use(self) -> bool:
@@ -227,7 +227,7 @@ class AttachPlan:
 
     def _unit_step(self, record: Record, action: str = "") -> Step:
         what = "without a cache" if record.table is None else f"with its {record.table.kind} in mode {record.table.mode}"
-        action = action or f"Have {self.spec.path} brought up at boot {what}, before file systems are mounted"
+        action = action or f"Start {self.spec.path} at boot {what}, before file systems are mounted"
         before = None if self.record is None else self.record.table.mode if self.record.table is not None else "no cache"
         after = record.table.mode if record.table is not None else "no cache"
         return self._step("unit", before, after, action, WriteUnit(record))

@@ -73,7 +73,7 @@ def unit_name(name: str) -> str:
 
 
 def read_units(root: Path = Path("/")) -> dict[str, str]:
-    """The text of the unit of every cache of ours that shall run, by the name of the cache."""
+    """The text of the unit of every cache of ours that should run, by the name of the cache."""
     texts = {name: boot_unit.read_unit(unit_name(name), root) for name in boot_unit.unit_items(LAYER, root)}
     return {name: text for name, text in texts.items() if text}
 

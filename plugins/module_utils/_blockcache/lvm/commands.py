@@ -120,8 +120,8 @@ class LvmCommands:
             return
         found = "no cache" if kernel is None else "a failed cache" if kernel.failed else f"mode {kernel.mode} with {kernel.dirty} dirty blocks"
         raise NotEffective(
-            f"{step.item}: it could not be proven that the cache of {cached.full_name} holds nothing that the origin does not have"
-            f" (found {found}); the cache stays attached and nothing is lost: look at dmesg and run again.",
+            f"{step.item}: it could not be verified that the cache of {cached.full_name} holds nothing that the origin does not have"
+            f" (found {found}); the cache stays attached and nothing is lost: check dmesg and run again.",
             item=step.item,
         )
 

@@ -46,7 +46,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         """One report of LVM, the block devices, and where there is a cache one dmsetup or two, whatever the number of caches.
 
         Only a cache device that is no physical volume yet costs a wipefs more, and is opened; and a file system whose
-        writecache shall have a certain block size is asked for its own.
+        writecache should have a certain block size is asked for its own.
         """
         for warning in former_names(self.spec):
             self.warn(warning)

@@ -127,7 +127,7 @@ class LogicalVolume:
 
     @property
     def active(self) -> bool:
-        """The fifth character of ``lv_attr``: a = active; s and the like are states a person has to look at."""
+        """The fifth character of ``lv_attr``: a = active; s and the like are states that need a manual action."""
         return self.attr[4:5] == "a"
 
     @property

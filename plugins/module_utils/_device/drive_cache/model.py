@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 ENABLED = "enabled"
 DISABLED = "disabled"
-#: The drive has no volatile write cache at all: as good as ``disabled``, and nothing can be enabled.
+#: The drive has no volatile write cache at all: treated as ``disabled``, and nothing can be enabled.
 ABSENT = "absent"
 
 WRITE_BACK = "write back"
@@ -58,12 +58,12 @@ def kernel_agrees(provider: str | None, drive: str, kernel: str | None) -> bool:
 
 @dataclass(frozen=True)
 class DriveCacheSetting:
-    """What one drive shall be set to.
+    """What one drive should be set to.
 
     :param name: kernel name; ``node`` is its path in /dev.
     :param value: ``enabled`` or ``disabled``.
     :param item: how the user named the drive.
-    :param save: whether the drive shall remember it, if it can.
+    :param save: whether the drive should remember it, if it can.
     """
 
     name: str

@@ -133,7 +133,7 @@ class AtaProvider(_ScsiDisk):
             error, reason = (BadInput, "it is not supported") if drive.path in reported else (NotUnderstood, completed.last_words)
             states[drive.name] = error(
                 f"hdparm cannot read the write cache of {drive.path} ({reason}): "
-                "it is no ATA drive, or a controller stands in between. Use the provider scsi for a SAS or USB drive, "
+                "it is not an ATA drive, or a controller is in between. Use the provider scsi for a SAS or USB drive, "
                 "and the role raid_cache for a volume of a RAID controller.",
                 item=drive.path,
                 completed=completed,
@@ -291,7 +291,7 @@ def read_drive_caches(
 ) -> dict[str, DriveCache]:
     """The write caches of whole disks; a drive that cannot be read has ``drive`` ``None`` and a ``reason``, never an error.
 
-    :param providers: ``{kernel name: provider}`` for drives that shall not be asked by the automatic choice.
+    :param providers: ``{kernel name: provider}`` for drives that should not be asked by the automatic choice.
     """
     return {
         name: state if isinstance(state, DriveCache) else DriveCache(name, (providers or {}).get(name), None, read_kernel(name, root), reason=state.message)

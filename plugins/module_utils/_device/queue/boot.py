@@ -57,7 +57,7 @@ def rule_for(queue: Queue, settings: t.Mapping[str, int | str]) -> str | None:
     if not settings:
         return None
     if queue.key is None:
-        raise BadInput(queue.no_key or f"{queue.item} cannot have a boot rule: write persistent: false for it.", item=queue.item)
+        raise BadInput(queue.no_key or f"{queue.item} cannot have a boot rule: set persistent: false for it.", item=queue.item)
     actions = "add|change" if queue.name.startswith(("dm-", "md")) else "add"
     kernel = _KERNEL_NAME.sub(r"\1*", queue.name)
     effect = ", ".join(udev_rule.write_attribute(place_of(key), str(settings[key])) for key in ORDER if key in settings)
@@ -66,7 +66,7 @@ def rule_for(queue: Queue, settings: t.Mapping[str, int | str]) -> str | None:
 
 @dataclass(frozen=True)
 class ModuleSpec:
-    """Options that a module shall be loaded with."""
+    """Options that a module should be loaded with."""
 
     module: str
     options: t.Mapping[str, str]
@@ -100,7 +100,7 @@ def read_module_specs(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[Module
         options = {str(key): _spelled(value) for key, value in (entry.get("options") or {}).items()}
         bad = [word for word in (module, *options) if not _NAME.match(word)] + [value for value in options.values() if not _VALUE.match(value)]
         if bad:
-            raise BadInput(f"module_options: '{bad[0]}' cannot stand in a file of modprobe.d: write names and values without blanks and quotes.", item=module)
+            raise BadInput(f"module_options: '{bad[0]}' cannot stand in a file of modprobe.d: use names and values without blanks and quotes.", item=module)
         if _plain(module) in [_plain(spec.module) for spec in specs]:
             raise BadInput(f"module_options: the module {module} is listed twice: name it once.", item=module)
         specs.append(ModuleSpec(module, dict(sorted(options.items()))))
@@ -191,19 +191,19 @@ def same_option(one: str, other: str) -> bool:
 
 
 def module_warnings(state: ModuleState, spec: ModuleSpec) -> list[str]:
-    """What a person should know of the options of a module that are written."""
+    """Warnings about the options of a module that are written."""
     warnings = []
     for key, value in spec.options.items():
         if key in state.elsewhere and not same_option(state.elsewhere[key][1], value):
             place, other = state.elsewhere[key]
-            warnings.append(f"{spec.module}: {key} is {value} in /{OPTIONS_FILE} and {other} in {place}: take it away there, or it may win.")
+            warnings.append(f"{spec.module}: {key} is {value} in /{OPTIONS_FILE} and {other} in {place}: remove it there, or it may take precedence.")
         if key in state.running and not same_option(state.running[key], value):
             warnings.append(
-                f"{spec.module}: {key} is {value} in /{OPTIONS_FILE} and {state.running[key]} in the running module: it comes into force when the module is "
-                "loaded again or after a reboot; if the initramfs loads the module, make it anew first (update-initramfs -u or dracut -f)."
+                f"{spec.module}: {key} is {value} in /{OPTIONS_FILE} and {state.running[key]} in the running module: it takes effect when the module is "
+                "loaded again or after a reboot; if the initramfs loads the module, rebuild it first (update-initramfs -u or dracut -f)."
             )
         elif state.loaded and key not in state.running:
-            warnings.append(f"{spec.module}: the loaded module does not show an option {key}: look it up with modinfo -p {spec.module}.")
+            warnings.append(f"{spec.module}: the loaded module does not show an option {key}: see modinfo -p {spec.module}.")
     return warnings
 
 

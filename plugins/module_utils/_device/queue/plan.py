@@ -96,10 +96,10 @@ class QueuesSpec:
 
 @dataclass(frozen=True)
 class Settled:
-    """The values that one queue shall have.
+    """The values that one queue should have.
 
     :param notes: where a profile had to be fitted to the device, by setting.
-    :param renamed: schedulers that were asked for by a name of old, with the name of today.
+    :param renamed: schedulers that were asked for by a legacy name, with the current name.
     """
 
     selected: Selected
@@ -144,17 +144,17 @@ def settle(selected: Selected, state: QueuesState) -> Settled:
             notes[key] = f"{key} is left out: {against.reason}."
         else:
             settings[key] = against.instead
-            notes[key] = f"the profile {requested.profile} asks for {requested.value}; {against.reason}"
+            notes[key] = f"the profile {requested.profile} requests {requested.value}; {against.reason}"
     return Settled(selected, settings, notes, tuple(renamed))
 
 
 def _refusal(selected: Selected, key: str, requested: QueueValue, against: Obstacle) -> BadInput:
     if against.instead is not None:
-        advice = f"write {key}: {against.instead}"
+        advice = f"set {key}: {against.instead}"
         if key == "nr_requests" and "without a scheduler" in against.reason:
             advice += ", or a scheduler such as mq-deadline, which holds more"
     elif selected.queue.kind in PASSING_ON and selected.queue.below:
-        advice = "write members: true for the entry, or name the disks" if not selected.queue.multiqueue else f"leave {key} out for it"
+        advice = "set members: true for the entry, or name the disks" if not selected.queue.multiqueue else f"leave {key} out for it"
     else:
         advice = f"leave {key} out for it"
     return BadInput(
@@ -180,7 +180,7 @@ def _check_path(queue_spec: QueueSpec, state: QueuesState) -> None:
     if queue_spec.device is None or not queue_spec.persistent or is_stable(queue_spec.device):
         return
     queue = state.queues[state.named[queue_spec.device][0]]
-    instead = f"write {queue.stable_path} instead" if queue.stable_path else "it has no serial number or WWN, so write persistent: false for it"
+    instead = f"use {queue.stable_path} instead" if queue.stable_path else "it has no serial number or WWN, so set persistent: false for it"
     raise BadInput(f"{queue_spec.device} may name another device after the next boot: {instead}.", item=queue_spec.device)
 
 
@@ -235,7 +235,7 @@ def _module_steps(state: ModuleState, spec: ModuleSpec) -> list[Step]:
     if state.builtin and spec.options:
         words = " ".join(f"{spec.module}.{key}={value}" for key, value in spec.options.items())
         raise BadInput(
-            f"{spec.module} is built into this kernel, which does not read modprobe.d for it: write {words} on the command line of the kernel.",
+            f"{spec.module} is built into this kernel, which does not read modprobe.d for it: add {words} to the kernel command line.",
             item=spec.module,
         )
     if dict(state.kept) == dict(spec.options):
@@ -278,21 +278,21 @@ def _other_steps(settled: t.Sequence[Settled], state: QueuesState, spec: QueuesS
 
 
 def warnings(state: QueuesState, spec: QueuesSpec) -> list[str]:
-    """What a person should know although everything is set."""
+    """Warnings although everything is set."""
     settled = settle_all(state, spec)
     met = {number for one in settled for number in one.selected.entries}
-    found = [f"{queue_spec.name} meets no device of this host." for queue_spec in spec.queues if queue_spec.number not in met]
+    found = [f"{queue_spec.name} matches no device of this host." for queue_spec in spec.queues if queue_spec.number not in met]
     renamed: dict[tuple[str, str], list[str]] = {}
     for one in settled:
         for names in one.renamed:
             renamed.setdefault(names, []).append(one.selected.queue.name)
     found += [
-        f"The scheduler {old} is called {new} since Linux 5.0, and {new} is set for {', '.join(names)}: write scheduler: {new}."
+        f"The scheduler {old} is called {new} since Linux 5.0, and {new} is set for {', '.join(names)}: set scheduler: {new}."
         for (old, new), names in renamed.items()
     ]
     lasting = {key for one in settled if one.selected.persistent for key in one.settings}
     found += [
-        f"tuned sets {key} when it starts, after udev has: take {line} out, or a boot may leave another {key} than what is asked for."
+        f"tuned sets {key} when it starts, after udev has: remove {line}, or a boot may leave another {key} than the requested one."
         for key, line in state.tuned.items()
         if key in lasting
     ]

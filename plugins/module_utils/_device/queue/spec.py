@@ -121,12 +121,12 @@ def _read_spec(number: int, entry: t.Mapping[str, t.Any]) -> QueueSpec:
         persistent=bool(entry.get("persistent", True)),
     )
     if not spec.requested and spec.persistent:
-        raise BadInput(f"{spec.name}: nothing is set: name a profile or a setting, or write persistent: false to take its boot rule away.", item=spec.device)
+        raise BadInput(f"{spec.name}: nothing is set: name a profile or a setting, or set persistent: false to remove its boot rule.", item=spec.device)
     for key, low in (("wbt_lat_usec", -1), ("read_ahead_kb", 0), ("queue_depth", 1), ("nr_requests", 1), ("max_sectors_kb", 1)):
         if key in settings and int(settings[key]) < low:
             raise BadInput(f"{spec.name}: {key} is at least {low}{' (the default of the kernel)' if low < 0 else ''}.", item=spec.device)
     if spec.match is not None and spec.members and not spec.match.kind:
-        raise BadInput(f"{spec.name}: members: true means the disks under something: say under what, with kind.")
+        raise BadInput(f"{spec.name}: members: true selects the disks below other devices: select those with kind.")
     return spec
 
 
@@ -195,7 +195,7 @@ def _select(
         for key, value in spec.requested.items():
             if key in requested and level == chosen[key][0] != _MATCHED and requested[key].value != value.value:
                 raise BadInput(
-                    f"{queue.item}: {key} is {requested[key].value} by {chosen[key][1].name} and {value.value} by {spec.name}: say it once.", item=queue.item
+                    f"{queue.item}: {key} is {requested[key].value} by {chosen[key][1].name} and {value.value} by {spec.name}: set it once.", item=queue.item
                 )
             requested[key], chosen[key] = value, (level, spec)
     direct = [spec for level, spec in levels if level == _NAMED]

@@ -261,7 +261,7 @@ def scheduler_for(requested: str, queue: Queue, loadable: t.Sequence[str]) -> st
         return name
     offered = ", ".join((*queue.schedulers, *(one for one in loadable if one not in queue.schedulers)))
     if requested == "cfq":
-        # Its successor is another scheduler with another price, so nobody is given it unasked.
+        # Its successor is another scheduler with another price, so it is not substituted.
         raise BadInput(
             f"{queue.item}: the scheduler cfq is gone since Linux 5.0: write bfq, which shares a disk out as cfq did and costs fast devices throughput, "
             f"or mq-deadline. This kernel has {offered}.",

@@ -288,7 +288,7 @@ class Measuring:
         if one.other_files:
             decision = Decision("failed", one.other_files)
         elif self.waiter.stopping and decision.state != "ok":
-            decision = Decision("interrupted", "The runner was asked to stop.")
+            decision = Decision("interrupted", "The runner was stopped.")
         meta = self._meta(one.requested, one.facts, decision, run.started, run.finished, hashes, start_time)
         meta["job_sha256"] = hashlib.sha256(one.text.encode()).hexdigest()
         # A run that was not whole has figures in its files, but none that could stand beside those of whole runs.

@@ -102,7 +102,7 @@ class HostRun:
             state, kind = "failed", StorageError.kind
             self.log.write(traceback.format_exc())
         if state == "finished" and self.waiter.stopping:
-            state, message = "stopped", "The runner was asked to stop."
+            state, message = "stopped", "The runner was stopped."
         self.log.write(f"{state}: {message or 'nothing is left to measure'}")
         self.status.update(
             state=state,

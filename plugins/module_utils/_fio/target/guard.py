@@ -61,7 +61,7 @@ def judge(facts: TargetFacts, *, writing: bool, engines: t.Collection[str] = (),
     if facts.unreadable:
         objections.append(Objection("unfit", f"{target.path} cannot be opened: {facts.unreadable}"))
     if target.size is not None and target.kind == "device" and target.size > facts.size:
-        objections.append(Objection("unfit", f"{target.path} has {format_size(facts.size)}, less than the size {format_size(target.size)} asked for"))
+        objections.append(Objection("unfit", f"{target.path} has {format_size(facts.size)}, less than the requested size {format_size(target.size)}"))
     if target.kind == "device" and facts.size == 0:
         objections.append(Objection("unfit", f"{target.path} has a size of 0: no medium"))
     if target.kind == "file":

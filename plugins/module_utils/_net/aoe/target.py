@@ -313,11 +313,11 @@ def _read_device(devices: Devices, spec: AoeTargetSpec) -> tuple[tuple[str, ...]
     """
     device = devices.resolve(spec.device, spec.item)
     if not is_stable(spec.device):
-        instead = f"write {device.stable_path}" if device.stable_path else "give it a serial number or put LVM or MD on it"
+        instead = f"use {device.stable_path}" if device.stable_path else "give it a serial number or put LVM or MD on it"
         return (), f"{spec.item}: {spec.device} may be another device after the next reboot: {instead}."
     rivals = [other for other in devices.claimants(spec.device) if other.name not in {device.name, *(one.name for one in devices.parents(device))}]
     if rivals:
-        return (), f"{spec.item}: {spec.device} is claimed by {device.path} and by {', '.join(one.path for one in rivals)}: write a path of one of them only."
+        return (), f"{spec.item}: {spec.device} is claimed by {device.path} and by {', '.join(one.path for one in rivals)}: use a path of one of them only."
     return tuple(use for one in (device, *devices.children(device)) for use in _uses(one, device)), ""
 
 
@@ -354,7 +354,7 @@ def _plan_target(state: TargetState, spec: AoeTargetSpec, rmem_max: int) -> t.It
     if found != text:
         yield Step(LAYER, spec.item, "configuration", found, text, f"Write /{FOLDER}/{state.instance}.conf", WriteConfiguration(state.instance, text))
     if not state.enabled:
-        yield Step(LAYER, spec.item, "boot", "disabled", "enabled", f"Have {unit_of(state.instance)} started at boot", EnableTarget(state.instance))
+        yield Step(LAYER, spec.item, "boot", "disabled", "enabled", f"Start {unit_of(state.instance)} at boot", EnableTarget(state.instance))
     if not state.active or not running:
         serve = f"Serve {spec.device} as {spec.address} on {spec.interface}"
         pause = ", with a new vblade: I/O of its initiators pauses meanwhile" if state.running is not None else ""

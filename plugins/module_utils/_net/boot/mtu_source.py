@@ -32,7 +32,7 @@ class MtuSource:
     :param interface: its name.
     :param mtu: what is set there; ``None`` if nothing is.
     :param details: what the provider needs to change it; plain data.
-    :param concern: what a person should know about it; empty if nothing.
+    :param concern: the warning about it; empty if nothing.
     :param obstacle: why it cannot be set there, and what to do; empty if it can.
     """
 

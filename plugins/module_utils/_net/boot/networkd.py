@@ -98,7 +98,7 @@ class SystemdNetworkd(BootProvider):
         obstacle = ""
         if later:
             path = f"/{later[-1].relative_to(self.root)}"
-            obstacle = f"{path} sets MTUBytes= for {link.name} and is read last: take that line out of it."
+            obstacle = f"{path} sets MTUBytes= for {link.name} and is read last: remove that line."
         follows_dhcp = (dhcp or "").lower() in ("1", "yes", "true", "on", "y", "t")
         return MtuSource(
             self.name,
@@ -125,10 +125,10 @@ class SystemdNetworkd(BootProvider):
         obstacle = ""
         if link.kind:
             obstacle = (
-                f"{link.name} is a {link.kind}, and {why}: give it a .network file of its own, or write persistent: false and set its MTU where it is made."
+                f"{link.name} is a {link.kind}, and {why}: give it a .network file of its own, or set persistent: false and set its MTU where it is made."
             )
         elif not _MAC.match(link.hardware_mac):
-            obstacle = f"{link.name} has no hardware address that a .link file could name, and {why}: write persistent: false."
+            obstacle = f"{link.name} has no hardware address that a .link file could name, and {why}: set persistent: false."
         properties = self._udev(link) if not obstacle else {}
         current = self._text(own)
         template = properties.get("ID_NET_LINK_FILE", "")

@@ -88,7 +88,7 @@ class NetworkManager(BootProvider):
         found = self.runner.run(["nmcli", "--terse", "--get-values", item, "connection", "show", profile.uuid], item=link.name).stdout.strip()
         obstacle = ""
         if not _UUID.match(profile.uuid):
-            obstacle = f"{link.name}: its profile in NetworkManager has the UUID {profile.uuid!r}, which is none."
+            obstacle = f"{link.name}: its profile in NetworkManager has the invalid UUID {profile.uuid!r}."
         elif profile.file.startswith("/run/"):
             obstacle = f"{link.name}: its profile {profile.name} in NetworkManager lives in {profile.file} and is forgotten at boot: save it first."
         return MtuSource(

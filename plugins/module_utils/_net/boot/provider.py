@@ -67,7 +67,7 @@ def _only(name: str, places: t.Sequence[MtuSource], choice: str) -> MtuSource:
     if places:
         titles = " and ".join(PROVIDERS[place.provider].title for place in places)
         return MtuSource(
-            "", name, None, obstacle=f"{name} is configured by {titles}: name the one that counts at boot in provider, or take it out of the others."
+            "", name, None, obstacle=f"{name} is configured by {titles}: name the one that counts at boot in provider, or remove it from the others."
         )
     if choice != AUTO:
         return MtuSource("", name, None, obstacle=f"{name} is not configured by {PROVIDERS[choice].title} on this host: name another provider, or auto.")
@@ -77,7 +77,7 @@ def _only(name: str, places: t.Sequence[MtuSource], choice: str) -> MtuSource:
         name,
         None,
         obstacle=(
-            f"{name} is configured at boot by none of {titles}: write provider: systemd_networkd for a .link file, which udev applies, "
+            f"{name} is configured at boot by none of {titles}: set provider: systemd_networkd for a .link file, which udev applies, "
             "or persistent: false to leave the state at boot alone."
         ),
     )

@@ -133,7 +133,7 @@ def put_back(folder: str, journal: Journal, reason: str) -> list[str]:
 def _link_back(journal: Journal, entry: dict[str, t.Any], messages: list[str]) -> bool:
     name = _name_of(entry)
     if name is None:
-        messages.append(f"{entry['name']} is not there any more")
+        messages.append(f"{entry['name']} no longer exists")
         return True
     for argv in _repairs(journal["ip"], name, entry):
         completed = _run(argv)
@@ -164,7 +164,7 @@ def _change_back(change: dict[str, t.Any], messages: list[str]) -> None:
             if current == file["before"]:
                 continue
             if current != file["after"]:
-                messages.append(f"{file['path']} has been changed by somebody else meanwhile and is left as it is")
+                messages.append(f"{file['path']} was changed by another program meanwhile and was not restored")
             elif file["before"]:
                 write_text(file["path"], file["before"], file["mode"])
                 messages.append(f"{file['path']} is as before")
@@ -172,7 +172,7 @@ def _change_back(change: dict[str, t.Any], messages: list[str]) -> None:
                 remove(file["path"])
                 messages.append(f"{file['path']} is gone again")
         except OSError as error:
-            messages.append(f"{file['path']} could not be put back: {error}")
+            messages.append(f"{file['path']} could not be restored: {error}")
     messages.extend(message for message in (_run(argv) for argv in change.get("undo", [])) if message)
 
 
@@ -227,7 +227,7 @@ def watch(folder: str, token: str) -> None:
     with locked(folder, _PATIENCE):
         journal = read_json(path)
         if journal.get("token") == token:
-            put_back(folder, journal, f"nobody confirmed within {journal.get('seconds')} seconds that the host can be reached")
+            put_back(folder, journal, f"no confirmation was received within {journal.get('seconds')} seconds that the host can be reached")
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A dead man's switch for changes that can cut the connection they are made over: what was is put back unless somebody confirms.
+"""A rollback timer for changes that can cut the connection they are made over: the former state is restored unless confirmed.
 
 Before the first change a process is started that depends on nothing the change could break: a unit of systemd of its own, since the
 end of an ssh session takes the session's processes along, and where there is no systemd a process in a session of its own. It is
@@ -35,7 +35,7 @@ if t.TYPE_CHECKING:
 FOLDER = "var/lib/cachefleet.storage/storage_network"
 #: Seconds in which a process must have started.
 _START = 30.0
-#: Seconds past its deadline in which a dead man has put everything back.
+#: Seconds past its deadline in which a rollback timer has restored everything.
 GRACE = 30.0
 
 
@@ -51,7 +51,7 @@ class RollbackTimer:
         self.journal = self.folder / "journal.json"
 
     def armed(self) -> dict[str, t.Any]:
-        """The journal of a change that nobody has confirmed yet; empty if there is none."""
+        """The journal of a change that is not confirmed yet; empty if there is none."""
         return rollback_program.read_json(str(self.journal))
 
     def last(self) -> dict[str, t.Any]:
@@ -96,7 +96,7 @@ class RollbackTimer:
     def _start(self, argv: t.Sequence[str], token: str) -> None:
         if os.path.isdir("/run/systemd/system") and self.runner.has("systemd-run"):
             unit = f"cachefleet-storage-network-{token[:12]}"
-            self.runner.run(["systemd-run", "--collect", "--quiet", f"--unit={unit}", "--property=KillMode=process", *argv], item="dead man")
+            self.runner.run(["systemd-run", "--collect", "--quiet", f"--unit={unit}", "--property=KillMode=process", *argv], item="rollback timer")
             return
         _detach(argv)
 
@@ -105,8 +105,8 @@ class RollbackTimer:
         while rollback_program.read_json(str(self.folder / "watching.json")).get("token") != token:
             if time.monotonic() > end:
                 raise CommandFailed(
-                    f"The process that would put the MTUs back did not start within {_START:g} seconds, so nothing was changed: see journalctl.",
-                    item="dead man",
+                    f"The rollback timer did not start within {_START:g} seconds, so nothing was changed: see journalctl.",
+                    item="rollback timer",
                 )
             time.sleep(0.05)
 
@@ -127,9 +127,9 @@ class RollbackTimer:
         last = self.last()
         mine = last if last.get("token") == token else {}
         return NotEffective(
-            "storage_network: the MTUs went back to what they were before anybody confirmed that the host can be reached"
+            "storage_network: the MTUs were reverted because the controller did not confirm in time that the host can be reached"
             + (f": {'; '.join(mine['said'])}." if mine.get("said") else "."),
-            item="dead man",
+            item="rollback timer",
             put_back=mine.get("said", []),
             links_before=[{"interface": entry["name"], "mtu": entry["mtu"]} for entry in mine.get("live", [])],
         )
@@ -165,12 +165,12 @@ class RollbackTimer:
             stale = journal.get("boot") != rollback_program.boot_id() or time.monotonic() > float(journal.get("deadline", 0)) + GRACE
             if stale or not self._watched(journal):
                 if not repair:
-                    return [f"An earlier run ended without confirming that the host can be reached: {_before(journal)} comes back first."]
+                    return [f"An earlier run ended without confirming that the host can be reached: {_before(journal)} is restored first."]
                 with rollback_program.locked(str(self.folder), GRACE) as mine:
                     if mine and self.journal.exists() and self.armed().get("token") == journal.get("token"):
-                        return self.put_back("a run ended without confirming that the host can be reached, and nobody watches over it any more")
+                        return self.put_back("a run ended without confirming that the host can be reached, and its rollback timer has ended")
                     if not mine:
-                        raise CommandFailed(f"Another run on this host holds {self.folder} for too long: look for it.", item="dead man")
+                        raise CommandFailed(f"Another run on this host has held {self.folder} for too long: end it.", item="rollback timer")
             time.sleep(0.2)
         return []
 

@@ -153,7 +153,7 @@ class Config:
         line = self.main.find("logical devices/failed/degraded", "logical drives/offline/critical", part=_IN_RAID_PROPERTIES)
         raw = number_in(line.value) if line is not None else None
         if line is not None and raw is not None and ("volume" in self.sections or self.volumes) and len(self.volumes) < raw:
-            self.values.lose(f"{problem(line.number, line.text)}: volumes, and {len(self.volumes)} are told of")
+            self.values.lose(f"{problem(line.number, line.text)}: volumes, and {len(self.volumes)} are reported")
 
     def _traits(self) -> dict[str, t.Any]:
         """What the provider needs to say what is possible, in the controller's own words."""
@@ -276,7 +276,7 @@ class Config:
         return self.values.word(line, words.ACCELERATION, beginnings=True)
 
     def _switched(self, block: Block, cache: CacheModule, acceleration: str, no_battery: str, ratio: int | None) -> tuple[Policy, Policy]:
-        """SmartRAID: one switch for both. It is in force if the cache is in order and accelerates this volume."""
+        """SmartRAID: one switch for both. It is in effect if the cache is in order and accelerates this volume."""
         on = self.values.translate(block.find("caching"), words.CACHING)
         if on is None:
             return Policy(), Policy()

@@ -299,7 +299,7 @@ class _Reader:
         if self.block is None:
             self.block = Block("other", None, index + 1)
             self.result.blocks.append(self.block)
-            self.result.problems.append(f"{problem(index + 1, text)} is no section of this tool")
+            self.result.problems.append(f"{problem(index + 1, text)} is not a section of this tool")
         self.part = name
         self.block.headings.add(name)
 

@@ -165,7 +165,7 @@ class ArcConf(RaidProvider):
             undone = completed.rc == 0 and not already and any(phrase in text for phrase in ("command aborted", "command failed", words.NOTHING_LEFT))
             return Judgement(ok=not undone, message=_reason(lines, refusals) if undone else "")
         meaning = words.RETURN_CODES.get(completed.rc)
-        message = _reason(lines, refusals) if completed.rc != _INVALID_ARGUMENTS or refusals else "it does not know these words (invalid arguments)"
+        message = _reason(lines, refusals) if completed.rc != _INVALID_ARGUMENTS or refusals else "it rejects the command (invalid arguments)"
         return Judgement(ok=False, message=message or (f"exit status {completed.rc}, {meaning}" if meaning else f"exit status {completed.rc}"))
 
 
@@ -208,7 +208,7 @@ def _volume_objection(
         if attribute not in ("read", "write") or provider.agrees(controller, volume, attribute, value):
             continue
         if attribute == "write" and message.get("write", "").lower() == words.NOT_SUPPORTED:
-            return _cannot(attribute, value, f"the controller says 'Write-cache mode: {message['write']}'")
+            return _cannot(attribute, value, f"the controller reports 'Write-cache mode: {message['write']}'")
         reason = _state_objection(controller, volume, message)
         if reason is None and switched and value not in (NONE, WRITETHROUGH):
             reason = _protection_objection(controller, controller_settings)
@@ -230,7 +230,7 @@ def _switch_objection(controller: Controller, settings: t.Mapping[str, t.Any], c
         reason = "no_battery_write_cache is enabled, and with it the controller writes back without protection, too"
         return _cannot("write", write, f"{reason}: set no_battery_write_cache: disabled")
     if write == WRITEBACK_ALWAYS and without != ENABLED:
-        is_what = f"is {without}" if without != UNKNOWN else "is nothing this controller tells of"
+        is_what = f"is {without}" if without != UNKNOWN else "is not reported by this controller"
         reason = f"no_battery_write_cache {is_what}, and without it the controller writes back only while protected"
         return _cannot("write", write, f"{reason}: set no_battery_write_cache: enabled")
     return None
@@ -239,23 +239,23 @@ def _switch_objection(controller: Controller, settings: t.Mapping[str, t.Any], c
 def _state_objection(controller: Controller, volume: Volume, message: t.Mapping[str, str]) -> str | None:
     """Why the controller changes no cache setting of this volume now, in its own words."""
     if controller.mode == "hba":
-        return "the controller says 'All connectors are in HBA mode, Set cache operation is invalid.'"
+        return "the controller reports 'All connectors are in HBA mode, Set cache operation is invalid.'"
     if volume.acceleration == "maxcache" or (volume.maxcache is not None and volume.maxcache.cache_volume is not None):
-        return "the controller says 'maxCache is enabled on the logical drive, controller cache cannot be modified.'"
+        return "the controller reports 'maxCache is enabled on the logical drive, controller cache cannot be modified.'"
     bypass = controller.traits.get("io_bypass", {}).get(volume.array, "")
     if volume.acceleration == "io_bypass" or bypass.lower() in ("enabled", "yes", "on", "active"):
         what = message.get("acceleration") if volume.acceleration == "io_bypass" else f"SSD I/O Bypass: {bypass}"
         array = f"array {volume.array}" if volume.array is not None else "its array"
         return f"the controller refuses it while 'SSD I/O bypass has been enabled on {array}' ({what})"
     if volume.status in ("failed", "offline"):
-        return f"the controller says 'logical device {volume.id} is in failed state. Cache settings cannot be changed for offline/failed array.'"
+        return f"the controller reports 'logical device {volume.id} is in failed state. Cache settings cannot be changed for offline/failed array.'"
     return None
 
 
 def _protection_objection(controller: Controller, controller_settings: t.Mapping[str, t.Any]) -> str | None:
     without = controller_settings.get("no_battery_write_cache", controller.no_battery_write_cache)
     if controller.protection.protects is False and without == DISABLED:
-        return f"the controller refuses it while 'battery status is not Ok and No Battery Write Cache is disabled' (it says {controller.protection.raw!r})"
+        return f"the controller refuses it while 'battery status is not Ok and No Battery Write Cache is disabled' (it reports {controller.protection.raw!r})"
     return None
 
 
@@ -276,12 +276,12 @@ def _drive_objection(
     if provider.agrees(controller, drive, "write_cache", value) and not overruled:
         return None
     if drive.usage == "cache":
-        return _cannot("write_cache", value, "the controller says 'Disk specified cannot be used as it is assigned to MaxCache pool'")
+        return _cannot("write_cache", value, "the controller reports 'Disk specified cannot be used as it is assigned to MaxCache pool'")
     if policy is not None and policy != PER_DRIVE:
         return _cannot(
             "write_cache",
             value,
-            f"the policy for all drives is {policy}, and the controller says 'Please modify the controller Global Physical Devices Cache policy to "
+            f"the policy for all drives is {policy}, and the controller reports 'Please modify the controller Global Physical Devices Cache policy to "
             "Drivespecific for updating the write cache on a specific drive': set drive_cache.all: per_drive",
         )
     return None
@@ -296,7 +296,7 @@ def _controller_objection(provider: ArcConf, controller: Controller, settings: t
         if reason is not None:
             return _cannot(attribute, value, reason)
         if controller.mode == "hba" and not attribute.startswith("drive_cache.") and not provider.agrees(controller, controller, attribute, value):
-            return _cannot(attribute, value, "the controller says 'All connectors are in HBA mode, Set cache operation is invalid.'")
+            return _cannot(attribute, value, "the controller reports 'All connectors are in HBA mode, Set cache operation is invalid.'")
     return None
 
 
@@ -324,7 +324,7 @@ def _cache_objection(controller: Controller, attribute: str, controller_settings
             return None
         status = controller.traits.get("cache_status")
         return (
-            f"the controller tells no Read Cache Percentage now (Cache Status: {status}); it has one when a volume is cached"
+            f"the controller reports no Read Cache Percentage now (Cache Status: {status}); it has one when a volume is cached"
             if status
             else ("the controller prints no Read Cache Percentage")
         )

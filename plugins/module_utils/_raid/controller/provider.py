@@ -5,7 +5,7 @@
 
 """What every RAID tool has to answer: what is there, what cannot be done and why, which command does it, did it work.
 
-A provider knows one command language. It decides nothing: what shall change is decided by the plan, and whether it was
+A provider knows one command language. It decides nothing: what should change is decided by the plan, and whether it was
 taken by reading back.
 """
 

@@ -35,12 +35,12 @@ class PoolChange:
     def of(cls, target: MaxCacheTarget) -> PoolChange:
         present = tuple(plain_address(drive) for drive in target.maxcache.pool)
         drives = target.spec.pool_drives
-        # Without cache volumes, the cache that shall be absent is the pool.
+        # Without cache volumes, the cache that should be absent is the pool.
         if not drives and not (target.generation == POOL and target.spec.cache_volumes):
             return cls(after=present)
         if target.maxcache.assigned is not None and target.maxcache.assigned != len(present):
             raise NotUnderstood(
-                f"{target.controller.label} says that {target.maxcache.assigned} SSDs are in its maxCache pool, and names {len(present)}. {NOTHING}",
+                f"{target.controller.label} reports {target.maxcache.assigned} SSDs in its maxCache pool, and lists {len(present)}. {NOTHING}",
                 item=target.item,
             )
         added = tuple(drive for drive in drives if drive not in present)

@@ -61,13 +61,13 @@ def no_maxcache(controller: Controller) -> str | None:
     maxcache = controller.maxcache
     version = str(controller.traits.get("maxcache_version", ""))
     if version.lower() in ("not applicable", "not supported"):
-        return f"has no maxCache (it says: maxCache Version: {version})"
+        return f"has no maxCache (it reports: maxCache Version: {version})"
     if maxcache is None:
-        return f"has no maxCache ({controller.provider} tells of no pool, no maxCache device and no maxCache version)"
+        return f"has no maxCache ({controller.provider} reports no pool, no maxCache device and no maxCache version)"
     if maxcache.limit == 0:
         return "has no maxCache (it allows 0 SSDs in it)"
     if maxcache.generation not in GENERATIONS:
-        return f"does not tell which maxCache it has, so that {controller.provider} cannot be told what to do"
+        return f"does not report which maxCache it has, so that {controller.provider} cannot manage it"
     return None
 
 
@@ -203,9 +203,9 @@ _USAGE = {
 
 def _objection_to_drive(controller: Controller, drive: Drive, free: t.Container[str]) -> str | None:
     if drive.media != "ssd":
-        return "is no SSD" if drive.media == "hdd" else f"does not show that it is an SSD ({controller.provider} prints nothing of it)"
+        return "is not an SSD" if drive.media == "hdd" else f"does not show that it is an SSD ({controller.provider} prints nothing of it)"
     if drive.maxcache_capable is False:
-        return "is not maxCache capable, as the controller says"
+        return "is not maxCache capable, according to the controller"
     if plain_address(drive.address) in free:
         return None
     for volume in controller.volumes:
@@ -221,7 +221,7 @@ def objection_to_container(controller: Controller, spec: CacheVolumeSpec) -> str
     """Why maxCache 3.0 cannot have such a cache volume."""
     for name, value in (("data_volume", spec.data_volume), ("line_size", spec.line_size), ("write", spec.write)):
         if value is not None:
-            return f"has {GENERATION_NAMES[CONTAINER]}, whose one cache volume has no {name} of its own: it serves every volume as volumes says"
+            return f"has {GENERATION_NAMES[CONTAINER]}, whose one cache volume has no {name} of its own: it serves every volume as set in volumes"
     if spec.size is not None and spec.size > LARGEST_CONTAINER:
         return f"takes a maxCache volume of at most {format_size(LARGEST_CONTAINER)}, and size is {format_size(spec.size)}"
     return _too_large(controller, spec)
@@ -260,7 +260,7 @@ def _accelerated(volume: Volume) -> str | None:
         return None
     if volume.write.configured == WRITETHROUGH:
         return None
-    return "the controller does not tell what accelerates it now, and a volume has the cache of the controller or a maxCache, not both"
+    return "the controller does not report what accelerates it now, and a volume has the cache of the controller or a maxCache, not both"
 
 
 def _unprotected(controller: Controller) -> str | None:

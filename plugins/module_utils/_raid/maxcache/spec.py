@@ -26,7 +26,7 @@ WRITE_DISABLED = "disabled"
 WITHOUT_MAXCACHE: t.Mapping[str, str] = {
     **dict.fromkeys(("storcli", "perccli"), "its controllers have no maxCache; their own SSD cache (CacheCade) is not managed here"),
     **dict.fromkeys(("storcli2", "perccli2"), "its controllers have no SSD cache at all"),
-    "ssacli": "it has no word for maxCache, and the SSD cache of HPE Smart Array is not managed here; a Microchip card is spoken to with arcconf",
+    "ssacli": "it has no word for maxCache, and the SSD cache of HPE Smart Array is not managed here; a Microchip card is managed with arcconf",
 }
 
 
@@ -35,7 +35,7 @@ class CacheVolumeSpec:
     """One cache volume.
 
     :param drives: addresses of its SSDs, each written as the tool prints it (``0,4``).
-    :param raid_level: ``simple``, ``0``, ``1``, ``1E``, ``5`` or ``10``; ``None`` only for one that shall be absent.
+    :param raid_level: ``simple``, ``0``, ``1``, ``1E``, ``5`` or ``10``; ``None`` only for one that should be absent.
     :param size: bytes; ``None`` takes all of the SSDs.
     :param data_volume: id or name of the volume it caches, for controllers where a cache volume belongs to one volume.
     :param line_size: KiB; ``None`` leaves it to the controller.
@@ -61,7 +61,7 @@ class MaxCacheSpec(ControllerSpec):
 
     ``settings`` are those of the whole cache: ``flush_and_fetch_rate``, ``dirty_page_threshold`` and ``read_write_balance`` (a pair).
 
-    :param pool_drives: the SSDs that shall be in the pool (maxCache 1 and 2); empty leaves the pool as it is.
+    :param pool_drives: the SSDs that should be in the pool (maxCache 1 and 2); empty leaves the pool as it is.
     :param flush_timeout: seconds that waiting for a clean cache may take; ``None`` sets no limit.
     """
 
@@ -92,12 +92,12 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheSpec:
     provider = entry.get("provider") or AUTO
     label = f"controller {entry.get('serial') or entry.get('id') or ALL} (provider {provider})"
     if provider in WITHOUT_MAXCACHE:
-        raise BadInput(f"{label}: {provider} cannot do anything about maxCache: {WITHOUT_MAXCACHE[provider]}. Write provider: arcconf.", item=label)
+        raise BadInput(f"{label}: {provider} cannot do anything about maxCache: {WITHOUT_MAXCACHE[provider]}. Set provider: arcconf.", item=label)
     if provider == AUTO and entry.get("tool_path"):
-        raise BadInput(f"tool_path {entry['tool_path']} needs the provider whose language it speaks: write provider: arcconf beside it.", item=label)
+        raise BadInput(f"tool_path {entry['tool_path']} requires provider: set provider: arcconf beside it.", item=label)
     timeout = entry.get("flush_timeout")
     if timeout is not None and timeout <= 0:
-        raise BadInput(f"{label}: flush_timeout: {timeout} is no time to wait: write seconds, or leave it out to wait as long as it takes.", item=label)
+        raise BadInput(f"{label}: flush_timeout must be a positive number of seconds, not {timeout}; remove it for no limit.", item=label)
     settings: dict[str, t.Any] = {name: entry[name] for name in ("flush_and_fetch_rate", "dirty_page_threshold") if entry.get(name) is not None}
     balance = entry.get("read_write_balance")
     if balance:
@@ -150,7 +150,7 @@ _DRIVES: t.Mapping[str, tuple[int, t.Optional[int]]] = {SIMPLE: (1, 1), "0": (1,
 
 def _check_level(spec: CacheVolumeSpec, where: str) -> None:
     if not spec.drives or spec.raid_level is None:
-        raise BadInput(f"{where}: drives and raid_level say what it is made of: write both, or state: absent.", item=where)
+        raise BadInput(f"{where}: drives and raid_level are required, except with state: absent.", item=where)
     low, high = _DRIVES[spec.raid_level]
     count = len(spec.drives)
     if count < low or (high is not None and count > high) or (spec.raid_level == "10" and count % 2):
@@ -162,7 +162,7 @@ def _addresses(drives: t.Sequence[str], where: str) -> tuple[str, ...]:
     found = tuple(plain_address(str(drive)) for drive in drives)
     for address in found:
         if not all(word.isdigit() for word in address.split(",")) or address.count(",") != 1:
-            raise BadInput(f"{where}: '{address}' is no drive: write channel and device as arcconf reports them, for example \"0,4\".", item=where)
+            raise BadInput(f"{where}: invalid drive address '{address}': use channel and device as arcconf reports them, for example \"0,4\".", item=where)
         if found.count(address) > 1:
             raise BadInput(f"{where}: drive {address} is there twice.", item=where)
     return found

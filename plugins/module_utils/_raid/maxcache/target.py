@@ -95,7 +95,7 @@ def targets_of(host: RaidState, specs: t.Sequence[MaxCacheSpec]) -> tuple[list[M
         if without and (spec.named or len(without) == len(chosen)):
             target = next(target for target in chosen if id(target) in without)
             target.refuse(without[id(target)])
-        left_out += [f"Left as it is: {target.controller.label} {without[id(target)]}." for target in chosen if id(target) in without]
+        left_out += [f"Unchanged: {target.controller.label} {without[id(target)]}." for target in chosen if id(target) in without]
         found += [target for target in chosen if id(target) not in without]
     keys = [target.item for target in found]
     twice = next((key for key in keys if keys.count(key) > 1), None)

@@ -181,7 +181,7 @@ def _no_cache(controller: Controller) -> str:
     if controller.mode == "hba":
         return "the controller is in HBA mode"
     if controller.cache.status == UNKNOWN and controller.no_battery_write_cache == UNKNOWN:
-        return "nothing is told of a cache on this controller"
+        return "nothing is reported about a cache on this controller"
     message = f": {controller.cache.reason}" if controller.cache.reason else ""
     return {
         "absent": "the controller has no cache board",
@@ -201,7 +201,7 @@ def _volume_objection(controller: Controller, volume: Volume, settings: t.Mappin
     if settings.get("write") == WRITETHROUGH and "read" not in settings and _through_by_ratio(controller, volume, controller_settings):
         return (
             f"cannot have write: {WRITETHROUGH} with cache_ratio: {controller_settings['cache_ratio']}, since it is cached and writes through only "
-            f"because the ratio is 100 now: write read: {NONE} with it"
+            f"because the ratio is 100 now: set read: {NONE} with it"
         )
     if settings.get("write") not in WRITES_BACK and settings.get("read") != READ_AHEAD:
         return None
@@ -236,7 +236,5 @@ def _caching_objection(controller: Controller, volume: Volume, settings: t.Mappi
     if write == WRITEBACK_ALWAYS and no_battery != ENABLED:
         return f"{setting}, since no_battery_write_cache of the controller is {no_battery}: it has to be enabled, and then counts for all logical drives"
     if write == WRITEBACK and no_battery == ENABLED:
-        return (
-            f"{setting} (only while protected), since no_battery_write_cache of the controller is enabled: it has to be disabled, or wish for writeback_always"
-        )
+        return f"{setting} (only while protected), since no_battery_write_cache of the controller is enabled: disable it, or set writeback_always"
     return None

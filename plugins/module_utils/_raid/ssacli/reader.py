@@ -222,7 +222,7 @@ class ControllerReader:
         volumes: dict[str, Volume] = {}
         for block in self.volumes:
             if block.key in volumes:
-                self._lose(f"{quote(block.line, block.text)} tells of logical drive {block.key} again")
+                self._lose(f"{quote(block.line, block.text)} reports logical drive {block.key} again")
             else:
                 volumes[block.key] = self._volume(block, controller)
         return tuple(volumes.values())
@@ -271,7 +271,7 @@ class ControllerReader:
         return self._size(block, "size", BINARY), level, self._status(block, "status", VOLUME_STATUS)
 
     def _caching(self, block: Block, controller: Controller) -> tuple[Policy, Policy]:
-        """Read and write policy: one switch for both, in force only as far as the controller says that its cache works.
+        """Read and write policy: one switch for both, in effect only as far as the controller says that its cache works.
 
         A ratio of 100 percent for reading leaves no room to write back (its own firmware sets it so when no volume is cached).
         """
@@ -306,7 +306,7 @@ class ControllerReader:
             listed.setdefault(block.key, block)
         for block in self.drives:
             if block.key in drives:
-                self._lose(f"{quote(block.line, block.text)} tells of drive {block.key} again")
+                self._lose(f"{quote(block.line, block.text)} reports drive {block.key} again")
             else:
                 drives[block.key] = self._drive(block, listed.get(block.key))
         for address, block in listed.items():

@@ -213,7 +213,7 @@ class StorCli(RaidProvider):
             return (
                 f"the controller does not support it ({label}: No)"
                 if supported is False
-                else f"the controller does not say that it can ({label} is not printed)"
+                else f"the controller does not report support ({label} is not printed)"
             )
         if attribute.startswith("drive_cache."):
             jbod = " and for all JBOD drives (drive_cache.jbod)" if self.jbod_property else ""
@@ -227,8 +227,8 @@ class StorCli(RaidProvider):
     def agrees(self, controller: Controller, subject: Subject, attribute: str, value: t.Any) -> bool:
         """Whether the wished value is the configured one, as far as that can be proved.
 
-        Old firmware prints no ``Write Cache(initial setting)``, only what is in force. With cached I/O that proves nothing, since writes
-        are cached whatever the write policy says. Otherwise write-back in force was asked for, by its own word. Write-through in force was
+        Old firmware prints no ``Write Cache(initial setting)``, only what is in effect. With cached I/O that proves nothing, since writes
+        are cached whatever the write policy says. Otherwise write-back in effect was asked for, by its own word. Write-through in effect was
         asked for only if nothing can have made the controller fall back to it: its protection is healthy, it has no memory, or its
         write policy cannot be changed. With a protection that is not healthy, or not told, a volume that was set to write-through looks
         like one that was set to write-back and fell; this is no agreement then, and a command that is repeated each run is the lesser evil.
@@ -236,7 +236,7 @@ class StorCli(RaidProvider):
         known = configured(subject, attribute)
         if known != UNKNOWN or attribute != "write" or not isinstance(subject, Volume):
             return known == value
-        # Old firmware prints no initial setting. What is in force tells it, unless write-back may have fallen to write-through.
+        # Old firmware prints no initial setting. What is in effect tells it, unless write-back may have fallen to write-through.
         if subject.io.effective != DIRECT or subject.write.effective != value:
             return False
         return (

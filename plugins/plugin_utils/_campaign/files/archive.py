@@ -106,7 +106,7 @@ def receive(
     with explained(campaign, f"receiving the results of host {host}"):
         size = archive.stat().st_size
         if size > largest:
-            raise DamagedArchive(f"The archive of host {host} has {format_size(size)} and at most {format_size(largest)} are taken in.", item=host)
+            raise DamagedArchive(f"The archive of host {host} has {format_size(size)} and at most {format_size(largest)} are accepted.", item=host)
         require_space(campaign, size + MIB, f"unpacking the results of host {host}")
         # In the campaign's folder, for a rename works within one file system only.
         incoming = Path(tempfile.mkdtemp(prefix=f".incoming.{host}.", dir=campaign))
@@ -122,7 +122,7 @@ def _unpack(archive: Path, into: Path, host: str, expected: t.Container[CellKey]
     """Write the files of an archive below ``into``. Returns the cells that they belong to, and what is wrong with some of them."""
 
     def bad(why: str) -> DamagedArchive:
-        return DamagedArchive(f"The archive of host {host} is not taken in: {plain(why)}. The results are still on the host.", item=host)
+        return DamagedArchive(f"The archive of host {host} is not accepted: {plain(why)}. The results are still on the host.", item=host)
 
     files: dict[CellKey, set[str]] = {}
     rejected: dict[CellKey, str] = {}
@@ -161,7 +161,9 @@ def _checked_name(name: str, expected: t.Container[CellKey]) -> tuple[CellKey, s
     except BadInput:
         raise NotAnArchive(f"'{shown}' is not the file of a cell") from None
     if key not in expected:
-        raise NotAnArchive(f"this host was not asked for the cell {key} in this campaign; give the campaign another name, or clear the spool of the host")
+        raise NotAnArchive(
+            f"this host was not requested to measure the cell {key} in this campaign; give the campaign another name, or clear the spool of the host"
+        )
     return key, parts[3]
 
 
@@ -216,10 +218,10 @@ def _checked_meta(folder: Path, key: CellKey, host: str, campaign: str) -> dict[
         ("repeat", meta.get("repeat"), key.repeat),
     ):
         if reported != known or isinstance(reported, bool):
-            raise ResultsError(f"its {META_FILE} says {what} '{plain(reported, 60)}' where '{known}' was asked for")
+            raise ResultsError(f"its {META_FILE} contains {what} '{plain(reported, 60)}' where '{known}' was requested")
     state = meta.get("state")
     if state not in STATES or state == "missing":
-        raise ResultsError(f"its {META_FILE} says the state '{plain(state, 60)}', which does not exist")
+        raise ResultsError(f"its {META_FILE} contains the state '{plain(state, 60)}', which does not exist")
     problems = file_problems(folder, meta) or content_problems(folder, meta["files"], measured=state in MEASURED)
     if problems:
         raise ResultsError(problems[0])

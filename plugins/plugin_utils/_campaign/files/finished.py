@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 
 @dataclass(frozen=True)
 class ExpectedMeasurement:
-    """What a cell shall measure, as far as its result says it again.
+    """What a cell should measure, as far as its result contains it.
 
     :param workload_sha256: of the job, whatever it runs on.
     :param path: of the target, as the user wrote it; ``used_size``: how much of it, in bytes, ``None`` for all.

@@ -89,7 +89,7 @@ def merge(sources: t.Sequence[Path], into: Path, *, keep_conflicts: bool = False
     if not sources:
         raise BadInput("There is nothing to merge: give the folders of one or more campaigns in sources.")
     if into.resolve() in {source.resolve() for source in sources}:
-        raise BadInput(f"{into} is among the campaigns that shall be merged into it: take it out of sources.")
+        raise BadInput(f"{into} is both a source and the destination of the merge: remove it from sources.")
     campaigns = [store.load_campaign(source) for source in sources]
     existing = {_place(record): record for record in store.load_campaign(into).cells} if (into / CAMPAIGN_FILE).exists() or _holds_folders(into) else {}
     chosen, conflicts, damaged, kept = _choose(campaigns, existing)
@@ -196,7 +196,7 @@ def _write(campaigns: t.Sequence[Campaign], into: Path, chosen: t.Mapping[CellPl
     needed = sum(entry.stat().st_size for record in chosen.values() for entry in t.cast("Path", record.path).iterdir())
     with explained(into, "merging campaigns"):
         into.mkdir(parents=True, exist_ok=True)
-    require_space(into, needed, "what shall be merged")
+    require_space(into, needed, "the merge")
     with explained(into, "merging campaigns"):
         workplace = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=into))
         try:

@@ -97,7 +97,7 @@ def open_campaign(results: Path, name: str = "", label: str = "", *, now: dateti
     :param name: an existing or a new campaign; empty takes the controller's clock and ``label``.
     :param dry_run: look only.
     :returns: the folder, and whether it is a new one.
-    :raises ResultsError: if the folder cannot be written or its disk is as good as full.
+    :raises ResultsError: if the folder cannot be written or its disk is full.
     """
     requested = component(name, "campaign") if name else default_campaign_name(now, label)
     if dry_run:
@@ -146,7 +146,7 @@ def write_plan(
     now: datetime.datetime,
     dry_run: bool = False,
 ) -> bool:
-    """Write down what one host shall measure, so that what does not arrive is known to be missing.
+    """Write down what one host should measure, so that what does not arrive is known to be missing.
 
     A plan that exists is added to, never shortened: what was once promised stays visible.
 
@@ -267,7 +267,7 @@ def load_host(host: Path, created: dict[str, str], problems: list[str], *, conte
         records += [_checked_cell(host.name, key, folder, contents) for key, folder in found.items()]
         for key in sorted((planned | set(rejected)) - set(found)):
             if key in rejected:
-                records.append(CellRecord(host.name, key, "failed", f"the result was not taken in: {rejected[key]}"))
+                records.append(CellRecord(host.name, key, "failed", f"the result was not accepted: {rejected[key]}"))
             else:
                 records.append(CellRecord(host.name, key, "missing", "no result came from this host"))
     return records
@@ -326,7 +326,7 @@ def _plan_cells(path: Path, variant: str) -> set[CellKey]:
         return set()
     cells = read_json(path).get("cells")
     if not isinstance(cells, dict) or not all(isinstance(repeats, list) for repeats in cells.values()):
-        raise ResultsError(f"{path} does not say which cells were planned: take it away, or copy the campaign again.")
+        raise ResultsError(f"{path} does not contain the planned cells: remove it, or copy the campaign again.")
     return {CellKey.checked(variant, cell, repeat) for cell, repeats in cells.items() for repeat in repeats}
 
 
@@ -346,10 +346,10 @@ def _plan_patterns(path: Path) -> set[Pattern]:
     rows = read_json(path).get("patterns", [])
     try:
         if not isinstance(rows, list):
-            raise BadInput("they are no list.")
+            raise BadInput("they are not a list.")
         return {Pattern.from_dict(row) for row in rows}
     except BadInput as error:
-        raise ResultsError(f"{path} does not say which searches and rounds were planned ({error.message}): take it away, or copy the campaign again.") from None
+        raise ResultsError(f"{path} does not contain the planned searches and rounds ({error.message}): remove it, or copy the campaign again.") from None
 
 
 def _checked_cell(host: str, key: CellKey, folder: Path, contents: bool) -> CellRecord:
@@ -375,7 +375,7 @@ def _load_cell(host: str, key: CellKey, folder: Path) -> CellRecord:
         problems.append(f"its {META_FILE} belongs to another cell or another version of the results")
     state = meta.get("state")
     if state not in STATES:
-        problems.append(f"its {META_FILE} says the state '{plain(state, 60)}', which does not exist")
+        problems.append(f"its {META_FILE} contains the state '{plain(state, 60)}', which does not exist")
     reason = plain(meta.get("reason") or "", 300)
     if problems:
         # Numbers of a cell that was changed after it was measured are no measurement.

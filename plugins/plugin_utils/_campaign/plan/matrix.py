@@ -65,7 +65,7 @@ def _axes(given: t.Any, where: str) -> dict[str, list[_Value]]:
     for values in axes.values():
         count *= len(values)
     if count > MOST_CELLS:
-        raise BadInput(f"{where}: its axes have {count} combinations, and at most {MOST_CELLS} are taken: shorten an axis.")
+        raise BadInput(f"{where}: its axes have {count} combinations, and at most {MOST_CELLS} are supported: shorten an axis.")
     return axes
 
 

@@ -238,7 +238,7 @@ def percentile_note(table: t.Iterable[TableLine]) -> str:
         return ""
     return (
         f"{HIDDEN} p99 is not shown of {counted(hidden, 'value')}: with fewer than {BY_NAME['p99'].needed:,} I/Os in a repeat its rank would be known to "
-        "less than half a percent. Measure longer, or with more load, to know it."
+        "less than half a percent. Measure longer, or with more load."
     )
 
 

@@ -178,7 +178,7 @@ def _telling(deciding: t.Collection[tuple[str, str]], points: t.Sequence[Point])
 
 def _ratio_sentence(fastest: Variant | None, rival: str | None, duel: FleetComparison | None, cells: int) -> str:
     if fastest is None:
-        return "A speed is not held against another where nothing says that data is safe."
+        return "Speeds are not compared if no variant is known to be safe."
     if duel is None or rival is None:
         return "There is no second variant to compare it with."
     overall = duel.overall
@@ -201,9 +201,9 @@ def _confidence_sentence(
         "better": f"That is shown: {hosts}, each paired with itself{p}",
         "worse": f"It is slower than the baseline, which is not safe: {hosts}{p}",
         "same": f"The difference is shown to be under 5 %: {hosts}{p}",
-        "undecided": f"That is not decided yet: {hosts}{p}; more repeats can tell",
+        "undecided": f"That is not decided yet: {hosts}{p}; more repeats are needed",
         "not_enough_repeats": f"That is not sure: {overall.reason}",
-        "not_comparable": f"That cannot be said: {overall.reason}",
+        "not_comparable": f"That cannot be determined: {overall.reason}",
     }
     sentence = words[overall.verdict]
     if other is not None and other.name in rates:

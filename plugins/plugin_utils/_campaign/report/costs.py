@@ -92,7 +92,7 @@ def _amount(value: t.Any, where: str) -> float:
     except (TypeError, ValueError):
         amount = -1.0
     if isinstance(value, bool) or not 0 < amount < 1e15:
-        raise BadInput(f"{where}: '{value}' is no number above 0.")
+        raise BadInput(f"{where}: must be a number greater than 0, not '{value}'.")
     return amount
 
 

@@ -68,7 +68,7 @@ class CurveCharts:
 def render(a: Analysis, folder: str) -> str:
     """The whole page.
 
-    :param folder: what the command to make it again shall name.
+    :param folder: what the command to make it again should name.
     :raises LibraryMissing: without plotly.
     """
     curves = [
@@ -179,7 +179,7 @@ def titles_of(a: Analysis) -> dict[str, str]:
         + (f"{changed} of them changed meanwhile" if changed else "none changed meanwhile"),
         "problems": f"{text.counted(len(a.problems), 'problem')} found" if a.problems else "No problem found",
         "costs": _title_of_costs(a),
-        "wear": f"{text.size(written)} went to the drives" if written is not None else "Drives do not say what was written to them",
+        "wear": f"{text.size(written)} went to the drives" if written is not None else "The drives do not report the written bytes",
         "commands": "How to do it again",
         "environment": "What it ran on",
     }

@@ -133,7 +133,7 @@ def _verdicts(rows: Rows) -> t.Iterator[Problem]:
         text = f"The verdict changed from {before} to {after} while it was measured: {listed(sorted(set(where)))}."
         yield Problem("data", variant, text)
     for (variant, verdict), hosts in lossy.items():
-        what = "a flushed write may be lost in a power cut" if verdict == "at_risk" else "nobody knows whether a flushed write survives a power cut"
+        what = "a flushed write may be lost in a power cut" if verdict == "at_risk" else "it is unknown whether a flushed write survives a power cut"
         yield Problem("data", variant, f"{verdict} on {counted(len(hosts), 'host')}: {what} ({listed(sorted(hosts))}).")
 
 

@@ -108,7 +108,7 @@ def read_rules(thresholds: t.Mapping[str, t.Any], ignore: t.Sequence[str] = (), 
         limits[name] = METRICS[name][2] if value is None else _percent(name, value)
     strange = sorted(set(ignore) - set(KEYS))
     if strange:
-        raise BadInput(f"'{strange[0]}' cannot be ignored: differences are looked for in {', '.join(KEYS)}.")
+        raise BadInput(f"'{strange[0]}' cannot be ignored; use one of {', '.join(KEYS)}.")
     return Rules(limits, tuple(ignore), tuple(cells), accept_undecided)
 
 
@@ -232,12 +232,12 @@ def _whole(lines: t.Sequence[Line], added: tuple[str, ...], rules: Rules) -> Com
         names = listed([f"{one.cell} ({one.direction}) {one.metric} {times(one.ratio)}" for one in worse], 3)
         return Compared(REGRESSION, f"{len(worse)} of {total} became worse: {names}.", tuple(lines), added)
     if not lines:
-        return Compared(NOT_COMPARABLE, "Nothing was compared: the baseline has no cell with numbers that is asked for.", (), added)
+        return Compared(NOT_COMPARABLE, "Nothing was compared: the baseline has no selected cell with numbers.", (), added)
     if unsure or partial:
         counts = {verdict: sum(one.verdict == verdict for one in unsure) for verdict in dict.fromkeys(one.verdict for one in unsure)}
         parts = [f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.items()]
         parts += [f"{len(partial)} without some of the hosts"] if partial else []
-        return Compared(NOT_COMPARABLE, f"No comparison became worse, but of {total} not all can tell: {', '.join(parts)}.", tuple(lines), added)
+        return Compared(NOT_COMPARABLE, f"No comparison became worse, but of {total} not all are conclusive: {', '.join(parts)}.", tuple(lines), added)
     return Compared(SAME_OR_BETTER, f"Same or better in all of {total}.", tuple(lines), added)
 
 

@@ -86,7 +86,7 @@ def markdown(a: Analysis) -> str:
 
 
 def csv_text(a: Analysis) -> str:
-    """One line for each direction of each cell of each host; an empty field is what nobody measured, or a percentile with too few samples."""
+    """One line for each direction of each cell of each host; an empty field is what was not measured, or a percentile with too few samples."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(_COLUMNS)

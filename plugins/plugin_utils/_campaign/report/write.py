@@ -97,7 +97,7 @@ def analysed(campaign: Path, options: analysis.Options, now: datetime.datetime |
 
 
 def _write(path: Path, content: str) -> None:
-    """So that nobody sees half of it."""
+    """So that readers never see half of it."""
     with explained(path.parent, f"writing {path.name}"):
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:

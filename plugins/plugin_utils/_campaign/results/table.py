@@ -7,7 +7,7 @@
 
 """A campaign as plain text for a terminal of 120 columns. Pure: text in, text out, no colours.
 
-IOPS are per second, MB/s are 10^6 bytes, latencies are as fio measured them; ``-`` stands for what nobody measured.
+IOPS are per second, MB/s are 10^6 bytes, latencies are as fio measured them; ``-`` stands for what was not measured.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def render(
         blocks.append("Not ok:\n" + "\n".join(map(_wrapped, trouble)))
     if campaign.problems:
         blocks.append("Left out:\n" + "\n".join(_wrapped(plain(line, 300)) for line in campaign.problems))
-    blocks.append(f"{count(campaign)}. Everything lies in {campaign.path}")
+    blocks.append(f"{count(campaign)}. Results: {campaign.path}")
     return "\n\n".join(blocks)
 
 

@@ -122,7 +122,7 @@ def read_status(text: str) -> RunnerStatus:
         raise StrangeStatus("The host sends a status of its runner of another version: use one version of the collection.")
     state = raw.get("state")
     if state not in LIVING and state not in ENDED:
-        raise StrangeStatus(f"The host says that its runner is in the state '{plain(state, 40)}', which does not exist.")
+        raise StrangeStatus(f"The host reports that its runner is in the state '{plain(state, 40)}', which does not exist.")
     return RunnerStatus(
         state=str(state),
         **{name: _count(raw.get(name)) or 0 for name in ("segment", "step", "steps", "done", "failed")},

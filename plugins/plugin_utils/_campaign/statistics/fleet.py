@@ -152,9 +152,9 @@ def _p(logs: NDArray[t.Any]) -> float:
 
 def _rank_and_confidence(count: int, confidence: float) -> tuple[int, float]:
     tail = (1 - confidence) / 2
-    highest = count * (count + 1) // 2
+    rank_sum = count * (count + 1) // 2
     if count > _MOST_EXACT:
-        centre, width = highest / 2, math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
+        centre, width = rank_sum / 2, math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
         k = max(math.floor(centre + 0.5 + width * float(scipy_stats.norm.ppf(tail))), 1)
         return k, float(1 - 2 * scipy_stats.norm.cdf((k - 0.5 - centre) / width))
     null = np.ones(1)

@@ -30,7 +30,7 @@ if t.TYPE_CHECKING:
 #: 97.5th percentile of the normal distribution: 95 % confidence.
 _Z = 1.959963984540054
 
-#: The rank of a percentile shall be known to half its distance from the nearer end, and at least to this.
+#: The rank of a percentile should be known to half its distance from the nearer end, and at least to this.
 _COARSEST_RANK = 0.1
 
 #: Fewer samples than this make no percentile at all.

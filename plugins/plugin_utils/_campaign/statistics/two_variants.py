@@ -29,7 +29,7 @@ if t.TYPE_CHECKING:
 #: With three repeats on each side p cannot be under 0.10, with four it can be 0.029.
 FEWEST_REPEATS = 4
 
-#: A difference smaller than this share matters to nobody, however certain it is.
+#: A difference smaller than this share is irrelevant, however certain it is.
 PRACTICAL = 0.05
 
 CONFIDENCE = 0.95
@@ -276,6 +276,6 @@ def check_shares(practical: float, confidence: float) -> None:
     :raises BadInput: naming the one that cannot.
     """
     if not 0 <= practical < 1:
-        raise BadInput(f"A practical threshold of {practical} is no share from 0 to 1.")
+        raise BadInput(f"A practical threshold must be between 0 and 1, not {practical}.")
     if not 0.5 <= confidence < 1:
-        raise BadInput(f"A confidence of {confidence} is no share from 0.5 to 1.")
+        raise BadInput(f"A confidence must be between 0.5 and 1, not {confidence}.")

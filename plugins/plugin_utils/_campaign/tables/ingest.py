@@ -68,7 +68,7 @@ def ingest(campaign: Path, tables: Path | None = None, *, force: bool = False, w
     """Bring the tables of a campaign up to date.
 
     :param campaign: its folder.
-    :param tables: where they shall lie; ``tables`` in the folder of the campaign by default. Several campaigns, and several
+    :param tables: where they should lie; ``tables`` in the folder of the campaign by default. Several campaigns, and several
         controllers, may write into one.
     :param force: write hosts again that have not changed.
     :param workers: processes; by default one for each CPU, if there are hosts enough.

@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
     return write_campaign(tmp_path_factory.mktemp("results") / "2026-11-22T0600Z", 2, cells=6, seconds=20)
 
 
-def test_files_are_written_when_asked(folder):
+def test_files_are_written_on_request(folder):
     result, printed = run(report_action, path=str(folder), files=["html", "markdown", "csv"], prices=[{"price": 100}])
     assert result["changed"] is True
     assert len(result["answer"]) == 3
@@ -123,7 +123,7 @@ def test_a_campaign_against_itself_by_variant(folder):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({}, "the same campaign"),
         ({"baseline_variant": "writeback"}, "both"),
@@ -131,7 +131,7 @@ def test_a_campaign_against_itself_by_variant(folder):
         ({"candidate": "/nowhere"}, "no campaign"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(folder, wrong, said):
+def test_what_cannot_be_compared_is_refused(folder, wrong, message):
     result, _printed = run(compare_action, **{"baseline": str(folder), "candidate": str(folder), **wrong})
     assert (result["failed"], result["rc"]) == (True, 2)
-    assert said in result["msg"]
+    assert message in result["msg"]

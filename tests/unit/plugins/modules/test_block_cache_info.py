@@ -68,7 +68,7 @@ def test_documented_fields_are_those_that_are_returned(run, host):
         assert all(set(entry) == set(documented[key]["contains"]) for entry in result[key])
 
 
-def test_a_sample_tells_the_pace(run, host):
+def test_a_sample_reports_the_pace(run, host):
     _code, result = run(sample_seconds=0.05, names=["vg0/images"])
     (drain,) = result["drain"]
     assert (drain["name"], drain["type"], drain["dirty"]) == ("vg0/images", "lvm_cache", 3072)

@@ -72,18 +72,18 @@ def _documented(options):
 
 def _compare(spec, documented):
     assert set(spec) == set(documented)
-    for name, said, suboptions in _documented(documented):
+    for name, message, suboptions in _documented(documented):
         assert {"type": spec[name].get("type", "str"), "default": spec[name].get("default"), "elements": spec[name].get("elements")} == {
-            "type": said["type"],
-            "default": said["default"],
-            "elements": said["elements"],
+            "type": message["type"],
+            "default": message["default"],
+            "elements": message["elements"],
         }, name
-        assert bool(spec[name].get("required")) == bool(said["required"]), name
+        assert bool(spec[name].get("required")) == bool(message["required"]), name
         if suboptions:
             _compare(spec[name]["options"], suboptions)
 
 
-def test_the_documentation_says_what_the_module_takes():
+def test_documentation_matches_argument_spec():
     _compare(fio.ARGUMENTS, yaml.safe_load(fio.DOCUMENTATION)["options"])
     assert yaml.safe_load(fio.RETURN)["cells"]["contains"]["state"]
     assert all("cachefleet.storage.fio" in task for task in yaml.safe_load(fio.EXAMPLES))
@@ -112,13 +112,13 @@ def test_fio_ends_with_a_module_that_is_stopped(tmp_path, number):
     assert not _running(tmp_path) and not is_alive(read_status(tmp_path / "spool/c1"))
     # What fio had until then is kept, and measured again by the next run.
     meta = json.loads((tmp_path / "spool/c1/as_found/c/1/meta.json").read_text())
-    assert (meta["state"], meta["reason"], meta["summary"]) == ("interrupted", "The runner was asked to stop.", None)
+    assert (meta["state"], meta["reason"], meta["summary"]) == ("interrupted", "The runner was stopped.", None)
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
 def test_a_file_is_measured_once(tmp_path):
-    asked = arguments(tmp_path, target={"file": str(tmp_path / "f"), "size": "1M"}, job={"rw": "randwrite", "number_ios": 50})
-    check, first, second = run(asked, check_mode=True), run(asked), run(asked)
+    requested = arguments(tmp_path, target={"file": str(tmp_path / "f"), "size": "1M"}, job={"rw": "randwrite", "number_ios": 50})
+    check, first, second = run(requested, check_mode=True), run(requested), run(requested)
     assert (check["changed"], check["cells"], check["actions"]) == (True, [], first["actions"])
     (row,) = first["cells"]
     assert (first["changed"], row["state"], row["kept"], row["summary"]["write"]["total_ios"] >= 50) == (True, "ok", False, True)

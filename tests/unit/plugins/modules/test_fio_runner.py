@@ -73,7 +73,7 @@ def test_names_that_are_no_folders(tmp_path, change, words):
     assert words in run({**arguments(tmp_path, repeat=1), **change})["msg"]
 
 
-def test_nothing_to_pack_and_nobody_to_stop(tmp_path):
+def test_nothing_to_pack_and_no_runner_to_stop(tmp_path):
     for state in ("packed", "stopped"):
         result = run({"campaign": "c1", "spool": str(tmp_path / "spool"), "state": state})
         assert (result["changed"], result["cells"], result["archive"], result["runner"]) == (False, [], {}, {})
@@ -83,14 +83,14 @@ def test_nothing_to_pack_and_nobody_to_stop(tmp_path):
 def _compare(spec, documented):
     assert set(spec) == set(documented)
     for name, option in documented.items():
-        said = {key: option.get(key) for key in ("type", "default", "elements", "choices")}
-        assert {key: spec[name].get(key) for key in said} == said, name
+        message = {key: option.get(key) for key in ("type", "default", "elements", "choices")}
+        assert {key: spec[name].get(key) for key in message} == message, name
         assert bool(spec[name].get("required")) == bool(option.get("required")), name
         if option.get("suboptions"):
             _compare(spec[name]["options"], option["suboptions"])
 
 
-def test_the_documentation_says_what_the_module_takes():
+def test_documentation_matches_argument_spec():
     _compare(fio_runner.ARGUMENTS, yaml.safe_load(fio_runner.DOCUMENTATION)["options"])
     assert yaml.safe_load(fio_runner.RETURN)["cells"]["contains"]["state"]
     assert all("cachefleet.storage.fio_runner" in task for task in yaml.safe_load(fio_runner.EXAMPLES))

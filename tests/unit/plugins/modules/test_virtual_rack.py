@@ -39,7 +39,7 @@ def specified(options):
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_the_documentation_says_what_the_module_takes(name):
+def test_documentation_matches_argument_spec(name):
     module = importlib.import_module(f"{PACKAGE}.{name}")
     assert documented(yaml.safe_load(module.DOCUMENTATION)["options"]) == specified(module.ARGUMENT_SPEC)
 

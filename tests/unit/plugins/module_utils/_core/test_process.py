@@ -78,7 +78,7 @@ def test_every_command_is_remembered():
     assert [completed.rc for completed in runner.history] == [0, 1]
 
 
-def test_a_command_that_is_there_and_cannot_be_started_is_said(tmp_path):
+def test_a_command_that_is_there_and_cannot_be_started_is_reported(tmp_path):
     for name, content in (("wrong", b"\x7fELF no program"), ("nobody", b"#!/no/such/interpreter\n")):
         tool = tmp_path / name
         tool.write_bytes(content)

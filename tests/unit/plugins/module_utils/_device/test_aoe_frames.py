@@ -67,7 +67,7 @@ def test_the_mtu_to_set(limit, block, mtu):
     assert best_mtu(limit, block) == mtu
 
 
-def test_a_block_that_no_frame_carries_is_said():
+def test_a_block_that_no_frame_carries_is_reported():
     with pytest.raises(BadInput, match="least is 16420"):
         best_mtu(9000, 16384)
     with pytest.raises(BadInput, match="least is 4132"):
@@ -75,7 +75,7 @@ def test_a_block_that_no_frame_carries_is_said():
 
 
 @pytest.mark.parametrize("block", [0, -512, 100, 4097])
-def test_a_block_that_is_none_is_said(block):
+def test_a_block_that_is_invalid_is_reported(block):
     with pytest.raises(BadInput, match="multiple of a sector"):
         aoe_window(block)
 

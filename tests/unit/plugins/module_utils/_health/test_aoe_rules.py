@@ -145,12 +145,12 @@ def test_a_cache_of_sectors_takes_every_frame_and_the_target_is_noted_all_the_sa
     assert "set the MTU 8700" in found.message
 
 
-def test_a_block_that_no_frame_carries_is_said(host):
+def test_a_block_that_no_frame_carries_is_reported(host):
     target(host, 9000)
     mapped(host, "etherd!e7.1")
     (found,) = frames(look(host, dataclasses.replace(OVER_TARGET, block_size=16384)))
     assert "no MTU up to 9000 carries such a block, so make the cache with blocks of 4 KiB" in found.message
-    assert "cannot be told" not in found.message
+    assert "cannot be determined" not in found.message
 
 
 def test_a_target_that_limits_the_frames_is_judged_by_what_is_negotiated(host):

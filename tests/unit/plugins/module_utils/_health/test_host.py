@@ -98,7 +98,7 @@ def test_limits_are_obeyed(host):
     assert look(host, [()], value=40, limits=Limits(wear_used=60))[0]["worst"] == "critical"
 
 
-def test_two_looks_in_one_run_give_rates(host):
+def test_two_readings_in_one_run_give_rates(host):
     result, slept = look(host, [(counted(),), (counted(read_hits=100, read_misses=4900),)], interval=30.0)
     assert slept == [30.0]
     assert result["caches"][0]["hit_rates"]["seconds"] == 30.0
@@ -116,7 +116,7 @@ def test_an_earlier_run_gives_rates_and_counts_for_the_average(host):
     assert [(one["check"], one["value"]) for one in second["findings"]] == [("cache_dirty", 35.0)]
 
 
-def test_a_look_that_only_waits_does_not_count_twice_for_the_average(host):
+def test_a_reading_that_only_waits_does_not_count_twice_for_the_average(host):
     result, _slept = look(host, [(cache(dirty=1),), (cache(dirty=1),)], interval=1.0)
     (kept,) = result["readings"]["caches"].values()
     assert len(kept["dirty_shares"]) == 1

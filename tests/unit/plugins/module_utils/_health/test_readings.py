@@ -131,7 +131,7 @@ def test_a_damaged_file_is_a_sentence_and_no_traceback(tmp_path, text):
     assert problem.startswith("/health.json holds no readings")
 
 
-def test_a_look_keeps_the_counters_and_the_dirty_shares_of_earlier_looks(tmp_path):
+def test_a_reading_keeps_the_counters_and_the_dirty_shares_of_earlier_readings(tmp_path):
     stat = tmp_path / "sys/class/block/dm-5/stat"
     stat.parent.mkdir(parents=True)
     stat.write_text("  10 2 80 5 20 3 160 6 0 9 9 0 0 0 0 4 1\n")

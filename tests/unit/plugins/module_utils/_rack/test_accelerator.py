@@ -60,7 +60,7 @@ def test_no_device_no_probe(tmp_path):
     assert unspecified.calls == []
 
 
-def test_kvm_that_was_asked_for_and_does_not_work_is_an_error(tmp_path):
+def test_kvm_that_was_requested_and_does_not_work_is_an_error(tmp_path):
     with pytest.raises(Refused, match="does not exist or may not be opened"):
         choose(tmp_path, ScriptedRunner({}), requested="kvm", device=str(tmp_path / "kvm"))
     with pytest.raises(Refused, match="no guest booted with it within 10 seconds"):

@@ -20,7 +20,7 @@ def _one(**entry):
     return raid_spec.parse_controllers([entry])[0]
 
 
-def test_only_what_is_given_is_wished():
+def test_only_given_options_are_requested():
     requested = _one(id=0, volumes=[{"name": "a", "write": "writeback", "read": None}], drive_cache={"jbod": "disabled", "all": None}, cache_ratio=10)
     assert requested.settings == {"drive_cache.jbod": "disabled", "cache_ratio": 10}
     assert requested.volumes[0].settings == {"write": "writeback"}
@@ -40,7 +40,7 @@ def test_a_ratio_is_a_percentage(ratio):
 
 
 def test_a_path_without_a_language_is_refused():
-    with pytest.raises(BadInput, match="tool_path /opt/x needs the provider"):
+    with pytest.raises(BadInput, match="tool_path /opt/x requires provider"):
         _one(tool_path="/opt/x")
 
 
@@ -113,7 +113,7 @@ def test_a_number_that_two_tools_know_is_ambiguous():
     assert len(raid_spec.choose_controllers(host, _one())) == 2
 
 
-def test_a_host_without_a_tool_says_so():
+def test_a_host_without_a_tool_reports_it():
     with pytest.raises(DeviceMissing, match="no RAID tool on this host"):
         raid_spec.choose_controllers(RaidState(), _one())
 
@@ -133,7 +133,7 @@ def test_an_address_that_yaml_took_for_a_number_is_explained():
         raid_spec.expand_drives(controller(), _one(drives=[{"address": 15123}]).drives)
 
 
-def test_whoever_is_not_root_is_told_so(monkeypatch):
+def test_user_without_root_is_reported(monkeypatch):
     monkeypatch.setattr(raid_spec.os, "geteuid", lambda: 1000)
     with pytest.raises(DeviceMissing, match="This ran as user 1000, and these tools need root: set become: true"):
         raid_spec.choose_controllers(FakeTool().as_host(), _one(provider="storcli"))

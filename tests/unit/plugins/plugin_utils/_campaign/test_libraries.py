@@ -39,7 +39,7 @@ def test_a_name_that_a_library_does_not_have_is_no_missing_library():
         libraries.numpy.no_such_function()
 
 
-def test_looking_at_one_imports_nothing():
+def test_reading_one_imports_nothing():
     assert not hasattr(libraries.Library("no_such_library", "Drawing"), "__wrapped__")
 
 

@@ -45,7 +45,7 @@ def test_choices():
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "wanted", "same"),
+    ("key", "text", "requested", "same"),
     [
         ("sequential_cutoff", "4.7M", 5000000, True),
         ("sequential_cutoff", "4.0M", 5000000, False),
@@ -57,8 +57,8 @@ def test_choices():
         ("discard", None, 1, False),
     ],
 )
-def test_comparing_with_what_is_printed(key, text, wanted, same):
-    assert has_value(key, text, wanted) is same
+def test_comparing_with_what_is_printed(key, text, requested, same):
+    assert has_value(key, text, requested) is same
 
 
 def test_every_default_is_what_default_means():
@@ -130,10 +130,10 @@ def test_nothing_but_harmless_words_goes_into_a_rule(rules):
         bcache_rules.render(rules)
 
 
-def test_what_a_line_shall_hold():
-    wanted = {"sequential_cutoff": 0, "writeback_percent": 10, "congested_read_threshold_us": 5, "discard": 1}
-    assert bcache_rules.kept(wanted, "backing", {"writeback_percent": "20", "writeback_delay": "5"}) == {"sequential_cutoff": "0", "writeback_delay": "5"}
-    assert bcache_rules.kept(wanted, "set", {}) == {"congested_read_threshold_us": "5"}
+def test_expected_content_of_a_line():
+    requested = {"sequential_cutoff": 0, "writeback_percent": 10, "congested_read_threshold_us": 5, "discard": 1}
+    assert bcache_rules.kept(requested, "backing", {"writeback_percent": "20", "writeback_delay": "5"}) == {"sequential_cutoff": "0", "writeback_delay": "5"}
+    assert bcache_rules.kept(requested, "set", {}) == {"congested_read_threshold_us": "5"}
 
 
 # -- what users write
@@ -162,7 +162,7 @@ def test_the_least_one_can_write():
         ({"name": "a b"}, "use only letters, digits"),
     ],
 )
-def test_what_cannot_be_meant(fields, words):
+def test_invalid_options_are_rejected(fields, words):
     with pytest.raises(BadInput, match=words):
         read_items([{**ITEM, **fields}])
 
@@ -172,7 +172,7 @@ def test_what_cannot_be_meant(fields, words):
     [
         ({"settings": {"congested_read_threshold_us": 5}}, "congested_read_threshold_us is 5, and images"),
         ({"bucket_size": "1M"}, "bucket_size is 1048576, and images"),
-        ({"cache_devices": ["/dev/disk/by-id/ata-SSD1", "/dev/disk/by-id/ata-SSD0"]}, "write mirror: true"),
+        ({"cache_devices": ["/dev/disk/by-id/ata-SSD1", "/dev/disk/by-id/ata-SSD0"]}, "set mirror: true"),
     ],
 )
 def test_who_shares_a_cache_device_has_to_agree(fields, words):

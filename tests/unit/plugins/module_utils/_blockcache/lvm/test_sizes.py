@@ -26,7 +26,7 @@ def test_the_default_chunk_is_64_kib_or_what_the_size_demands(size, chunk):
     assert choose_chunk(size, None) == chunk
 
 
-def test_an_asked_chunk_is_taken_when_it_is_possible():
+def test_requested_chunk_is_used_if_possible():
     assert choose_chunk(GIB, 32 * KIB) == 32 * KIB
 
 
@@ -36,7 +36,7 @@ def test_chunks_that_lvm_does_not_take(chunk):
         choose_chunk(GIB, chunk, "images")
 
 
-def test_an_asked_chunk_that_is_too_small_names_the_smallest():
+def test_too_small_chunk_names_the_smallest():
     with pytest.raises(BadInput, match=r"images: chunk_size is 64 KiB, .* write 288 KiB or more"):
         choose_chunk(250 * GIB, 64 * KIB, "images")
 
@@ -75,7 +75,7 @@ def test_a_size_is_rounded_up_to_extents_and_a_share_down():
 @pytest.mark.parametrize(
     ("kind", "free", "size"), [("cachepool", 4, None), ("cachepool", 52, 208 * MIB), ("cachevol", 3, None), ("cachevol", 10, 48 * MIB), ("cachevol", 0, None)]
 )
-def test_what_does_not_fit_says_what_it_needs_and_what_there_is(kind, free, size):
+def test_what_does_not_fit_reports_what_it_needs_and_what_there_is(kind, free, size):
     with pytest.raises(BadInput, match=rf"images: a {kind} needs .* and the cache device has .* free"):
         lay_out(kind, Room(free, EXTENT), size=size, share=1.0, chunk_size=None, item="images")
 

@@ -313,7 +313,7 @@ def test_the_debian_file_hdparm_conf_is_not_relied_on(rack: Machine) -> None:
 # Telling the kernel is not telling the drive.
 
 
-def test_kernel_says_write_through_and_drive_says_on_is_a_change_and_not_converged(rack: Machine) -> None:
+def test_kernel_write_through_with_drive_on_is_a_change(rack: Machine) -> None:
     rack.view("sda", False)
     rack.drives["sda"].overridden = True
     outcome = rack.converge(DriveSpec(HDD, "disabled", persistent=False))
@@ -321,7 +321,7 @@ def test_kernel_says_write_through_and_drive_says_on_is_a_change_and_not_converg
     assert rack.drives["sda"].on is False
 
 
-def test_a_lie_told_with_temporary_is_ended_by_a_plain_cache_type(rack: Machine) -> None:
+def test_temporary_cache_type_is_replaced_by_a_permanent_one(rack: Machine) -> None:
     rack.view("sda", False)
     rack.drives["sda"].overridden = True
     outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
@@ -330,7 +330,7 @@ def test_a_lie_told_with_temporary_is_ended_by_a_plain_cache_type(rack: Machine)
     assert rack.writes == [("sda", "rescan", "1"), ("sda", "cache_type", "write back")]
 
 
-def test_a_lie_told_in_queue_write_cache_is_ended_by_a_rescan(rack: Machine) -> None:
+def test_wrong_queue_write_cache_is_corrected_by_a_rescan(rack: Machine) -> None:
     (rack.root / "sys/class/block/sda/queue/write_cache").write_text("write through\n")
     outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
     assert attributes(outcome) == ["kernel_view"]
@@ -364,7 +364,7 @@ def test_the_read_cache_of_a_scsi_drive_stays_off(machine: Machine) -> None:
     assert 'cache_type}="none"' in machine.rules
 
 
-def test_hdparm_that_says_done_and_reads_back_unchanged_is_not_effective(rack: Machine) -> None:
+def test_hdparm_success_without_effect_is_detected(rack: Machine) -> None:
     rack.drives["sda"].stubborn = True
     with pytest.raises(NotEffective) as caught:
         rack.converge(DriveSpec(HDD, "disabled"))
@@ -408,7 +408,7 @@ def test_sas_not_saveable_97_is_set_without_saving(rack: Machine) -> None:
     assert rack.drives["sdb"].on is False
 
 
-def test_sas_that_lets_nothing_be_changed_is_said_before_anything_is_tried(rack: Machine) -> None:
+def test_sas_that_lets_nothing_be_changed_is_reported_before_anything_is_tried(rack: Machine) -> None:
     rack.drives["sdb"].changeable = False
     runner = rack.runner
     with pytest.raises(BadInput, match="does not let it be changed"):
@@ -456,7 +456,7 @@ def test_two_namespaces_of_one_nvme_controller_are_one_drive(machine: Machine) -
 
 
 def test_a_bare_name_for_good_names_the_path_to_write(rack: Machine) -> None:
-    refuse(rack, BadInput, f"write {HDD} instead", DriveSpec("/dev/sda", "disabled"))
+    refuse(rack, BadInput, f"use {HDD} instead", DriveSpec("/dev/sda", "disabled"))
     assert attributes(rack.converge(DriveSpec("/dev/sda", "disabled", persistent=False))) == ["write_cache"]
 
 
@@ -487,7 +487,7 @@ def test_a_partition_names_its_drive(rack: Machine) -> None:
 
 def test_a_logical_volume_names_the_drives_below_it(rack: Machine) -> None:
     rack.add("dm-0", "virtual", "/dev/mapper/vg0-data", dm_name="vg0-data", dm_uuid="LVM-abc", slaves=("sda",))
-    refuse(rack, BadInput, f"is a logical volume and no drive: name the drives below it: {HDD}", DriveSpec("/dev/mapper/vg0-data", "disabled"))
+    refuse(rack, BadInput, f"is a logical volume and not a drive: name the drives below it: {HDD}", DriveSpec("/dev/mapper/vg0-data", "disabled"))
 
 
 @pytest.mark.parametrize("name, words", [("md0", "an MD array"), ("bcache0", "a bcache device"), ("loop0", "a loop device"), ("nbd0", "over the network")])
@@ -527,10 +527,10 @@ def test_no_write_cache_below_flashcache(rack: Machine) -> None:
     assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache", "boot_rule"]
 
 
-def test_no_write_cache_below_a_mapping_that_nobody_can_ask_about(rack: Machine) -> None:
+def test_write_cache_below_an_unreadable_mapping_is_refused(rack: Machine) -> None:
     below_flashcache(rack)
     (rack.host.root / "dev/mapper/control").unlink()
-    refuse(rack, Refused, "mapping cached, whose target dmsetup does not tell, perhaps passes no flushes.*allow_ignored_flushes", DriveSpec(HDD, "enabled"))
+    refuse(rack, Refused, "mapping cached, whose target dmsetup does not report, perhaps passes no flushes.*allow_ignored_flushes", DriveSpec(HDD, "enabled"))
     assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache", "boot_rule"]
 
 
@@ -561,7 +561,7 @@ def test_what_was_made_while_the_cache_was_off_is_loaded_again_from_below(rack: 
     assert not rack.converge(DriveSpec(HDD, "enabled")).changed
 
 
-def test_one_that_an_earlier_run_or_a_person_left_so_is_found_too(rack: Machine) -> None:
+def test_leftover_of_an_earlier_run_or_manual_change_is_found(rack: Machine) -> None:
     rack.converge(DriveSpec(HDD, "enabled"))
     mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
     assert attributes(rack.converge(DriveSpec(HDD, "enabled"))) == ["flushes./dev/vg/data"]
@@ -605,7 +605,7 @@ def test_a_table_that_is_refused_is_a_failure_that_names_it(rack: Machine) -> No
     rack.converge(DriveSpec(HDD, "disabled"))
     mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
     rack.refused_tables.add("vg-data")
-    with pytest.raises(StorageError, match=r"/dev/vg/data goes on as before; the kernel says why in dmesg"):
+    with pytest.raises(StorageError, match=r"/dev/vg/data continues as before; see dmesg for the reason"):
         rack.converge(DriveSpec(HDD, "enabled"))
 
 
@@ -650,7 +650,7 @@ def test_the_rule_of_a_scsi_drive_ignores_change_events(rack: Machine) -> None:
     assert "add|change" not in rack.rules
 
 
-def test_the_result_says_which_provider_was_taken(rack: Machine) -> None:
+def test_the_result_reports_which_provider_was_taken(rack: Machine) -> None:
     specs = [DriveSpec(device, "disabled") for device in ALL]
     layer = DriveWriteCacheLayer(rack.runner, specs, rack.root)
     drives = layer.facts(layer.read())["drives"]

@@ -27,7 +27,7 @@ def test_the_serial_is_the_key() -> None:
     assert udev_rule.choose_key(HDD, [{"ID_SERIAL_SHORT": "HDD1"}], "x") == RuleKey("ID_SERIAL_SHORT", "HDD0")
 
 
-def test_two_drives_with_one_serial_are_told_apart_by_wwn() -> None:
+def test_two_drives_with_one_serial_are_distinguished_by_wwn() -> None:
     assert udev_rule.choose_key(HDD, [{"ID_SERIAL_SHORT": "HDD0", "ID_WWN": "0x1"}], "x") == RuleKey("ID_WWN_WITH_EXTENSION", "0x5000c500")
 
 

@@ -39,7 +39,7 @@ def steps(outcome: Outcome, item: str) -> list[tuple[str, t.Any, t.Any]]:
     return [(step.attribute, step.before, step.after) for step in outcome.steps if step.item == item]
 
 
-def test_nothing_asked_runs_nothing(rack: FakeQueues) -> None:
+def test_empty_request_runs_nothing(rack: FakeQueues) -> None:
     runner = rack.runner
     assert rack.converge(runner=runner).changed is False
     assert runner.calls == []
@@ -70,7 +70,7 @@ def test_a_profile_is_fitted_to_each_device_with_a_note(rack: FakeQueues) -> Non
     assert [rack.value(name, "queue/nr_requests") for name in ("sda", "sdb", "sdc", "nvme0n1")] == ["32", "32", "1024", "1023"]
     notes = {one["name"]: " ".join(one["notes"]) for one in rack.facts(ARRAY)["devices"]}
     assert notes["sdc"] == ""
-    assert "asks for 1024; without a scheduler nr_requests is at most 32" in notes["sdb"]
+    assert "requests 1024; without a scheduler nr_requests is at most 32" in notes["sdb"]
     assert "asks for 64; the drive and its NCQ take a queue_depth of at most 32" in notes["sdb"]
     assert "queue_depth is left out: NVMe devices have no queue_depth" in notes["nvme0n1"]
 
@@ -125,10 +125,10 @@ def test_throttling_that_was_never_begun_cannot_be_read_and_is_off(rack: FakeQue
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        ({"device": SSD, "scheduler": "none", "nr_requests": 256}, r"at most 32, as many as the hardware takes at once.*write nr_requests: 32, or a scheduler"),
+        ({"device": SSD, "scheduler": "none", "nr_requests": 256}, r"at most 32, as many as the hardware takes at once.*set nr_requests: 32, or a scheduler"),
         ({"device": SSD, "nr_requests": 4000}, "nr_requests is at most 2048"),
         ({"device": SSD, "nr_requests": 3}, "makes 4 of every nr_requests below that"),
-        ({"device": SSD, "queue_depth": 64}, r"NCQ take a queue_depth of at most 32.*write queue_depth: 32"),
+        ({"device": SSD, "queue_depth": 64}, r"NCQ take a queue_depth of at most 32.*set queue_depth: 32"),
         ({"device": LUN, "queue_depth": 5000}, "host adapter takes a queue_depth of at most 4000"),
         ({"device": NVME, "queue_depth": 64}, "NVMe devices have no queue_depth"),
         ({"device": SSD, "max_sectors_kb": 256}, r"at most 128 KiB \(max_hw_sectors_kb\)"),
@@ -136,11 +136,11 @@ def test_throttling_that_was_never_begun_cannot_be_read_and_is_off(rack: FakeQue
         ({"device": SSD, "read_ahead_kb": 130}, "would make 128 of 130"),
         ({"device": SSD, "scheduler": "cfq"}, "cfq is gone since Linux 5.0: write bfq"),
         ({"device": SSD, "scheduler": "anticipatory"}, "has no scheduler anticipatory: it has mq-deadline, none, bfq, kyber"),
-        ({"device": "/dev/sdb", "scheduler": "none"}, f"may name another device after the next boot: write {SSD} instead"),
+        ({"device": "/dev/sdb", "scheduler": "none"}, f"may name another device after the next boot: use {SSD} instead"),
         ({"match": {}}, "nothing is set"),
         ({"match": {}, "wbt_lat_usec": -2}, "at least -1"),
         ({"match": {"size_min": "big"}, "nomerges": 1}, "entry 2: size_min 'big' is not a size"),
-        ({"match": {}, "members": True, "nomerges": 1}, "say under what, with kind"),
+        ({"match": {}, "members": True, "nomerges": 1}, "select those with kind"),
     ],
 )
 def test_what_the_kernel_would_refuse_cut_or_ignore_is_refused_before_anything_is_written(rack: FakeQueues, entry: dict[str, t.Any], reason: str) -> None:
@@ -164,13 +164,13 @@ def test_a_drive_without_ncq_takes_one_command_at_a_time(tmp_path: pathlib.Path,
         queues.converge({"device": SSD, "queue_depth": 32})
 
 
-def test_names_of_old_are_mapped_and_said(rack: FakeQueues) -> None:
+def test_legacy_names_are_mapped_and_reported(rack: FakeQueues) -> None:
     outcome = rack.converge({"device": SSD, "scheduler": "noop"}, {"device": HDD, "scheduler": "deadline"})
     assert rack.value("sdb", "queue/scheduler") == "none"
     assert 'ATTR{queue/scheduler}="none"' in "".join(rack.rules)
     assert outcome.warnings == (
-        "The scheduler deadline is called mq-deadline since Linux 5.0, and mq-deadline is set for sda: write scheduler: mq-deadline.",
-        "The scheduler noop is called none since Linux 5.0, and none is set for sdb: write scheduler: none.",
+        "The scheduler deadline is called mq-deadline since Linux 5.0, and mq-deadline is set for sda: set scheduler: mq-deadline.",
+        "The scheduler noop is called none since Linux 5.0, and none is set for sdb: set scheduler: none.",
     )
 
 
@@ -187,7 +187,7 @@ def test_a_driver_that_lets_nothing_be_changed(rack: FakeQueues) -> None:
     assert rack.converge({"device": LUN, "queue_depth": 32, "persistent": False}).changed is False
 
 
-def test_a_device_that_ignores_a_value_is_a_failure_with_wanted_and_found(rack: FakeQueues) -> None:
+def test_ignored_value_fails_with_requested_and_found(rack: FakeQueues) -> None:
     rack.deaf.add("sdb")
     with pytest.raises(NotEffective, match=f"{SSD}: nomerges should be 2 and is 0"):
         rack.converge({"device": SSD, "nomerges": 2})
@@ -197,7 +197,7 @@ def test_a_device_that_is_not_there_is_an_error_and_a_match_without_one_a_warnin
     with pytest.raises(DeviceMissing, match="does not exist on this host"):
         rack.converge({"device": "/dev/disk/by-id/ata-GONE", "nomerges": 1})
     outcome = rack.converge({"match": {"model": ["GONE*"]}, "nomerges": 1})
-    assert (outcome.changed, outcome.warnings) == (False, ("the match of entry 1 meets no device of this host.",))
+    assert (outcome.changed, outcome.warnings) == (False, ("the match of entry 1 matches no device of this host.",))
 
 
 def test_not_persistent_removes_the_rule_of_this_device_only(rack: FakeQueues) -> None:
@@ -221,7 +221,7 @@ def test_rules_of_what_is_not_listed_stay_unless_the_list_is_exclusive(rack: Fak
     assert rack.rules == []
 
 
-def test_a_rule_that_was_changed_by_hand_is_put_right(rack: FakeQueues) -> None:
+def test_a_rule_that_was_changed_by_hand_is_corrected(rack: FakeQueues) -> None:
     rack.converge({"device": SSD, "nomerges": 1})
     file = rack.root / queue_boot.RULES_FILE
     file.write_text(file.read_text().replace('nomerges}="1"', 'nomerges}="2"'))
@@ -323,7 +323,7 @@ def test_planning_is_pure(rack: FakeQueues) -> None:
     assert len(runner.calls) == calls
 
 
-def test_two_drives_with_one_serial_number_are_told_apart_or_get_no_rule(rack: FakeQueues) -> None:
+def test_two_drives_with_one_serial_number_are_distinguished_or_get_no_rule(rack: FakeQueues) -> None:
     first, second = "/dev/disk/by-id/wwn-0x1", "/dev/disk/by-id/wwn-0x2"
     rack.disk("sde", model="TWIN", serial="T", wwn="0x1", DEVLINKS=first)
     rack.disk("sdf", model="TWIN", serial="T", wwn="0x2", DEVLINKS=second)

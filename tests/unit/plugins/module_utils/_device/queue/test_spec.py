@@ -92,7 +92,7 @@ def test_settings_of_an_entry_go_before_its_profile() -> None:
 
 def test_two_entries_that_name_a_device_may_not_contradict_each_other() -> None:
     named = {"/dev/x": ("sda",), "/dev/y": ("sda",)}
-    with pytest.raises(BadInput, match=r"nomerges is 1 by /dev/x \(entry 1\) and 2 by /dev/y \(entry 2\): say it once"):
+    with pytest.raises(BadInput, match=r"nomerges is 1 by /dev/x \(entry 1\) and 2 by /dev/y \(entry 2\): set it once"):
         chosen([{"device": "/dev/x", "nomerges": 1}, {"device": "/dev/y", "nomerges": 2}], queue(), named=named)
     with pytest.raises(BadInput, match="scheduler is none by"):
         chosen([{"device": "/dev/x", "profile": "nvme"}, {"device": "/dev/y", "profile": "hdd"}], queue(), named=named)

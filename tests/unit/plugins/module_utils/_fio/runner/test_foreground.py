@@ -102,7 +102,7 @@ def test_one_cell_is_measured_stored_and_packed(rig):
     assert not is_alive(rig.status) and not list(rig.spool.home.glob(".cell*"))
 
 
-def test_series_are_written_only_if_asked_for(rig):
+def test_series_are_written_only_if_requested(rig):
     rig.measure(cell())
     rig.measure(cell(repeat=2), series=True)
     assert ["write_iops_log" in run["job"] for run in rig.runs] == [False, True]

@@ -69,7 +69,7 @@ def test_a_job_with_sections_is_varied_as_a_whole():
     job = {"global": {"bs": "4k", "iodepth": 9}, "jobs": [{"name": "a", "rw": "read", "iodepth": 3}, {"name": "b", "rw": "write"}]}
     (step,) = read(search_step(job=job)).steps
     assert [section.value("iodepth") for section in fio_order.probe(step, 4).cell.job.sections] == ["4", "4"]
-    assert job["jobs"][0]["iodepth"] == 3, "what was asked for stays as it is"
+    assert job["jobs"][0]["iodepth"] == 3, "what was requested stays as it is"
 
 
 def test_cells_of_rounds():

@@ -136,7 +136,7 @@ def test_reading_needs_no_empty_device():
 def test_read_only_empty_too_small_and_unreadable_devices():
     assert "read-only" in texts(judge(dataclasses.replace(EMPTY, read_only=True), writing=True))
     assert "no medium" in texts(judge(dataclasses.replace(EMPTY, size=0), writing=False))
-    assert "less than the size 2 GiB" in texts(judge(with_target(EMPTY, size=2 * GIB), writing=False))
+    assert "less than the requested size 2 GiB" in texts(judge(with_target(EMPTY, size=2 * GIB), writing=False))
     assert "Input/output error" in texts(judge(dataclasses.replace(EMPTY, unreadable="Input/output error"), writing=False))
 
 

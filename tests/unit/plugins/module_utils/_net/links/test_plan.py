@@ -58,7 +58,7 @@ def _entry(name, index, **more):
     return {"ifname": name, "ifindex": index, "mtu": 1500, "flags": ["UP"], "address": f"{MAC}{index}", "min_mtu": 68, "max_mtu": 0, **more}
 
 
-def test_ip_says_what_lies_on_what():
+def test_ip_reports_what_lies_on_what():
     links = parse_links(
         json.dumps(
             [
@@ -109,7 +109,7 @@ def test_a_vlan_that_borrows_the_address_of_its_card_is_not_meant_by_it():
         ({"interface": "eth1", "purpose": "iscsi", "block_size": 512}, "purpose: aoe"),
     ],
 )
-def test_a_wish_that_contradicts_itself_is_one_sentence(entry, words):
+def test_contradictory_options_are_rejected(entry, words):
     with pytest.raises(BadInput, match=words):
         _specs(entry)
 
@@ -159,7 +159,7 @@ def test_raising_comes_before_lowering_and_each_can_be_had_alone():
     assert [(step.item, step.attribute) for step in plan_links(state, specs, "lower")] == [("eth2", "mtu"), ("eth2", "boot_mtu"), ("eth3", "boot_mtu")]
 
 
-def test_what_is_as_wanted_needs_nothing():
+def test_no_change_if_already_as_requested():
     state = _state(_links(mtu=9000), {"eth1": 9000})
     specs = _specs({"interface": "eth1", "mtu": 9000})
     assert plan_links(state, specs) == []
@@ -214,9 +214,9 @@ def test_a_tap_is_raised_with_its_bridge_and_whoever_makes_it_sees_to_the_next_o
 
 def test_without_members_the_lower_interface_is_named():
     state = _state(_links(_vlan("eth1.5", 3, "eth1")))
-    with pytest.raises(BadInput, match="on eth1, which has 1500: list eth1 too, or write members: true"):
+    with pytest.raises(BadInput, match="on eth1, which has 1500: list eth1 too, or set members: true"):
         plan_links(state, _specs({"interface": "eth1.5", "mtu": 9000, "members": False}))
-    with pytest.raises(BadInput, match="which shall have 4000"):
+    with pytest.raises(BadInput, match="which is set to 4000"):
         plan_links(state, _specs({"interface": "eth1.5", "mtu": 9000}, {"interface": "eth1", "mtu": 4000}))
 
 
@@ -259,8 +259,8 @@ def test_what_is_right_already_needs_no_permission():
     assert plan_links(state, _specs({"interface": "eth1", "mtu": 1400})) == []
 
 
-def test_a_state_at_boot_that_cannot_be_set_is_said_before_anything_is_changed():
-    places = {"eth1": MtuSource("", "eth1", None, obstacle="eth1 is configured at boot by none of them: write persistent: false.")}
+def test_a_state_at_boot_that_cannot_be_set_is_reported_before_anything_is_changed():
+    places = {"eth1": MtuSource("", "eth1", None, obstacle="eth1 is configured at boot by none of them: set persistent: false.")}
     with pytest.raises(BadInput, match="persistent: false"):
         plan_links(_state(_links(), places=places), _specs({"interface": "eth1", "mtu": 9000}))
     steps = plan_links(_state(_links(), places=places), _specs({"interface": "eth1", "mtu": 9000, "persistent": False}))

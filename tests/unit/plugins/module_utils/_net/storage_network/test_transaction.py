@@ -54,7 +54,7 @@ class Host:
         monkeypatch.setattr(rollback_program.os, "listdir", lambda path: ["eth1", "eth1.5"] if path == "/sys/class/net" else os.listdir(path))
         monkeypatch.setattr(rollback_program.time, "sleep", lambda seconds: None)
         original = rollback_program._change_back
-        monkeypatch.setattr(rollback_program, "_change_back", lambda change, said: original(self._below_root(change), said))
+        monkeypatch.setattr(rollback_program, "_change_back", lambda change, message: original(self._below_root(change), message))
 
     def _below_root(self, change):
         return {**change, "files": [{**file, "path": f"{self.root}{file['path']}"} for file in change["files"]]}
@@ -135,8 +135,8 @@ class Follower(Layer):
 
     name = "follower"
 
-    def __init__(self, known, wanted=9000):
-        super().__init__(None, wanted)
+    def __init__(self, known, requested=9000):
+        super().__init__(None, requested)
         self.known = known
         self.reads = 0
 
@@ -192,11 +192,11 @@ def test_without_a_second_call_it_is_one_run(host):
     assert not host.switch.armed()
 
 
-def test_silence_puts_everything_back_and_a_late_confirmation_says_so(host):
+def test_missing_confirmation_restores_everything_and_a_late_one_reports_it(host):
     host.transaction(VLAN).run("t1")
-    host.switch.put_back("nobody confirmed")
+    host.switch.put_back("no confirmation")
     assert (host.mtu("eth1"), host.mtu("eth1.5"), host.boot.count("mtu")) == (1500, 1500, 0)
-    with pytest.raises(NotEffective, match="went back") as caught:
+    with pytest.raises(NotEffective, match="were reverted") as caught:
         host.transaction(VLAN).confirm("t1")
     assert caught.value.facts["links_before"] == [{"interface": "eth1.5", "mtu": 1500}, {"interface": "eth1", "mtu": 1500}]
     assert host.boot.count("mtu") == 0
@@ -233,16 +233,16 @@ def test_a_kill_between_the_files_of_the_boot_state_puts_back_what_was_written(h
     with contextlib.suppress(KeyboardInterrupt):
         host.transaction(VLAN).confirm("t1")
     assert host.boot.count("mtu 9000") == 1
-    host.switch.put_back("nobody confirmed")
+    host.switch.put_back("no confirmation")
     assert (host.mtu("eth1"), "mtu" in host.boot) == (1500, False)
 
 
-def test_a_file_that_somebody_else_has_changed_meanwhile_is_left(host):
+def test_file_changed_by_another_program_is_not_restored(host):
     host.transaction(VLAN).run("t1")
     with host.switch.held("t1"):
         host.switch.note(link_layer.PROVIDERS["ifupdown"](host.runner, None, host.root).change(_place(host), 9000))
     host.write("etc/network/interfaces", "iface eth1 inet manual\n")
-    assert any("by somebody else" in line for line in host.switch.put_back("x"))
+    assert any("was changed by another program" in line for line in host.switch.put_back("x"))
     assert host.boot == "iface eth1 inet manual\n"
 
 
@@ -298,7 +298,7 @@ def test_the_process_ends_quietly_when_it_was_confirmed_and_acts_when_not(host, 
     host.write(f"{FOLDER}/journal.json", json.dumps(journal))
     rollback_program.watch(str(folder), "t1")
     assert (host.mtu("eth1"), host.switch.last()["token"]) == (1500, "t1")
-    assert "nobody confirmed within 60 seconds" in (folder / "log").read_text()
+    assert "no confirmation was received within 60 seconds" in (folder / "log").read_text()
 
 
 def test_an_interface_that_was_switched_off_gets_its_routes_again(host, monkeypatch):

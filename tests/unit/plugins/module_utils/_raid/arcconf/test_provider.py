@@ -78,7 +78,7 @@ def test_read_lists_and_asks_each_controller_once() -> None:
     assert (reading.not_understood, reading.complete) == ((), True)
 
 
-def test_build_without_nologs_is_asked_without_it_from_then_on() -> None:
+def test_build_without_nologs_is_called_without_it_from_then_on() -> None:
     def answer(words: tuple[str, ...]) -> Reply:
         return Reply(USAGE, rc=3) if "nologs" in words else Reply(CONFIG)
 
@@ -105,7 +105,7 @@ def test_no_controller_is_an_empty_reading(answer: Reply) -> None:
     assert (reading.controllers, reading.not_understood, len(runner.calls)) == ((), (), 1)
 
 
-def test_tool_that_fails_is_said_to_be_not_understood() -> None:
+def test_tool_that_fails_is_reported_as_not_understood() -> None:
     arcconf = provider({(TOOL, "LIST"): Reply("", rc=1, stderr="cannot open shared object")})[0]
     reading = arcconf.read()
     assert not reading.complete
@@ -208,7 +208,7 @@ def test_builds_without_nologs_are_not_sent_it() -> None:
 
 
 @pytest.mark.parametrize("value", ["writeback", "writeback_always"])
-def test_the_switch_of_smartraid_does_not_tell_the_two_write_backs_apart(value: str) -> None:
+def test_switch_of_smartraid_does_not_distinguish_the_two_write_backs(value: str) -> None:
     arcconf = provider()[0]
     assert arcconf.agrees(smart(), ON, "write", value)
     assert not arcconf.agrees(smart(), OFF, "write", value)
@@ -258,7 +258,7 @@ def test_failed_volume_is_only_left_as_it_is(status: str) -> None:
         ("disabled", {}, "writeback_always", "set no_battery_write_cache: enabled"),
         ("disabled", {"no_battery_write_cache": "enabled"}, "writeback_always", ""),
         ("enabled", {"no_battery_write_cache": "disabled"}, "writeback_always", "set no_battery_write_cache: enabled"),
-        ("unknown", {}, "writeback_always", "no_battery_write_cache is nothing this controller tells of"),
+        ("unknown", {}, "writeback_always", "no_battery_write_cache is not reported by this controller"),
         ("unknown", {}, "writeback", ""),
     ],
 )
@@ -295,7 +295,7 @@ def test_one_switch_for_reading_and_writing(read: str, write: str, possible: boo
         (smart(protection=FAILED), OFF, "battery status is not Ok and No Battery Write Cache is disabled"),
     ],
 )
-def test_what_forbids_caching_now_in_the_words_of_the_controller(controller: Controller, volume: Volume, words: str) -> None:
+def test_what_forbids_caching_now_in_the_wording_of_the_controller(controller: Controller, volume: Volume, words: str) -> None:
     assert words in objection(controller, volume, {"write": "writeback"})
     assert words in objection(controller, volume, {"read": "read_ahead"})
     assert objection(controller, volume, {"write": "writethrough", "read": "none"}) == ""
@@ -395,7 +395,7 @@ def test_answers_that_mean_it_is_so(stdout: str, rc: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stdout", "rc", "said"),
+    ("stdout", "rc", "reported"),
     [
         (f"Controllers found: 1\nWrite cache not supported on this device.\n{ABORTED}", 2, "Write cache not supported on this device."),
         (f"Write cache not supported on this device.\n{DONE}", 0, "Write cache not supported on this device."),
@@ -408,17 +408,17 @@ def test_answers_that_mean_it_is_so(stdout: str, rc: int) -> None:
             2,
             "Press y, then ENTER to continue or press ENTER to abort:",
         ),
-        (USAGE, 3, "it does not know these words (invalid arguments)"),
+        (USAGE, 3, "it rejects the command (invalid arguments)"),
         ("Invalid controller number.\n", 6, "exit status 6, invalid adapter"),
         ("Controllers found: 1\n\nCommand failed.\n", 1, "exit status 1, failure"),
         ("", 127, "exit status 127"),
         (ABORTED, 0, ""),
     ],
 )
-def test_answers_that_mean_it_is_not_so(stdout: str, rc: int, said: str) -> None:
+def test_answers_that_mean_it_is_not_so(stdout: str, rc: int, reported: str) -> None:
     ok, reason = judge(stdout, rc)
     assert not ok
-    assert said in reason
+    assert reported in reason
 
 
 def test_refusals_of_the_tool_are_raised_with_its_own_reason() -> None:
@@ -470,7 +470,7 @@ def test_ratio_comes_with_the_first_volume_that_is_cached() -> None:
     assert objection(gone, gone, {"cache_ratio": 10}, {"cache_ratio": 10, "caching": True})
 
 
-def test_what_the_list_lacks_is_asked_for_and_lost_only_without_an_answer() -> None:
+def test_what_the_list_lacks_is_requested_and_lost_only_without_an_answer() -> None:
     listed = LISTED.replace("   Controller 2:             : Optimal, Slot 3, Mixed, Adaptec SmartRAID 3154-8i, SIM2, 50000D12\n", "")
     reading = provider({(TOOL, "LIST"): Reply(listed), (TOOL, "GETCONFIG"): Reply(CONFIG)})[0].read()
     assert [one.id for one in reading.controllers] == ["1", "2"]
@@ -480,4 +480,4 @@ def test_what_the_list_lacks_is_asked_for_and_lost_only_without_an_answer() -> N
         return Reply(CONFIG) if words[2] == "1" else Reply("Invalid controller number.\n", rc=6)
 
     reading = provider({(TOOL, "LIST"): Reply(listed), (TOOL, "GETCONFIG"): answer})[0].read()
-    assert reading.lost == ("controller 2: GETCONFIG tells nothing of it",)
+    assert reading.lost == ("controller 2: GETCONFIG reports nothing about it",)

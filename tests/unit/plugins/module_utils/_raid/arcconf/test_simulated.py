@@ -163,7 +163,7 @@ def test_no_controller() -> None:
     assert (reading.controllers, reading.not_understood, reading.complete) == ((), (), True)
 
 
-def test_drive_cache_that_is_not_told_is_unknown() -> None:
+def test_drive_cache_that_is_not_reported_is_unknown() -> None:
     for value in (True, "unknown"):
         assert {drive.write_cache for drive in Simulated("Adaptec SmartRAID 3154-8i", drive_write_cache_unknown=value).read().drives} == {UNKNOWN}
 

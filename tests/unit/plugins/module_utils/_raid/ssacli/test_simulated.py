@@ -155,7 +155,7 @@ def test_64_volumes_are_one_read() -> None:
     assert tool.runner.calls == [("ctrl", "all", "show", "config", "detail")]
 
 
-def test_a_cache_without_a_battery_is_not_divided_for_writing_and_the_tool_says_so() -> None:
+def test_a_cache_without_a_battery_is_not_divided_for_writing_and_the_tool_reports_it() -> None:
     tool = provider("Smart Array P410i")
     before = read(tool)
     assert (before.protection.protects is True, before.no_battery_write_cache) == (False, "disabled")

@@ -22,9 +22,9 @@ EPOCH = 1_800_000_000.0
 
 
 def test_this_machine_answers_with_fractions_and_its_beginning():
-    asked = time.time()
+    requested = time.time()
     answer = subprocess.run(["/bin/sh", "-c", question()], capture_output=True, text=True, check=True)
-    bounds = read_answer(answer.stdout, asked, time.time())
+    bounds = read_answer(answer.stdout, requested, time.time())
     assert answer.stdout.startswith("CLOCK ")
     assert bounds.low <= 0 <= bounds.high
 

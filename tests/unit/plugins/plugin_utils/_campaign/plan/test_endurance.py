@@ -61,8 +61,8 @@ def test_without_an_endurance_or_a_budget_nothing_is_refused():
     check_wear(wears(), 0)
 
 
-def test_a_budget_needs_to_know_what_is_written():
-    with pytest.raises(Refused, match=r"how much fill would write cannot be told.*'capacity'.*fio_benchmark_wear_budget"):
+def test_budget_requires_known_written_bytes():
+    with pytest.raises(Refused, match=r"how much fill would write cannot be determined.*'capacity'.*fio_benchmark_wear_budget"):
         check_wear(wears({"device": "/dev/a", "endurance": 1}), 50)
 
 

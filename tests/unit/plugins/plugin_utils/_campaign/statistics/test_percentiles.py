@@ -80,7 +80,7 @@ def test_as_many_samples_as_the_table_in_the_terminal_asks_for():
     assert all(one.needed == ps.samples_needed(one.percent) for one in table.PERCENTILES)
 
 
-def test_nothing_measured_is_no_number():
+def test_nothing_measured_is_not_a_number():
     assert [one.value for one in ps.percentiles(ps.merged([]))] == [None] * len(ps.PERCENTS)
     with pytest.raises(BadInput, match="empty"):
         ps.percentile_values(ps.merged([]), (50.0,))

@@ -174,9 +174,9 @@ def test_the_noise_gate():
     assert tv.noise_gate([]).more == 4
 
 
-def test_shares_that_cannot_be_meant():
+def test_invalid_shares_are_rejected():
     for wrong in ({"practical": 5}, {"confidence": 95}, {"confidence": 1.0}):
-        with pytest.raises(BadInput, match="no share"):
+        with pytest.raises(BadInput, match="must be between"):
             tv.compare([1.0] * 5, [1.0] * 5, **wrong)
 
 

@@ -39,7 +39,7 @@ class ActionModule(ActionBase):
         try:
             return self._open(options, host)
         except StorageError as error:
-            return {"failed": True, "changed": False, **error.as_result()}
+            return {"failed": True, "changed": False, **error.to_dict()}
 
     def _open(self, options: dict[str, t.Any], host: str) -> dict[str, t.Any]:
         now = datetime.datetime.now(datetime.timezone.utc)
@@ -48,20 +48,20 @@ class ActionModule(ActionBase):
         cells = {_key(cell, variant, host): cell for cell in options["cells"]}
         if options["group"]:
             component(options["group"], "group")
-        patterns = [Pattern.from_json(row) for row in options["patterns"]]
+        patterns = [Pattern.from_dict(row) for row in options["patterns"]]
         folder, changed = store.open_campaign(results_folder(options["results"]), options["name"], options["label"], now=now, dry_run=dry_run)
         done: set[CellKey] = set()
         steps: list[dict[str, t.Any]] = options["steps"]
         if cells:
             # Of a cell with a job of its own it is known here whether it is done; of steps the runner on the host knows it.
-            jobs = {key: _asked(cell, key.cell) for key, cell in cells.items() if cell.get("job") is not None}
+            jobs = {key: _expected(cell, key.cell) for key, cell in cells.items() if cell.get("job") is not None}
             if not options["replace"]:
                 done = finished(folder, host, jobs)
                 if steps:
                     steps = mark_done(steps, measured_as(folder, host, variant))
                     self._warn_of_old(folder, host, cells)
-            wanted = [(key.cell, key.repeat) for key in cells]
-            changed |= store.write_plan(folder, host, variant, wanted, patterns=patterns, now=now, dry_run=dry_run)
+            requested = [(key.cell, key.repeat) for key in cells]
+            changed |= store.write_plan(folder, host, variant, requested, patterns=patterns, now=now, dry_run=dry_run)
             if not dry_run:
                 changed |= note_group(folder, host, variant, options["group"])
         if done:
@@ -82,12 +82,12 @@ class ActionModule(ActionBase):
 
 def _key(cell: t.Mapping[str, t.Any], variant: str, host: str) -> CellKey:
     if not variant:
-        raise BadInput("The cells have no variant: say which cache configuration they measure.")
+        raise BadInput("The cells have no variant: set it to the name of the measured cache configuration.")
     component(host, "host")
     return CellKey.checked(variant, cell.get("name"), cell.get("repeat"))
 
 
-def _asked(cell: t.Mapping[str, t.Any], name: str) -> ExpectedMeasurement:
+def _expected(cell: t.Mapping[str, t.Any], name: str) -> ExpectedMeasurement:
     target = cell.get("target")
     target = target if isinstance(target, dict) else {}
     size = target.get("size")

@@ -45,7 +45,7 @@ class ActionModule(ActionBase):
         try:
             return self._collect(options, component(str(variables.get("inventory_hostname", "")), "host"), variables)
         except StorageError as error:
-            return {"failed": True, "changed": False, **error.as_result()}
+            return {"failed": True, "changed": False, **error.to_dict()}
 
     def _collect(self, options: dict[str, t.Any], host: str, variables: dict[str, t.Any]) -> dict[str, t.Any]:
         campaign = Path(options["path"]).absolute()
@@ -74,7 +74,7 @@ class ActionModule(ActionBase):
                 count, example = len(received.unexplained), received.unexplained[0]
                 raise ResultsError(
                     f"{count} cells of host {host} have an ok result in {campaign} that an earlier version of the collection made ({example}) and that"
-                    " does not say what exactly was measured, so they were measured again: the old result was kept, and the new one waits on the host in"
+                    " does not record what exactly was measured, so they were measured again: the old result was kept, and the new one waits on the host in"
                     f" {options['spool']}. Set fio_benchmark_replace to true and run again to take the new ones, or name another campaign to have both.",
                     item=host,
                     **result,
@@ -97,7 +97,7 @@ class ActionModule(ActionBase):
         named = "; ".join(f"{key}: {why}" for key, why in list(reasons.items())[:_NAMED])
         more = f" (and {len(reasons) - _NAMED} more)" if len(reasons) > _NAMED else ""
         return DamagedArchive(
-            f"{len(reasons)} of the {len(reasons) + len(received.accepted)} cells of host {host} are not taken in: {named}{more}. They are still on the"
+            f"{len(reasons)} of the {len(reasons) + len(received.accepted)} cells of host {host} are not accepted: {named}{more}. They are still on the"
             f" host in {spool}, and count as failed; the others are stored. Measure them again, or check that host.",
             item=host,
             **{**result, "rejected": reasons},
@@ -106,7 +106,7 @@ class ActionModule(ActionBase):
     def _receive(self, archive: _Archive, campaign: Path, host: str, replace: bool) -> Received:
         """Fetch the archive next to the results and import it; the fetched copy is always deleted."""
         if archive.size > LARGEST_ARCHIVE:
-            raise DamagedArchive(f"Host {host} has an archive of {format_size(archive.size)} and at most {format_size(LARGEST_ARCHIVE)} are taken in.")
+            raise DamagedArchive(f"Host {host} has an archive of {format_size(archive.size)} and at most {format_size(LARGEST_ARCHIVE)} are accepted.")
         expected = store.expected_cells(campaign, host)
         # Once for the archive and once for what is in it.
         require_space(campaign, 2 * archive.size + MIB, f"collecting the results of host {host}")
@@ -152,8 +152,8 @@ class ActionModule(ActionBase):
 class _Archive:
     """The archive as reported by a host, validated: only a path in its spool is accepted."""
 
-    def __init__(self, said: t.Mapping[str, t.Any], spool: str, campaign: str, host: str) -> None:
-        path, sha256, size = (said.get(name) for name in ("path", "sha256", "size"))
+    def __init__(self, reported: t.Mapping[str, t.Any], spool: str, campaign: str, host: str) -> None:
+        path, sha256, size = (reported.get(name) for name in ("path", "sha256", "size"))
         root = posixpath.normpath(spool)
         below = f"{root}/"
         if not isinstance(path, str) or not _HOST_PATH.match(path) or posixpath.normpath(path) != path or not path.startswith(below):

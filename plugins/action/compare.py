@@ -36,7 +36,7 @@ class ActionModule(ActionBase):
         try:
             return self._compare(options)
         except StorageError as error:
-            return {"failed": True, "changed": False, "rc": regression.NOT_COMPARABLE, **error.as_result()}
+            return {"failed": True, "changed": False, "rc": regression.NOT_COMPARABLE, **error.to_dict()}
 
     def _compare(self, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         rules = regression.read_rules(options["thresholds"], options["ignore"], options["cells"], accept_undecided=options["accept_undecided"])
@@ -51,7 +51,7 @@ class ActionModule(ActionBase):
         about = {"baseline": str(folders[0]), "candidate": str(folders[1]), "baseline_variant": variants[0], "candidate_variant": variants[1]}
         makers = {
             "markdown": lambda: regression.as_markdown(found, about),
-            "json": lambda: regression.as_json(found, about),
+            "json": lambda: regression.to_json(found, about),
             "junit": lambda: regression.as_junit(found, f"{folders[1].name} against {folders[0].name}"),
         }
         files = {} if self._task.check_mode else write_files(folders[1], {FILES[name]: makers[name] for name in options["files"]})

@@ -61,7 +61,7 @@ class ActionModule(ActionBase):
                 return {"changed": True, "segment": options["segment"], "start": None, "clock": None, "late": None}
             return self._release(options, RawShell(self), host)
         except StorageError as error:
-            return {"failed": True, "changed": False, **error.as_result()}
+            return {"failed": True, "changed": False, **error.to_dict()}
 
     def _release(self, options: t.Mapping[str, t.Any], shell: RawShell, host: str) -> Results:
         clock = self._clock(options, shell, host)
@@ -73,7 +73,7 @@ class ActionModule(ActionBase):
             "start": round(start + clock.offset, 6),
             "asked": round(asked + clock.offset, 6),
             "late": round(start - asked, 3),
-            "clock": clock.as_result(),
+            "clock": clock.to_dict(),
         }
         folder = f"{options['spool'].rstrip('/')}/{options['campaign']}"
         place, draft = (shlex.quote(f"{folder}/{name}") for name in (f"release-{options['segment']}.json", f".release-{options['segment']}.json.new"))
@@ -84,16 +84,16 @@ class ActionModule(ActionBase):
             f" && mv -f -- {draft} {place}; fi"
         )
         if answer.rc == 0 and answer.stdout.strip() == "released":
-            return {"changed": False, "segment": options["segment"], "start": None, "clock": clock.as_result(), "late": None}
+            return {"changed": False, "segment": options["segment"], "start": None, "clock": clock.to_dict(), "late": None}
         if answer.rc != 0:
             raise NotReleased(
-                f"The runner of {host} could not be told when to start, for {folder} cannot be written on it: {plain(answer.stderr or answer.stdout)}."
-                " It goes on by itself when the time is up for which it waits.",
+                f"The runner of {host} could not be notified of its start, because {folder} is not writable on it: {plain(answer.stderr or answer.stdout)}."
+                " It continues alone after barrier_timeout.",
                 item=host,
             )
         late = start - asked
         if late > 0:
-            self._display.display(f"{host}: starts {late:.1f} s after the others, for it could not be told in time")
+            self._display.display(f"{host}: starts {late:.1f} s after the others, because it could not be notified in time")
         return {"changed": True, "segment": options["segment"], "start": release["start"], "clock": release["clock"], "late": round(late, 3)}
 
     def _clock(self, options: t.Mapping[str, t.Any], shell: RawShell, host: str) -> Clock:
@@ -102,17 +102,17 @@ class ActionModule(ActionBase):
         :raises ClockUnknown: if it could not be read.
         """
         exchanges: list[Bounds] = []
-        said = ""
+        message = ""
         for _turn in range(options["exchanges"]):
             asked = time.time()
             answer = shell.ask_plainly(question())
             bounds = read_answer(answer.stdout, asked, time.time())
             if bounds is not None:
                 exchanges.append(bounds)
-            said = answer.stdout or answer.stderr
+            message = answer.stdout or answer.stderr
         bounds = together(exchanges)
         if bounds is None:
             raise ClockUnknown(
-                f"{host} does not say what time it has: date +%s.%N answers '{plain(said, 80)}'. Set fio_benchmark_synchronise to false.", item=host
+                f"{host} could not report its time: date +%s.%N answers '{plain(message, 80)}'. Set fio_benchmark_synchronise to false.", item=host
             )
         return decide(bounds, synchronised=options["synchronised"])

@@ -43,9 +43,8 @@ class ActionModule(ActionBase):
                 "text": "",
                 "rows": [],
                 "ratios": [],
-                "together": [],
+                **_under_both_names([], []),
                 "states": {},
-                "not_ok": [],
                 "problems": [],
                 "files": {},
             }
@@ -64,7 +63,7 @@ class ActionModule(ActionBase):
             # What was printed stays known, if only the files could not be written.
             if result:
                 self._display.display(f"No report was written: {error.message}\n")
-            return {**result, "failed": True, "changed": False, **error.as_result()}
+            return {**result, "failed": True, "changed": False, **error.to_dict()}
 
     def _analysis(
         self, path: Path, wanted: analysis.Options, fleet: overview.Overview | None
@@ -105,9 +104,8 @@ class ActionModule(ActionBase):
             "text": text,
             "rows": [row.to_dict() for row in seen.rows],
             "ratios": [ratio.to_dict() for ratio in seen.ratios],
-            "together": seen.together,
+            **_under_both_names(seen.sums, table.troubles(seen.campaign, notes)),
             "states": dict(Counter(record.state for record in seen.campaign.cells)),
-            "not_ok": table.troubles(seen.campaign, notes),
             "problems": list(seen.campaign.problems),
             **({"answer": answer} if answer else {}),
         }
@@ -135,6 +133,11 @@ def _analysis_options(options: t.Mapping[str, t.Any]) -> analysis.Options:
         prices=costs.read_prices(options["prices"]),
         currency=options["currency"],
     )
+
+
+def _under_both_names(aggregates: list[dict[str, t.Any]], failed_cells: list[str]) -> dict[str, t.Any]:
+    """Until version 1.0.0 also under their former names."""
+    return {"aggregates": aggregates, "together": aggregates, "failed_cells": failed_cells, "not_ok": failed_cells}
 
 
 def _require_variant(campaign: store.Campaign, baseline: str) -> None:

@@ -40,15 +40,15 @@ class ActionModule(ActionBase):
         path = Path(options["path"]).absolute()
         tables = Path(options["tables"]).absolute() if options["tables"] else None
         try:
-            result = {"path": str(path), **verbs[options["do"]](path, tables, options)}
+            result = {"path": str(path), **verbs[options["operation"]](path, tables, options)}
         except StorageError as error:
-            return {"failed": True, "changed": False, **error.as_result()}
+            return {"failed": True, "changed": False, **error.to_dict()}
         if not result.get("failed"):
-            self._display.display(_said(options["do"], result))
+            self._display.display(_summary(options["operation"], result))
         return result
 
     def _rebuild(self, path: Path, tables: Path | None, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        return _told(ingest(path, tables, everything=options["everything"], dry_run=bool(self._task.check_mode)))
+        return _to_result(ingest(path, tables, force=options["force"], dry_run=bool(self._task.check_mode)))
 
     def _check(self, path: Path, tables: Path | None, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         found = check(path, tables)
@@ -61,12 +61,12 @@ class ActionModule(ActionBase):
             "doubled": list(found.doubled),
             "problems": list(found.left_out),
         }
-        said = [_sentence("damaged", found.damaged)] if found.damaged else []
+        messages = [_sentence("damaged", found.damaged)] if found.damaged else []
         if found.missing and not options["allow_missing"]:
-            said.append(_sentence("missing", found.missing))
-        if said:
+            messages.append(_sentence("missing", found.missing))
+        if messages:
             hint = "" if found.damaged else " Measure them, or set allow_missing: true."
-            result.update(failed=True, msg=f"{path}: {' '.join(said)}{hint}")
+            result.update(failed=True, msg=f"{path}: {' '.join(messages)}{hint}")
         return result
 
     def _merge(self, path: Path, _tables: Path | None, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -82,7 +82,7 @@ class ActionModule(ActionBase):
         written = ingest(path, tables, dry_run=dry_run)
         file = Path(options["file"]).absolute() if options["file"] else path / "reports" / f"results.{_SUFFIXES[options['format']]}"
         if dry_run:
-            return {**_told(written), "changed": True, "file": str(file), "lines": 0}
+            return {**_to_result(written), "changed": True, "file": str(file), "lines": 0}
         if not options["file"]:
             with explained(file.parent, "making the folder of reports"):
                 file.parent.mkdir(exist_ok=True)
@@ -92,10 +92,10 @@ class ActionModule(ActionBase):
             changed, lines = export(database, options["format"], file, options["export_tables"])
         finally:
             database.close()
-        return {**_told(written), "changed": changed or written.changed, "file": str(file), "lines": lines}
+        return {**_to_result(written), "changed": changed or written.changed, "file": str(file), "lines": lines}
 
 
-def _told(found: Ingested) -> dict[str, t.Any]:
+def _to_result(found: Ingested) -> dict[str, t.Any]:
     return {
         "changed": found.changed,
         "tables": str(found.folder),
@@ -106,17 +106,21 @@ def _told(found: Ingested) -> dict[str, t.Any]:
     }
 
 
-def _said(do: str, result: t.Mapping[str, t.Any]) -> str:
+def _summary(operation: str, result: t.Mapping[str, t.Any]) -> str:
     """One line for the terminal."""
-    if do == "check":
+    if operation == "check":
         states = ", ".join(f"{count} {state}" for state, count in result["states"].items()) or "no cells"
         stale = f"; the tables of {len(result['stale'])} hosts are not of the present files" if result["stale"] else ""
         doubled = f"; {len(result['doubled'])} hosts are in the tables twice" if result["doubled"] else ""
         return f"{result['path']}: every file is as it was measured: {states}{stale}{doubled}."
-    if do == "merge":
+    if operation == "merge":
         return f"{result['path']}: {len(result['copied'])} cells copied, {len(result['replaced'])} replaced, {result['kept']} there already."
     tables = f"tables of {len(result['written'])} hosts written, of {result['unchanged']} unchanged"
-    return f"{result['file']}: {result['lines']} lines ({tables})." if do == "export" else f"{result['tables']}: {tables}, of {len(result['removed'])} removed."
+    return (
+        f"{result['file']}: {result['lines']} lines ({tables})."
+        if operation == "export"
+        else f"{result['tables']}: {tables}, of {len(result['removed'])} removed."
+    )
 
 
 def _sentence(what: str, troubles: t.Sequence[Trouble]) -> str:

@@ -83,10 +83,10 @@ class ActionModule(ActionBase):
             except AnsibleConnectionFailure as error:
                 if time.monotonic() > end:
                     raise AnsibleConnectionFailure(
-                        f"{self._host(variables)} could not be reached for {patience} seconds after its MTU was changed, although it was to go back after"
+                        f"{self._host(variables)} could not be reached for {patience} seconds after its MTU was changed, although it was to be reverted after"
                         f" {_seconds(options)}: {plain(str(error))[:200]}"
                     ) from error
-                self._display.vv(f"{self._host(variables)}: not in reach ({plain(str(error))[:120]})")
+                self._display.vv(f"{self._host(variables)}: not reachable ({plain(str(error))[:120]})")
                 time.sleep(_PAUSE)
 
     def _prove(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> Results:
@@ -134,13 +134,13 @@ class ActionModule(ActionBase):
         if "links_before" not in confirmed:
             return self._explained(confirmed, options)
         before = {link["interface"]: link["mtu"] for link in confirmed["links_before"]}
-        wanted = {change["interface"]: change["after"] for change in pending.get("changes", [])}
+        requested = {change["interface"]: change["after"] for change in pending.get("changes", [])}
         parts = []
         for name, mtu in before.items():
-            new = f"MTU {wanted[name]}" if name in wanted else "the new MTU"
-            parts.append(f"with {new} on {plain(str(name))}; it went back to {plain(str(mtu))} by itself")
+            new = f"MTU {requested[name]}" if name in requested else "the new MTU"
+            parts.append(f"with {new} on {plain(str(name))}; it was reverted to {plain(str(mtu))}")
         reason = (
-            f"The host was not reachable {', and '.join(parts)} after {_seconds(options)} seconds. Look whether every switch and host on the way takes that MTU"
+            f"The host was not reachable {', and '.join(parts)} after {_seconds(options)} seconds. Check that all switches and hosts on the path take that MTU"
             " (and a switch 18 bytes more), or give it more time with revert_after."
             if parts
             else str(confirmed.get("msg", ""))
@@ -150,9 +150,7 @@ class ActionModule(ActionBase):
     def _explained(self, result: Results, options: t.Mapping[str, t.Any]) -> Results:
         """Add to the message of a module that died without reporting its changes."""
         if result.get("_ansible_parsed") is False:
-            result["msg"] = (
-                f"{result.get('msg')} The module ended before it answered: what it had changed goes back by itself within {_seconds(options)} seconds."
-            )
+            result["msg"] = f"{result.get('msg')} The module ended before it answered: its changes are reverted within {_seconds(options)} seconds."
         return result
 
     @staticmethod

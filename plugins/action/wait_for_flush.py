@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress impor
 Results = t.Dict[str, t.Any]
 
 #: The note of a job outlives the job when the host is restarted, and says for ever that it has not ended.
-_RESTARTED = "{host} was restarted while it flushed: nothing is lost, run again, and the caches are looked at anew."
+_RESTARTED = "{host} was restarted while it flushed: nothing is lost, run again, and the caches are read again."
 
 
 class ActionModule(ActionBase):
@@ -57,7 +57,7 @@ class ActionModule(ActionBase):
                 if time.monotonic() - last_answer > options["patience"]:
                     raise
                 away = True
-                self._display.display(f"{host}: not in reach at the moment, the flush goes on ({plain(str(error))[:120]})")
+                self._display.display(f"{host}: not reachable at the moment, the flush continues ({plain(str(error))[:120]})")
             time.sleep(options["interval"])
         return self._result([ended[job] for job in jobs], time.monotonic() - started)
 
@@ -72,8 +72,8 @@ class ActionModule(ActionBase):
         status = self._execute_module(module_name="ansible.builtin.async_status", module_args=arguments, task_vars=variables)
         if status.get("failed") and status.get("msg") == "could not find job":
             status["msg"] = (
-                f"The host does not know the flush {plain(job)} any more, as after a restart of the host: nothing is lost, run again, and the caches are"
-                " looked at anew."
+                f"The host has no record of the flush {plain(job)}, for example because it was restarted: nothing is lost, run again, and the caches are"
+                " read again."
             )
         return status
 

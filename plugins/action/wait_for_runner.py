@@ -44,7 +44,7 @@ class ActionModule(ActionBase):
             host = component(str((task_vars or {}).get("inventory_hostname", "")), "host")
             component(options["campaign"], "campaign")
         except StorageError as error:
-            return {"failed": True, "changed": False, **error.as_result()}
+            return {"failed": True, "changed": False, **error.to_dict()}
         if self._task.check_mode:
             return {"changed": False, "state": "not_started", "segment": 0, "waiting": False, "ended": True, "message": "", "status": None, "round_trip": None}
         return _Follower(self, options, host).follow()
@@ -67,7 +67,7 @@ class _Follower:
     def follow(self) -> Results:
         while True:
             try:
-                found = self._look()
+                found = self._poll()
             except AnsibleConnectionFailure as error:
                 self._away(error)
             else:
@@ -92,18 +92,18 @@ class _Follower:
             pause = min(pause, max(self.status.cell_left + 0.5, pause / 4, 1.0))
         return pause
 
-    def _look(self) -> Results | None:
+    def _poll(self) -> Results | None:
         """Poll once: the result of the task if there is nothing more to wait for.
 
         :raises AnsibleConnectionFailure: if the host is not in reach.
         """
-        asked = time.monotonic()
+        started = time.monotonic()
         answer = self.shell.ask(f"cat -- {shlex.quote(self.folder + '/runner.json')}")
         now = time.monotonic()
-        self.fastest = min(now - asked, self.fastest or now - asked)
+        self.fastest = min(now - started, self.fastest or now - started)
         if self.is_away:
             self.is_away = False
-            self._say("in reach again")
+            self._say("reachable again")
         try:
             if answer.rc != 0:
                 raise StorageError(f"There is no status of a runner in {self.folder} on this host.")
@@ -112,7 +112,7 @@ class _Follower:
             # While it is being replaced, or before its first word; but not for ever.
             if now - self.said_new > _SPEECHLESS:
                 return self._gone(error.message)
-            self._keep("the runner says nothing yet")
+            self._keep("the runner has not reported yet")
             return None
         if self.status is None or status != self.status:
             self.said_new = now
@@ -125,9 +125,9 @@ class _Follower:
             try:
                 self.status = read_status(again.stdout) if again.rc == 0 else status
             except StorageError:
-                return self._gone("The runner on this host was ended by something and could not say why.")
+                return self._gone("The runner on this host ended unexpectedly without reporting a reason.")
             if not self.status.ended:
-                return self._gone("The runner on this host was ended by something and could not say why, for example a restart of the host.")
+                return self._gone("The runner on this host ended unexpectedly without reporting a reason, for example because the host was restarted.")
             reached = self._reached(self.status)
         return reached
 
@@ -141,7 +141,7 @@ class _Follower:
         if status.segment > segment or (status.segment == segment and status.state in ("waiting", "pausing", "measuring")):
             # A runner that waits for its first release could have died as well: everybody would wait for it.
             if status.state == "waiting" and not self._lives(status):
-                return self._gone("The runner on this host was ended by something while it waited.")
+                return self._gone("The runner on this host ended unexpectedly while it waited.")
             return self._result(status.state, status.message)
         return None
 
@@ -168,15 +168,15 @@ class _Follower:
         """:raises AnsibleConnectionFailure: if the host was unreachable for too long."""
         gone = time.monotonic() - self.answered
         if gone > self.options["patience"]:
-            self._keep("not in reach, given up", ended=True)
+            self._keep("not reachable, given up", ended=True)
             raise AnsibleConnectionFailure(
-                f"{self.host} was not in reach for {round(gone)} seconds while it measured: {why(error)}. Its runner goes on by itself; run again with the same"
-                " campaign, and its results are taken up."
+                f"{self.host} was not reachable for {round(gone)} seconds while it measured: {why(error)}. Its runner continues; run again with the same"
+                " campaign to collect its results."
             ) from error
         if not self.is_away:
-            self._say(f"not in reach at the moment, what it measures goes on ({why(error)})")
+            self._say(f"not reachable at the moment, the measurement continues ({why(error)})")
         self.is_away = True
-        self._keep("not in reach")
+        self._keep("not reachable")
         self.shell.renew()
 
     def _gone(self, message: str) -> Results:
@@ -194,7 +194,7 @@ class _Follower:
             "waiting": state == "waiting" and self.status is not None and self.status.segment == self.options["segment"],
             "ended": ended,
             "message": plain(message, 300),
-            "status": self.status.as_result() if self.status else None,
+            "status": self.status.to_dict() if self.status else None,
             "round_trip": None if self.fastest is None else round(self.fastest, 3),
         }
 

@@ -72,9 +72,7 @@ _CALM = 0.05
 
 _AWAIT = ("cachefleet.storage.wait_for_runner", "wait_for_runner", "cachefleet.storage.await_runner")
 _CAMPAIGN = ("cachefleet.storage.campaign", "campaign")
-_WITHOUT_RICH = (
-    "The callback cachefleet.storage.progress draws with the Python library rich, which is not here: pip install rich. It prints plain lines instead."
-)
+_WITHOUT_RICH = "The callback cachefleet.storage.progress requires the Python library rich: run 'pip install rich'. Plain lines are printed instead."
 
 
 class CallbackModule(CallbackBase):

@@ -36,7 +36,7 @@ def aoe_best_mtu(limit: t.Any = JUMBO, block_size: t.Any = BLOCK) -> int:
 def _mtu(value: t.Any, name: str) -> int:
     # A truth value is an int to Python.
     if isinstance(value, bool) or not str(value).strip().isdigit() or not _LOWEST <= int(value) <= _HIGHEST:
-        raise AnsibleFilterError(f"{name}: {value} is no MTU: write a number of bytes from {_LOWEST} to {_HIGHEST}.")
+        raise AnsibleFilterError(f"{name}: the MTU must be between {_LOWEST} and {_HIGHEST}, not {value}.")
     return int(value)
 
 

@@ -23,9 +23,9 @@ def block_caches(caches: t.Any, kind: str, part: str) -> Items:
     """See ``block_caches.yml``."""
     items = _checked(caches, "block_caches")
     if kind not in TYPES:
-        raise AnsibleFilterError(f"block_caches: there is no type {kind}: write {', '.join(TYPES)}.")
+        raise AnsibleFilterError(f"block_caches: there is no type {kind}: use {', '.join(TYPES)}.")
     if part not in PARTS:
-        raise AnsibleFilterError(f"block_caches: there is no part {part}: write {', '.join(PARTS)}.")
+        raise AnsibleFilterError(f"block_caches: there is no part {part}: use {', '.join(PARTS)}.")
     mine = [item for item in items if item.get("type") == kind]
     others_stay = any(item.get("type") != kind and item.get("state") != "absent" for item in items)
     first = [item for item in mine if item.get("state") == "absent"] if others_stay else []
@@ -35,10 +35,10 @@ def block_caches(caches: t.Any, kind: str, part: str) -> Items:
 
 def caches_to_migrate(caches: t.Any, found: t.Any) -> Items:
     """See ``caches_to_migrate.yml``."""
-    wanted = {str(item["origin"]): item for item in _checked(caches, "caches_to_migrate") if item.get("migrate") and item.get("state") != "absent"}
+    requested = {str(item["origin"]): item for item in _checked(caches, "caches_to_migrate") if item.get("migrate") and item.get("state") != "absent"}
     leaving: Items = []
     for cache in _checked(found, "caches_to_migrate"):
-        item = next((wanted[str(name)] for name in cache.get("asked") or [] if str(name) in wanted), None)
+        item = next((requested[str(name)] for name in cache.get("matched") or cache.get("asked") or [] if str(name) in requested), None)
         if item is None or cache["type"] == item["type"]:
             continue
         if "bcache" in (cache["type"], item["type"]):
@@ -74,10 +74,10 @@ def replace_cache_device(caches: t.Any, old: str, new: str) -> Items:
     ]
 
 
-def caches_have_moved(found: t.Any, wanted: t.Any, old: str, new: str) -> bool:
+def caches_have_moved(found: t.Any, requested: t.Any, old: str, new: str) -> bool:
     """See ``caches_have_moved.yml``."""
     caches = _checked(found, "caches_have_moved")
-    if not new or new == old or len(caches) < len(_checked(wanted, "caches_have_moved")):
+    if not new or new == old or len(caches) < len(_checked(requested, "caches_have_moved")):
         return False
 
     def moved(cache: t.Mapping[str, t.Any]) -> bool:

@@ -62,16 +62,16 @@ def fio_plan(
             raise AnsibleFilterError(error.message) from error
         text = "\n".join([text, *textwrap.wrap(f"A real run would be refused. {error.message}", WIDTH)])
     return {
-        "steps": [step.as_json() for step in plan.steps],
+        "steps": [step.to_dict() for step in plan.steps],
         "cells": [{"name": run.name, "repeat": run.repeat} for run in plan.runs],
-        "patterns": [pattern.as_json() for pattern in plan.patterns],
+        "patterns": [pattern.to_dict() for pattern in plan.patterns],
         "seconds": plan.seconds,
         "limit": plan.limit,
         "timeout": plan.timeout,
         "barrier_timeout": plan.barrier_timeout,
         "segments": plan.segments,
         "bytes_written": sum(wear.written for wear in wears),
-        "wear": [wear.as_json() for wear in wears],
+        "wear": [wear.to_dict() for wear in wears],
         "text": text,
     }
 

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The filter that says which hosts shall prove the MTU to which others."""
+"""The filter that says which hosts should prove the MTU to which others."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def path_mtu_peers(ends: t.Any, host: str, limit: int = 8) -> list[dict[str, str
 
 def _storage_addresses(end: End) -> t.Iterator[tuple[str, str]]:
     """The addresses of a host that count, each with its network; all of them if it does not say which interfaces those are."""
-    wanted = {str(name).lower() for name in end.get("wanted") or ()}
+    requested = {str(name).lower() for name in end.get("wanted") or ()}
     for interface in end["interfaces"]:
-        if not wanted or {str(interface.get("name")).lower(), str(interface.get("mac")).lower()} & wanted:
+        if not requested or {str(interface.get("name")).lower(), str(interface.get("mac")).lower()} & requested:
             yield from zip(interface.get("addresses") or (), interface.get("networks") or ())
 
 

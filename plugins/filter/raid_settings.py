@@ -20,7 +20,7 @@ _WHICH = ("id", "name", "wwn")
 def raid_settings(controllers: t.Any, part: str) -> list[dict[str, t.Any]]:
     """See ``raid_settings.yml``."""
     if part not in PARTS:
-        raise AnsibleFilterError(f"raid_settings: there is no part {part}: write {', '.join(PARTS)}.")
+        raise AnsibleFilterError(f"raid_settings: there is no part {part}: use {', '.join(PARTS)}.")
     if not isinstance(controllers, t.Sequence) or isinstance(controllers, (str, bytes)) or not all(isinstance(one, t.Mapping) for one in controllers):
         raise AnsibleFilterError("raid_settings: the controllers must be a list of dictionaries.")
     if part == "policies":
@@ -56,15 +56,15 @@ def _removed(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
     kept = {str(one.get("data_volume") or "") for one in entry["cache_volumes"] if one.get("state") != "absent"}
     if kept & {str(one.get("data_volume") or "") for one in absent}:
         # Told apart between two calls, this would be deleted and made anew in every run.
-        raise AnsibleFilterError("raid_settings: cache_volumes has one cache volume twice, once with state: absent: write it once.")
-    # The pool that shall have SSDs cannot be absent: the module says that, if it hears both.
+        raise AnsibleFilterError("raid_settings: cache_volumes has one cache volume twice, once with state: absent: list it once.")
+    # The pool that should have SSDs cannot be absent: the module says that, if it hears both.
     return {**{name: entry[name] for name in (*_WHO, "flush_timeout", "pool_drives") if entry.get(name)}, "cache_volumes": absent}
 
 
 def _kept(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
-    """The rest: what shall go was taken away before, and would be told twice in check mode."""
-    present = [one for one in entry.get("cache_volumes") or [] if one.get("state") != "absent"]
-    kept = {**{name: value for name, value in entry.items() if name != "cache_volumes"}, **({"cache_volumes": present} if present else {})}
+    """The rest: what should go was taken away before, and would be told twice in check mode."""
+    kept_volumes = [one for one in entry.get("cache_volumes") or [] if one.get("state") != "absent"]
+    kept = {**{name: value for name, value in entry.items() if name != "cache_volumes"}, **({"cache_volumes": kept_volumes} if kept_volumes else {})}
     return kept if kept["volumes"] or set(kept) - {*_WHO, "volumes", "flush_timeout", "allow_unprotected"} else None
 
 

@@ -24,7 +24,7 @@ def replacement_notice(caches: t.Any, drain: t.Any, old: str, drain_rate: t.Any)
     except BadInput as error:
         raise AnsibleFilterError(f"replacement_notice: {error.message}") from None
     if assumed <= 0:
-        raise AnsibleFilterError("replacement_notice: the drain rate is 0: write how many bytes a second the slow devices take.")
+        raise AnsibleFilterError("replacement_notice: the drain rate must be greater than 0; set the bytes per second that the slow devices accept.")
     falling = {(row["type"], row["name"]): row.get("bytes_per_second") for row in drain}
     lines = [line for cache in caches for line in _about_cache(cache, falling.get((cache["type"], cache["name"])), assumed)]
     if not lines:
@@ -40,7 +40,7 @@ def _about_cache(cache: t.Mapping[str, t.Any], measured: float | None, assumed: 
     share = f"; {ratio:.0%} of the requests were served by the cache so far" if isinstance(ratio, (int, float)) else ""
     lines.append(f"{name}: from the flush on until the new device is attached, everything goes at the speed of {origin}{share}.")
     if cache["type"] == "flashcache":
-        lines.append(f"{name}: a flashcache in use cannot be taken away: unmount {plain(cache.get('device') or name)} before the flush has ended.")
+        lines.append(f"{name}: a flashcache in use cannot be removed: unmount {plain(cache.get('device') or name)} before the flush has ended.")
     if cache.get("state") != "ok":
         lines.append(f"{name}: {plain(cache.get('problem') or cache.get('state'), longest=400)}")
     return lines
@@ -49,7 +49,7 @@ def _about_cache(cache: t.Mapping[str, t.Any], measured: float | None, assumed: 
 def _to_flush(cache: t.Mapping[str, t.Any], measured: float | None, assumed: int) -> str:
     dirty = cache.get("dirty")
     if dirty is None:
-        return "how much is dirty cannot be told."
+        return "the number of dirty bytes could not be read."
     if not dirty:
         return "nothing is dirty."
     if measured and measured > 0:

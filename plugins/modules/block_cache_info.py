@@ -92,7 +92,8 @@ caches:
     state:
       description: V(ok), V(needs_check), V(read_only), V(failed), V(cache_missing), V(inactive) or V(inconsistent).
       type: str
-    asked: {description: 'The entries of O(names) that match the cache.', type: list, elements: str}
+    matched: {description: 'The entries of O(names) that match the cache.', type: list, elements: str}
+    asked: {description: 'The former name of RV(caches[].matched), returned until version 1.0.0.', type: list, elements: str}
     problem: {description: 'The problem and the possible actions if the state is not V(ok).', type: str}
     settings: {description: 'The settings in effect, with the names of the module options.', type: dict}
     counters: {description: 'Hits, misses and errors, if the type counts them.', type: dict}
@@ -136,25 +137,27 @@ def main() -> None:
         supports_check_mode=True,
     )
     if module.params["sample_seconds"] < 0:
-        module.fail_json(msg="sample_seconds is below zero: write how many seconds lie between two looks, or 0 for one look.", error="bad_input")
+        module.fail_json(msg="sample_seconds must not be negative: set the seconds between two readings, or 0 for one reading.", error="bad_input")
     runner = Runner()
     types = module.params["types"] or TYPES
     try:
         devices = read_devices(runner)
         found, drains = survey.sample(lambda: survey.read_caches(devices, runner, types=types), module.params["sample_seconds"], time.monotonic, time.sleep)
     except StorageError as error:
-        module.fail_json(**error.as_result())
+        module.fail_json(**error.to_dict())
     chosen = survey.select(found, module.params["names"], devices)
-    # That a cache is not there may be just what is asked for; it stands in the result.
+    # A missing cache may be the expected result, so it is reported and not an error.
     for problem in found.problems:
         module.warn(problem)
     names = {(cache.type, cache.name) for cache in chosen.caches}
+    caches = []
+    for cache in chosen.caches:
+        matched = [word for word in module.params["names"] if survey.is_meant(cache, word, devices)]
+        caches.append({**survey.cache_to_dict(cache), "matched": matched, "asked": matched})
     module.exit_json(
         changed=False,
-        caches=[
-            {**survey.as_plain(cache), "asked": [word for word in module.params["names"] if survey.is_meant(cache, word, devices)]} for cache in chosen.caches
-        ],
-        drain=[drain.as_plain() for drain in drains if (drain.type, drain.name) in names],
+        caches=caches,
+        drain=[drain.to_dict() for drain in drains if (drain.type, drain.name) in names],
         problems=list(chosen.problems),
     )
 

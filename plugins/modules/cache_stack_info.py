@@ -148,7 +148,7 @@ def main() -> None:
         stack = read_stack(Runner(), protected=module.params["protected_drives"])
         stack, checks = check(stack, module.params["prove_flushes"])
     except StorageError as error:
-        module.fail_json(**error.as_result())
+        module.fail_json(**error.to_dict())
     for problem in stack.problems:
         module.warn(problem)
     devices = stack.as_devices(empty=module.params["all_devices"])

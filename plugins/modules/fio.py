@@ -246,7 +246,7 @@ def main() -> None:
         host = MeasuredHost(runner, lambda: read_stack(runner))
         result = measure(order_of(options), spool_of(options["spool"], options["campaign"]), host, check_mode=module.check_mode)
     except StorageError as error:
-        module.fail_json(**error.as_result())
+        module.fail_json(**error.to_dict())
     except KeyboardInterrupt:
         module.fail_json(msg="The measurement was interrupted: fio was stopped, and finished cells are in the spool.", error="stopped")
     module.exit_json(**result)

@@ -301,7 +301,7 @@ def main() -> None:
             act = control.stop if options["state"] == "stopped" else control.pack
             result = act(spool, check_mode=module.check_mode)
     except StorageError as error:
-        module.fail_json(**error.as_result())
+        module.fail_json(**error.to_dict())
     module.exit_json(**result)
 
 

@@ -141,7 +141,7 @@ def main() -> None:
         stack = read_stack(Runner(), protected=options["protected_drives"])
         _proved, checks = check(stack, options["devices"], options["flushes"], options["settle"])
     except StorageError as error:
-        module.fail_json(**error.as_result())
+        module.fail_json(**error.to_dict())
     for problem in stack.problems:
         module.warn(problem)
     module.exit_json(changed=False, checks=checks, problems=list(stack.problems))

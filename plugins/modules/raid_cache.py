@@ -232,16 +232,18 @@ problems:
   returned: success
   sample: []
 not_in_force:
-  description: The settings that are configured but not in effect, each with its cause. In check mode those that would not be in effect.
+  description:
+    - The settings that are configured but not in effect, each with its cause. In check mode those that would not be in effect.
+    - C(called) and C(wanted), the former names of C(label) and C(configured), are returned until version 1.0.0.
   type: list
   elements: dict
   returned: success, and if a policy that must be in effect is not
   sample:
     - item: storcli controller 0 volume 0
-      called: volume archive of controller 0 (MegaRAID 9361-8i, storcli)
+      label: volume archive of controller 0 (MegaRAID 9361-8i, storcli)
       controller: controller 0 (MegaRAID 9361-8i, storcli)
       attribute: write
-      wanted: writeback
+      configured: writeback
       found: writethrough
       cause: its battery has failed (Failed)
       must: true

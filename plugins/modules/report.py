@@ -158,7 +158,7 @@ ratios:
   type: list
   elements: dict
   returned: success
-together:
+aggregates:
   description:
     - One entry for each measurement and direction that several hosts, or several targets of a host, ran at the same time.
     - C(planned) is the planned number of hosts, and C(targets) the total number of targets if one of the hosts measured
@@ -171,17 +171,27 @@ together:
   type: list
   elements: dict
   returned: success
+together:
+  description: The former name of RV(aggregates), returned until version 1.0.0.
+  type: list
+  elements: dict
+  returned: success
 states:
   description: The number of cells in each state.
   type: dict
   returned: success
   sample: {ok: 7, missing: 1}
-not_ok:
+failed_cells:
   description: One sentence for all cells of a host and variant with the same state other than V(ok) and the same reason.
   type: list
   elements: str
   returned: success
   sample: ["node2 before randwrite-4k/1: missing: no result came from this host"]
+not_ok:
+  description: The former name of RV(failed_cells), returned until version 1.0.0.
+  type: list
+  elements: str
+  returned: success
 files:
   description: The files that were written, by format.
   type: dict

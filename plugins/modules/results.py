@@ -14,11 +14,11 @@ author:
   - the cachefleet.storage authors (@cachefleet)
 description:
   - Manages the folder of a campaign. Its raw files are the source of truth. All other files are derived from them.
-  - With O(do=rebuild) it writes Parquet tables, which any engine that reads Parquet can query. Only the tables of hosts whose results have
+  - With O(operation=rebuild) it writes Parquet tables, which any engine that reads Parquet can query. Only the tables of hosts whose results have
     changed are written.
-  - With O(do=check) it verifies all files with their checksums, and fails with the names of damaged or missing cells.
-  - With O(do=merge) it copies the cells of other campaigns into this one, for example those of several controllers.
-  - With O(do=export) it updates the tables and writes one file for another system.
+  - With O(operation=check) it verifies all files with their checksums, and fails with the names of damaged or missing cells.
+  - With O(operation=merge) it copies the cells of other campaigns into this one, for example those of several controllers.
+  - With O(operation=export) it updates the tables and writes one file for another system.
   - Runs on the controller only and needs no connection to a host.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
@@ -26,11 +26,14 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes.measurement
   - cachefleet.storage._options.campaign_folder
 requirements:
-  - duckdb and numpy on the controller, unless O(do=merge)
+  - duckdb and numpy on the controller, unless O(operation=merge)
 options:
-  do:
-    description: The operation to perform. With V(merge) O(path) is created if it does not exist.
+  operation:
+    description:
+      - The operation to perform. With V(merge) O(path) is created if it does not exist.
+      - C(do) is the former name of this option.
     type: str
+    aliases: [do]
     choices: [rebuild, check, merge, export]
     default: rebuild
   tables:
@@ -39,35 +42,36 @@ options:
       - Several campaigns and controllers can write to the same folder at the same time, for example on shared storage.
     type: path
     default: ""
-  everything:
-    description: With O(do=rebuild), write the tables of all hosts, not only of those with changes.
+  force:
+    description: With O(operation=rebuild), write the tables of all hosts, not only of those with changes. C(everything) is the former name of this option.
     type: bool
+    aliases: [everything]
     default: false
   allow_missing:
-    description: With O(do=check), do not fail because of planned cells that are missing.
+    description: With O(operation=check), do not fail because of planned cells that are missing.
     type: bool
     default: false
   sources:
-    description: With O(do=merge), the folders of the campaigns whose cells are copied.
+    description: With O(operation=merge), the folders of the campaigns whose cells are copied.
     type: list
     elements: path
     default: []
   conflicts:
     description:
-      - With O(do=merge), how to handle a cell with different results in two campaigns. V(refuse) merges nothing, V(keep) keeps
+      - With O(operation=merge), how to handle a cell with different results in two campaigns. V(refuse) merges nothing, V(keep) keeps
         the existing result, or that of the first of O(sources).
     type: str
     choices: [refuse, keep]
     default: refuse
   format:
     description:
-      - With O(do=export), the format. V(ndjson) is one JSON object per row, V(openmetrics) is a file for the textfile collector of
+      - With O(operation=export), the format. V(ndjson) is one JSON object per row, V(openmetrics) is a file for the textfile collector of
         the Prometheus node exporter, V(influx) is the line protocol of InfluxDB.
     type: str
     choices: [ndjson, openmetrics, influx]
     default: ndjson
   file:
-    description: With O(do=export), the file to write. If empty, a file in the folder C(reports) of the campaign.
+    description: With O(operation=export), the file to write. If empty, a file in the folder C(reports) of the campaign.
     type: path
     default: ""
   export_tables:
@@ -91,14 +95,14 @@ EXAMPLES = r"""
 - name: Verify that no cell is damaged or missing
   cachefleet.storage.results:
     path: /srv/results/2026-11-21T1403Z
-    do: check
+    operation: check
   delegate_to: localhost
   run_once: true
 
 - name: Merge the results of two controllers
   cachefleet.storage.results:
     path: /srv/results/rack-1-and-2
-    do: merge
+    operation: merge
     sources:
       - /mnt/controller1/results/rack-1
       - /mnt/controller2/results/rack-2
@@ -108,7 +112,7 @@ EXAMPLES = r"""
 - name: Export the campaign for Prometheus
   cachefleet.storage.results:
     path: /srv/results/2026-11-21T1403Z
-    do: export
+    operation: export
     format: openmetrics
     file: /var/lib/node_exporter/textfile/benchmark.prom
   delegate_to: localhost
@@ -123,78 +127,78 @@ path:
 tables:
   description: The folder of tables.
   type: str
-  returned: when O(do) is V(rebuild) or V(export)
+  returned: when O(operation) is V(rebuild) or V(export)
 written:
   description: Hosts whose tables were written.
   type: list
   elements: str
-  returned: when O(do) is V(rebuild) or V(export)
+  returned: when O(operation) is V(rebuild) or V(export)
 unchanged:
   description: Number of hosts whose tables were up to date.
   type: int
-  returned: when O(do) is V(rebuild) or V(export)
+  returned: when O(operation) is V(rebuild) or V(export)
 removed:
   description: Hosts whose tables were removed, because they are no longer in the campaign.
   type: list
   elements: str
-  returned: when O(do) is V(rebuild) or V(export)
+  returned: when O(operation) is V(rebuild) or V(export)
 problems:
   description: Files of the folder that were skipped, with the reason.
   type: list
   elements: str
-  returned: always, unless O(do=merge)
+  returned: always, unless O(operation=merge)
 states:
   description: The number of cells in each state.
   type: dict
-  returned: when O(do=check)
+  returned: when O(operation=check)
   sample: {ok: 7, missing: 1}
 damaged:
-  description: The C(cell)s with damaged files, and the C(problem). With O(do=merge) the names of the cells that were not copied.
+  description: The C(cell)s with damaged files, and the C(problem). With O(operation=merge) the names of the cells that were not copied.
   type: list
   elements: raw
-  returned: when O(do) is V(check) or V(merge)
+  returned: when O(operation) is V(check) or V(merge)
 missing:
   description: The planned C(cell)s that are missing, and the C(problem).
   type: list
   elements: dict
-  returned: when O(do=check)
+  returned: when O(operation=check)
 stale:
-  description: Hosts whose tables are out of date. O(do=rebuild) updates them.
+  description: Hosts whose tables are out of date. O(operation=rebuild) updates them.
   type: list
   elements: str
-  returned: when O(do=check)
+  returned: when O(operation=check)
 doubled:
   description: Hosts with duplicate rows, written to the same tables by two writers.
   type: list
   elements: str
-  returned: when O(do=check)
+  returned: when O(operation=check)
 copied:
   description: Cells that were copied, as C(host/variant/cell/repeat).
   type: list
   elements: str
-  returned: when O(do=merge)
+  returned: when O(operation=merge)
 replaced:
   description: Cells without a result that have a result now.
   type: list
   elements: str
-  returned: when O(do=merge)
+  returned: when O(operation=merge)
 kept:
   description: Number of cells that already existed.
   type: int
-  returned: when O(do=merge)
+  returned: when O(operation=merge)
 conflicts:
   description: Cells with two different results.
   type: list
   elements: str
-  returned: when O(do=merge)
+  returned: when O(operation=merge)
 file:
   description: The file that was written.
   type: str
-  returned: when O(do=export)
+  returned: when O(operation=export)
 lines:
   description: Number of lines of the file.
   type: int
-  returned: when O(do=export)
+  returned: when O(operation=export)
 """
 
 import typing as t
@@ -208,9 +212,9 @@ def argument_spec() -> dict[str, t.Any]:
     """The options, used by the action plugin too."""
     return {
         "path": {"type": "path", "required": True},
-        "do": {"type": "str", "choices": ["rebuild", "check", "merge", "export"], "default": "rebuild"},
+        "operation": {"type": "str", "aliases": ["do"], "choices": ["rebuild", "check", "merge", "export"], "default": "rebuild"},
         "tables": {"type": "path", "default": ""},
-        "everything": {"type": "bool", "default": False},
+        "force": {"type": "bool", "aliases": ["everything"], "default": False},
         "allow_missing": {"type": "bool", "default": False},
         "sources": {"type": "list", "elements": "path", "default": []},
         "conflicts": {"type": "str", "choices": ["refuse", "keep"], "default": "refuse"},

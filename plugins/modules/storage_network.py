@@ -438,7 +438,7 @@ def argument_spec() -> dict[str, t.Any]:
 
 def _read_spec(runner: Runner, params: t.Mapping[str, t.Any], step: str | None) -> NetworkSpec:
     if not REVERT_AFTER[0] <= params["revert_after"] <= REVERT_AFTER[1]:
-        raise BadInput(f"revert_after: {params['revert_after']} is no usable time: write {REVERT_AFTER[0]} to {REVERT_AFTER[1]} seconds.", item="revert_after")
+        raise BadInput(f"revert_after: {params['revert_after']} is not supported: use {REVERT_AFTER[0]} to {REVERT_AFTER[1]} seconds.", item="revert_after")
     # Of one direction alone nothing but interfaces is changed.
     parts: list[Part] = [] if params["direction"] != ALL else _parts(runner, params)
     # A connection that is no connection cannot be cut.
@@ -462,10 +462,10 @@ def _parts(runner: Runner, params: t.Mapping[str, t.Any]) -> list[Part]:
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    asked = module.params["transaction"] or {}
-    step, token = asked.get("step"), asked.get("token")
+    request = module.params["transaction"] or {}
+    step, token = request.get("step"), request.get("token")
     if step == "prove":
-        module.exit_json(changed=False, padding=asked["padding"])
+        module.exit_json(changed=False, padding=request["padding"])
     try:
         runner = Runner()
         layer = StorageNetworkLayer(runner, _read_spec(runner, module.params, step))
@@ -478,7 +478,7 @@ def main() -> None:
             result = {}
         result.update(layer.facts(report.state), **report.to_dict())
     except StorageError as error:
-        module.fail_json(**error.as_result())
+        module.fail_json(**error.to_dict())
     for warning in report.warnings:
         module.warn(warning)
     module.exit_json(**result)

@@ -73,10 +73,10 @@ def _address_space(more: int) -> int | None:
 @contextlib.contextmanager
 def _limits(file_size: int, address_space: int | None) -> t.Iterator[None]:
     """Soft limits of this process and of what it starts, put back in every ending."""
-    wanted = {resource.RLIMIT_FSIZE: file_size} | ({resource.RLIMIT_AS: address_space} if address_space is not None else {})
-    before = {what: resource.getrlimit(what) for what in wanted}
+    maxima = {resource.RLIMIT_FSIZE: file_size} | ({resource.RLIMIT_AS: address_space} if address_space is not None else {})
+    before = {what: resource.getrlimit(what) for what in maxima}
     try:
-        for what, value in wanted.items():
+        for what, value in maxima.items():
             known = [one for one in (value, *before[what]) if one != resource.RLIM_INFINITY]
             resource.setrlimit(what, (min(known), before[what][1]))
         yield

@@ -19,27 +19,27 @@ class Drain:
     """
 
     def __init__(self, window: int = 6) -> None:
-        self._looks: collections.deque[tuple[float, int]] = collections.deque(maxlen=window)
+        self._readings: collections.deque[tuple[float, int]] = collections.deque(maxlen=window)
 
     def note(self, seconds: float, amount: int) -> None:
         """One look: so many bytes at this moment of a clock that only grows."""
-        self._looks.append((seconds, amount))
+        self._readings.append((seconds, amount))
 
     @property
     def rate(self) -> float | None:
         """Bytes per second by which it falls; None if it does not, or that is not known yet."""
-        if len(self._looks) < 2:
+        if len(self._readings) < 2:
             return None
-        (before, most), (now, least) = self._looks[0], self._looks[-1]
+        (before, most), (now, least) = self._readings[0], self._readings[-1]
         return (most - least) / (now - before) if now > before and most > least else None
 
     def as_text(self) -> str:
         """The rest of a line about it."""
-        if not self._looks or not self._looks[-1][1]:
+        if not self._readings or not self._readings[-1][1]:
             return ""
         if self.rate is None:
-            return ", not getting less so far" if len(self._looks) > 1 else ""
-        return f", {format_size(int(self.rate))}/s, {about(self._looks[-1][1] / self.rate)} left"
+            return ", not getting less so far" if len(self._readings) > 1 else ""
+        return f", {format_size(int(self.rate))}/s, {about(self._readings[-1][1] / self.rate)} left"
 
 
 def about(seconds: float) -> str:

@@ -80,11 +80,11 @@ class RawShell:
     def _run(self, command: str, *, become: bool, executable: str | None = None) -> ShellReply:
         try:
             with _alarm(self._limit):
-                said = self._action._low_level_execute_command(command, sudoable=become, executable=executable)
+                reply = self._action._low_level_execute_command(command, sudoable=become, executable=executable)
         except _Hanging:
             self.renew()
             raise AnsibleConnectionFailure(f"no answer within {self._limit:g} seconds") from None
-        return ShellReply(int(said.get("rc") or 0), str(said.get("stdout", "")), str(said.get("stderr", "")))
+        return ShellReply(int(reply.get("rc") or 0), str(reply.get("stdout", "")), str(reply.get("stderr", "")))
 
     def renew(self) -> None:
         """Close a connection that is kept open, so that the next command begins from nothing."""

@@ -57,7 +57,7 @@ def controller(tmp_path):
     return Controller(tmp_path)
 
 
-def test_a_host_that_cannot_be_reached_does_not_stop_the_others_and_the_play_says_so(controller):
+def test_a_host_that_cannot_be_reached_does_not_stop_the_others_and_the_play_reports_it(controller):
     played = controller.play("benchmark", "here", "gone")
     assert played.returncode != 0, played.stdout
     folder = controller.results / "tested/here/default/write/1"
@@ -126,7 +126,7 @@ def test_a_mounted_or_missing_device_is_refused_with_a_sentence(controller):
     assert not Path("/dev/nvme9n9").exists()
 
 
-def test_site_goes_on_without_a_host_that_cannot_be_reached_and_says_so(controller):
+def test_site_goes_on_without_a_host_that_cannot_be_reached_and_reports_it(controller):
     played = controller.play("site", "here", "gone")
     assert played.returncode != 0
     assert [line.split(":")[1].split()[2:4] for line in played.stdout.splitlines() if line.startswith("gone ")] == [["unreachable=1", "failed=0"]]
@@ -140,7 +140,7 @@ def test_site_configures_nothing_where_nothing_is_described(controller):
 
 
 def test_an_unknown_drive_is_refused_in_check_mode_as_in_a_run(controller):
-    wanted = [{"device": "/dev/disk/by-id/ata-NOT_THERE", "write_cache": "disabled"}]
-    played = controller.play("site", "here", drive_write_cache_drives=wanted)
+    drives = [{"device": "/dev/disk/by-id/ata-NOT_THERE", "write_cache": "disabled"}]
+    played = controller.play("site", "here", drive_write_cache_drives=drives)
     assert played.returncode != 0
     assert "/dev/disk/by-id/ata-NOT_THERE does not exist on this host" in played.stdout

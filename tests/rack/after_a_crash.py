@@ -79,9 +79,9 @@ class Controller:
 
     def cut(self) -> None:
         """End the machine without asking it, and start it again."""
-        wanted = {"virtual_rack_state": "restarted", "virtual_rack_how": "power_cut", "virtual_rack_only": [self.machine], "virtual_rack_ssh_timeout": 600}
+        variables = {"virtual_rack_state": "restarted", "virtual_rack_how": "power_cut", "virtual_rack_only": [self.machine], "virtual_rack_ssh_timeout": 600}
         inventory = str(self.top / "inventories/virtual_rack")
-        words = ["ansible-playbook", "-i", inventory, "cachefleet.storage.virtual_rack", "-e", json.dumps(wanted)]
+        words = ["ansible-playbook", "-i", inventory, "cachefleet.storage.virtual_rack", "-e", json.dumps(variables)]
         done = subprocess.run(words, env={**os.environ, "VIRTUAL_RACK_NAME": self.rack}, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if done.returncode:
             sys.exit(f"{self.machine} did not come back: {done.stdout[-3000:]}{done.stderr[-1000:]}")
@@ -94,11 +94,11 @@ class Controller:
         process = self.start("begin", str(number), cut)
         began: list[float] = []
         arrived = threading.Event()
-        told: list[str] = []
+        printed: list[str] = []
 
         def listen() -> None:
             for line in process.stdout or ():
-                told.append(show(line))
+                printed.append(show(line))
                 if "taking" in line.split():
                     began.append(time.monotonic())
                 if line.split()[1:2] == [{"before": "ready", "during": "taking", "after": "taken"}[cut]]:
@@ -109,9 +109,9 @@ class Controller:
         listener.start()
         arrived.wait(LONGEST)
         marker = {"before": "ready", "during": "taking", "after": "taken"}[cut]
-        if not any(line.split()[1:2] == [marker] for line in told):
+        if not any(line.split()[1:2] == [marker] for line in printed):
             process.kill()
-            raise RuntimeError("; ".join(told[-5:]))
+            raise RuntimeError("; ".join(printed[-5:]))
         took = time.monotonic() - began[0] if began else longest
         if cut == "during":
             took = longest

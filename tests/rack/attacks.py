@@ -193,14 +193,14 @@ def swapped_file(laboratory: Laboratory, undo: contextlib.ExitStack, victim: str
     folder.mkdir()
     os.chown(folder, nobody.pw_uid, nobody.pw_gid)
     place = folder / "data"
-    said = []
+    messages = []
     for _attempt in range(2):
         place.unlink(missing_ok=True)
         place.write_bytes(bytes(_MIB))
         os.chown(place, nobody.pw_uid, nobody.pw_gid)
         with python_process(_SWAPPER, str(place), victim, str(laboratory.spool), user=(nobody.pw_uid, nobody.pw_gid)), unchanged(victim):
-            said.append(laboratory.write({"file": str(place), "size": _MIB, "allow_data_loss": True}).text)
-    return said[-1]
+            messages.append(laboratory.write({"file": str(place), "size": _MIB, "allow_data_loss": True}).text)
+    return messages[-1]
 
 
 def file_swapped_for_a_link_to_a_file(laboratory: Laboratory, undo: contextlib.ExitStack) -> str:
@@ -268,7 +268,7 @@ def grown_file(laboratory: Laboratory, **job: t.Any) -> str:
     size = file.stat().st_size if file.exists() else 0
     file.unlink(missing_ok=True)
     if size > _MIB:
-        raise Broken(f"1 MiB was asked for, and the file has {size / _MIB:.0f} MiB")
+        raise Broken(f"1 MiB was requested, and the file has {size / _MIB:.0f} MiB")
     return outcome.text
 
 

@@ -56,11 +56,11 @@ class Opened:
     def __init__(self, browser, path, width=SCREEN, scheme="light"):
         self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
         self.page = self.context.new_page()
-        self.said, self.asked = [], []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.said.append(f"dialog: {dialog.message}"))
-        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.reported, self.requests = [], []
+        self.page.on("console", lambda message: self.reported.append(message.text))
+        self.page.on("pageerror", lambda error: self.reported.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.reported.append(f"dialog: {dialog.message}"))
+        self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(path.as_uri())
 
     def see_all(self):
@@ -90,9 +90,9 @@ def opened(browser, reports):
 def test_everything_is_drawn_without_a_network_and_without_an_error(opened, hosts):
     one = opened(hosts)
     one.see_all()
-    assert one.said == []
-    assert [url for url in one.asked if not url.startswith(("file:", "data:"))] == []
-    assert len([url for url in one.asked if url.startswith("file:")]) == 1
+    assert one.reported == []
+    assert [url for url in one.requests if not url.startswith(("file:", "data:"))] == []
+    assert len([url for url in one.requests if url.startswith("file:")]) == 1
     assert one.page.locator(".chart").count() > 5
     marks = one.page.evaluate(
         "[...document.querySelectorAll('.chart')].map(one => one.querySelectorAll('path.point, path.js-line, .scatterlayer path').length)"
@@ -184,4 +184,4 @@ def test_it_prints(opened):
     assert one.page.locator("nav").is_hidden()
     pdf = one.page.pdf(format="A4")
     assert pdf.startswith(b"%PDF")
-    assert one.said == []
+    assert one.reported == []

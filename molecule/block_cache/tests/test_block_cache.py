@@ -21,33 +21,33 @@ def name(host):
     return host.ansible.get_variables()["inventory_hostname"] if host.backend.NAME == "ansible" else host.check_output("hostname")
 
 
-def _told(playbook, name):
+def _reported(playbook, name):
     """For each run of a playbook that made caches: module, whether it changed something, and what it did."""
     runs = [json.loads(path.read_text()) for path in sorted(Path(os.environ["CACHEFLEET_RECORD"]).glob("*.json"))]
     modules = {f"cachefleet.storage.{module}": module for module in _MODULES[name]}
-    told = []
+    reported = []
     for run in runs:
         if (run["scenario"], run["playbook"], run["check"]) == ("block_cache", playbook, False):
             results = [result for result in run["results"] if result["host"] == name and result["role"] and result["module"] in modules]
-            told.append([(modules[result["module"]], result["state"], result["changed"], result["actions"]) for result in results])
-    return told
+            reported.append([(modules[result["module"]], result["state"], result["changed"], result["actions"]) for result in results])
+    return reported
 
 
 def test_the_first_run_makes_both_caches_and_the_second_changes_nothing(name):
-    first, second = _told("converge", name)
+    first, second = _reported("converge", name)
     assert [(module, state, changed) for module, state, changed, _actions in first] == [(module, "ok", True) for module in _MODULES[name]]
     assert second == [(module, "ok", False, []) for module in _MODULES[name]]
 
 
 def test_only_what_would_have_lost_data_was_refused(name):
-    (life,) = _told("side_effect", name)
+    (life,) = _reported("side_effect", name)
     # Drives of the other machine are pulled in the long form only.
     pulled = os.environ.get("CACHEFLEET_LONG")
     assert [module for module, state, _changed, _actions in life if state == "failed"] == (["dm_cache"] if pulled else [])
 
 
 def test_nothing_was_ever_forced(name):
-    (life,) = _told("side_effect", name)
+    (life,) = _reported("side_effect", name)
     actions = [action for _module, _state, _changed, actions in life for action in actions or []]
     assert len(actions) > 20
     assert not [action for action in actions if "force" in action.lower()]

@@ -29,12 +29,12 @@ def _records(playbook, check):
     return [run["results"] for run in runs if (run["scenario"], run["playbook"], run["check"]) == ("default", playbook, check)]
 
 
-def _told(results):
+def _reported(results):
     """Every task that says what it does, by host and module."""
     return {(result["host"], result["module"]): (result["changed"], result["actions"], result["diff"]) for result in results if result["actions"] is not None}
 
 
-def test_the_drive_says_its_cache_is_off(host, name):
+def test_the_drive_reports_its_cache_is_off(host, name):
     # node1 was switched off and on after the site playbook: there it is the udev rule that switched the cache off.
     output = host.check_output(f"hdparm -W {_HDD.format(name=name.upper())}")
     assert "write-caching =  0 (off)" in output
@@ -79,7 +79,7 @@ def test_the_volume_has_a_write_back_cache_on_the_ssd(host):
 
 
 def test_a_check_predicts_exactly_what_the_first_run_changes(host, name):
-    predicted, done = _told(_records("converge", True)[0]), _told(_records("converge", False)[0])
+    predicted, done = _reported(_records("converge", True)[0]), _reported(_records("converge", False)[0])
     mine = {key: value for key, value in done.items() if key[0] == name}
     assert mine == {key: value for key, value in predicted.items() if key[0] == name}
     assert {module.rsplit(".", 1)[-1]: changed for (_host, module), (changed, _actions, _diff) in mine.items()} == {

@@ -26,7 +26,7 @@ def _runs(check):
     return [run["results"] for run in runs if (run["scenario"], run["playbook"], run["check"]) == ("raid", "converge", check)]
 
 
-def _told(results, name, module=_MODULE):
+def _reported(results, name, module=_MODULE):
     return [(result["changed"], result["actions"], result["diff"]) for result in results if result["host"] == name and result["module"] == module]
 
 
@@ -40,17 +40,17 @@ def _json(host, command):
 
 
 def test_a_check_predicts_exactly_what_the_first_run_changes(name):
-    predicted, done = _told(_runs(True)[0], name), _told(_runs(False)[0], name)
+    predicted, done = _reported(_runs(True)[0], name), _reported(_runs(False)[0], name)
     assert predicted == done
     assert done[0][0]
     assert len(done[0][1]) >= 3
 
 
 def test_a_second_run_changes_nothing_with_one_call(name):
-    assert _told(_runs(False)[1], name) == [(False, [], {"before": {}, "after": {}})]
+    assert _reported(_runs(False)[1], name) == [(False, [], {"before": {}, "after": {}})]
 
 
-def test_the_tool_says_what_was_asked_of_a_megaraid(host, name):
+def test_tool_reports_the_requested_settings_of_a_megaraid(host, name):
     if name != "node1":
         pytest.skip("this machine has another card")
     data = _json(host, "/opt/MegaRAID/storcli/storcli64 /c0/vall show all J")
@@ -59,7 +59,7 @@ def test_the_tool_says_what_was_asked_of_a_megaraid(host, name):
     assert {data[key]["Disk Cache Policy"] for key in data if key.endswith("Properties")} == {"Disabled"}
 
 
-def test_the_tool_says_what_was_asked_of_an_adaptec(host, name):
+def test_tool_reports_the_requested_settings_of_an_adaptec(host, name):
     if name != "node1":
         pytest.skip("this machine has another card")
     output = host.run("/usr/Arcconf/arcconf GETCONFIG 1 AL").stdout
@@ -70,9 +70,9 @@ def test_the_tool_says_what_was_asked_of_an_adaptec(host, name):
 
 def test_a_check_predicts_the_ssd_cache_and_a_second_run_leaves_it(name):
     if name != "node1":
-        assert _told(_runs(False)[0], name, _SSD_MODULE) == []
+        assert _reported(_runs(False)[0], name, _SSD_MODULE) == []
         return
-    predicted, done = _told(_runs(True)[0], name, _SSD_MODULE), _told(_runs(False)[0], name, _SSD_MODULE)
+    predicted, done = _reported(_runs(True)[0], name, _SSD_MODULE), _reported(_runs(False)[0], name, _SSD_MODULE)
     assert predicted == done
     assert [action.split(" (")[0] for action in done[0][1]] == [
         "Create a maxCache volume",
@@ -81,7 +81,7 @@ def test_a_check_predicts_the_ssd_cache_and_a_second_run_leaves_it(name):
         "Set maxCache read of volume volume1 of controller 1",
         "Set maxCache write of volume volume1 of controller 1",
     ]
-    assert _told(_runs(False)[1], name, _SSD_MODULE) == [(False, [], {"before": {}, "after": {}})]
+    assert _reported(_runs(False)[1], name, _SSD_MODULE) == [(False, [], {"before": {}, "after": {}})]
 
 
 def _lines(output, label):
@@ -90,7 +90,7 @@ def _lines(output, label):
     return [value.strip() for key, value in pairs if key.strip().lower() == label.lower()]
 
 
-def test_the_tool_says_what_was_asked_of_the_ssd_cache(host, name):
+def test_tool_reports_the_requested_settings_of_the_ssd_cache(host, name):
     if name != "node1":
         pytest.skip("this machine has another card")
     output = host.run("/usr/Arcconf/arcconf GETCONFIG 1 AL").stdout
@@ -120,21 +120,21 @@ def test_an_ssd_cache_was_deleted_only_after_it_was_clean(host, name):
     assert not any("FORCE" in line.upper() or (" 18 " in f"{line} " and line.startswith("CREATE")) for line in words)
 
 
-def test_the_tool_says_what_was_asked_of_a_perc(host, name):
+def test_tool_reports_the_requested_settings_of_a_perc(host, name):
     if name != "node2":
         pytest.skip("this machine has another card")
     data = _json(host, "/opt/MegaRAID/perccli/perccli64 /c0/vall show all J")
     assert {data[key][0]["Cache"] for key in data if key.startswith("/c0/v")} == {"NRWTD"}
 
 
-def test_the_tool_says_what_was_asked_of_a_9660(host, name):
+def test_tool_reports_the_requested_settings_of_a_9660(host, name):
     if name != "node2":
         pytest.skip("this machine has another card")
     volumes = _json(host, "/opt/MegaRAID/storcli2/storcli2 /c0/vall show all J")["Virtual Drives"]
     assert {volume["VD Info"]["DefaultCache"] for volume in volumes} == {"NR,WT"}
 
 
-def test_the_tools_say_what_was_asked_of_smart_arrays(host, name):
+def test_tool_reports_the_requested_settings_of_smart_arrays(host, name):
     if name != "node2":
         pytest.skip("this machine has another card")
     smartraid = host.run("/usr/Arcconf/arcconf GETCONFIG 1 AL").stdout
@@ -148,11 +148,11 @@ def test_the_tools_say_what_was_asked_of_smart_arrays(host, name):
 def test_commands_that_set_something_are_as_many_as_differences(host, name):
     tool = {"node1": "storcli", "node2": "perccli"}[name]
     sent = [call for call in _calls(host, tool) if "set" in call]
-    actions = [action for _changed, actions, _diff in _told(_runs(False)[0], name) for action in actions if f", {tool})" in action]
+    actions = [action for _changed, actions, _diff in _reported(_runs(False)[0], name) for action in actions if f", {tool})" in action]
     # node1 sends two more: the side effect asks for write-back without protection, and the role takes it back.
     assert len(sent) == len(actions) + (2 if name == "node1" else 0)
 
 
-def test_whoever_looks_at_a_tool_reads_that_it_is_simulated(host):
+def test_simulated_tool_is_recognisable(host):
     assert "NOT the vendor's" in host.file("/opt/MegaRAID/storcli/storcli64").content_string
     assert "simulators of proprietary RAID tools" in host.file("/opt/MegaRAID/storcli/SIMULATORS.txt").content_string

@@ -52,20 +52,20 @@ class DeviceUse:
     :param signatures: what libblkid knows, as ``type`` or ``type (label or UUID)``.
     :param cache_metadata: superblocks of block caches that libblkid does not know.
     :param users: what uses it, each as the rest of a sentence about it.
-    :param asked: whether the device itself was looked at.
+    :param examined: whether the device itself was looked at.
     """
 
     signatures: tuple[str, ...] = ()
     cache_metadata: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
-    asked: bool = False
+    examined: bool = False
 
     def with_signatures(self, *types: str | None) -> DeviceUse:
         """The same with types that udev has seen, each once, unless the device itself was looked at.
 
         After a change event that was missed udev's database keeps what is no longer there, for as long as the host runs.
         """
-        if self.asked:
+        if self.examined:
             return self
         known = {text.split(" ", 1)[0] for text in self.signatures}
         return replace(self, signatures=(*self.signatures, *(name for name in types if name and name not in known)))
@@ -81,11 +81,11 @@ class DeviceUse:
         return reasons
 
     def advice(self, path: str) -> str:
-        """What a person can do about it."""
+        """What can be done about it."""
         if self.cache_metadata:
             return (
                 "name an empty device, or flush that cache with its own tools; if nothing on it is needed, overwrite the beginning of"
-                f" {path} yourself (wipefs does not know that metadata)"
+                f" {path} yourself (wipefs does not detect that metadata)"
             )
         return f"name an empty device, or, if nothing on it is needed, unmount it and run wipefs -a {path} yourself"
 
@@ -100,9 +100,9 @@ def examine(runner: Runner, path: str, root: Path, sleep: t.Callable[[float], No
     suspended = suspended_below(kernel_name(path, root), root)
     if suspended is not None:
         # Whoever reads it waits as long as it is suspended.
-        return DeviceUse(users=(f"is suspended, or lies on what is (/dev/{suspended}; dmsetup resume ends that)",), asked=True)
+        return DeviceUse(users=(f"is suspended, or lies on what is (/dev/{suspended}; dmsetup resume ends that)",), examined=True)
     users = (*_held(node, sleep), *_looped(node, root), *_served(node, root))
-    return DeviceUse(read_signatures(runner, path), read_cache_metadata(node), users, asked=True)
+    return DeviceUse(read_signatures(runner, path), read_cache_metadata(node), users, examined=True)
 
 
 def require_stable(path: str, stable: str | None, item: str) -> None:
@@ -112,7 +112,7 @@ def require_stable(path: str, stable: str | None, item: str) -> None:
     """
     if is_stable(path):
         return
-    instead = f": write {stable}, which is the same device" if stable else ", and it has no stable path: give it a serial number or put LVM or MD on it"
+    instead = f": use {stable}, which is the same device" if stable else ", and it has no stable path: give it a serial number or put LVM or MD on it"
     raise BadInput(f"{item}: {path} may be another device after the next reboot{instead}.", item=item)
 
 
@@ -130,7 +130,7 @@ def resolve_stable(devices: Devices, path: str, item: str) -> BlockDevice:
     if rivals:
         raise BadInput(
             f"{item}: {path} is claimed by {device.path} and by {', '.join(rival.path for rival in rivals)}, and may name the other after the"
-            " next reboot: write a link that only one of them has, for example its WWN (/dev/disk/by-id/wwn-…) or its place (/dev/disk/by-path/…).",
+            " next reboot: use a link that only one of them has, for example its WWN (/dev/disk/by-id/wwn-…) or its place (/dev/disk/by-path/…).",
             item=item,
         )
     return device
@@ -153,16 +153,16 @@ def uses_of(device: BlockDevice) -> list[str]:
 
 
 def require_empty(device: BlockDevice, finding: DeviceUse, path: str, item: str) -> None:
-    """Refuse a device that anybody uses or that carries anything.
+    """Refuse a device that is in use or contains anything.
 
-    :param finding: what :func:`examine` found on the device itself; udev does not know it all, and is asked only where nobody looked.
-    :raises Refused: saying what is on it and what a person can do.
+    :param finding: what :func:`examine` found on the device itself; udev does not know it all, and is used only without an own reading.
+    :raises Refused: saying what is on it and what can be done.
     """
     if device.signature is not None:
         finding = finding.with_signatures(device.signature.type, device.signature.partition_table)
     reasons = [*uses_of(device), *finding.reasons]
     if reasons:
-        raise Refused(f"{item}: {path} {' and '.join(reasons)}, so that it is not taken for a cache: {finding.advice(path)}.", item=item)
+        raise Refused(f"{item}: {path} {' and '.join(reasons)}; refusing to use it as a cache device: {finding.advice(path)}.", item=item)
 
 
 def require_mirrored(redundancy: str, paths: t.Sequence[str], item: str, target: str, *, allowed: bool) -> None:

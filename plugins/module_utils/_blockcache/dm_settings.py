@@ -73,7 +73,7 @@ WRITECACHE = Vocabulary(
 FORMER_BLOCK_SIZE = (f"chunk_size of kind {KIND_WRITECACHE}", f"settings.{BLOCK_SIZE}")
 
 
-def read_options(kind: str, asked: t.Mapping[str, t.Any], fields: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def read_options(kind: str, requested: t.Mapping[str, t.Any], fields: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """``fields`` with the settings of a dm-cache or a dm-writecache, whose block size is among them also if it was written by its former name.
 
     ``default`` becomes None, as does a flag that is off: both leave it out of the table.
@@ -82,7 +82,7 @@ def read_options(kind: str, asked: t.Mapping[str, t.Any], fields: t.Mapping[str,
     :raises BadInput: naming the setting and what is accepted.
     """
     name, chunk_size = fields["name"], fields["chunk_size"]
-    read = read_settings(WRITECACHE if kind == KIND_WRITECACHE else CACHE, asked, name)
+    read = read_settings(WRITECACHE if kind == KIND_WRITECACHE else CACHE, requested, name)
     settings = {key: None if key == METADATA_ONLY and not value else value for key, value in read.items()}
     if chunk_size is None:
         return {**fields, "settings": settings}
@@ -104,6 +104,6 @@ def require_chunk_size(size: int, item: str | None) -> None:
         raise BadInput(f"{item}: chunk_size is {format_size(size)}, and dm-cache takes only multiples of 32 KiB from 32 KiB to 1 GiB.", item=item)
 
 
-def effective_migration_threshold(asked: int | None, block_size: int) -> int:
+def effective_migration_threshold(requested: int | None, block_size: int) -> int:
     """Sectors of 512 bytes that really apply: never less than eight blocks, below which the kernel comes to a standstill."""
-    return max(asked if asked is not None else DEFAULT_MIGRATION_THRESHOLD, 8 * block_size // SECTOR)
+    return max(requested if requested is not None else DEFAULT_MIGRATION_THRESHOLD, 8 * block_size // SECTOR)

@@ -181,7 +181,7 @@ def _made_again(ground: HostDevices, spec: CacheSpec, layer: str, array: mirror.
     action = f"Stop the mirror {array.label.split(':')[-1]}, which is not whole and was never used, and make {' and '.join(freed)} empty"
     stop = Step(layer, spec.name, "mirror", freed, None, action, mirror.ReleaseMirror(array.name, tuple(freed)))
     uuid = mirror.array_uuid(spec.name, members, ground.machine)
-    return FastDevice(mirror.array_path(uuid), None, mirror.least_size(members), MIRRORED, (stop, _mirror_step(spec, layer, uuid, mirror.CreateMirror)))
+    return FastDevice(mirror.array_path(uuid), None, mirror.smallest_size(members), MIRRORED, (stop, _mirror_step(spec, layer, uuid, mirror.CreateMirror)))
 
 
 def _mirror_step(spec: CacheSpec, layer: str, uuid: str, operation: type[mirror.CreateMirror] | type[mirror.StartMirror]) -> Step:
@@ -206,7 +206,7 @@ def _new_mirror(ground: HostDevices, spec: CacheSpec, layer: str, members: list[
             action = f"Forget the mirror that was begun and make {' and '.join(made)} empty"
             begun = (Step(layer, spec.name, "mirror", made, None, action, mirror.ReleaseMirror("", tuple(made))),)
     step = _mirror_step(spec, layer, uuid, mirror.CreateMirror if len(made) < len(members) else mirror.StartMirror)
-    return FastDevice(mirror.array_path(uuid), None, mirror.least_size(members), MIRRORED, (*begun, step))
+    return FastDevice(mirror.array_path(uuid), None, mirror.smallest_size(members), MIRRORED, (*begun, step))
 
 
 def _carries(member: BlockDevice, uuid: str) -> bool:

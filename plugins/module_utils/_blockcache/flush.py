@@ -52,7 +52,7 @@ class FlushWatch:
         self.limit = limit
         self.clock = clock
         self.started = self.progressed = self.seen = clock()
-        self.least: int | None = None
+        self.fewest: int | None = None
 
     def __call__(self) -> int | None:
         """One look; what is dirty now.
@@ -61,29 +61,29 @@ class FlushWatch:
         :raises NotEffective: if nothing has become clean, or it could not be told what is dirty, for :data:`STANDSTILL`.
         """
         now = self.clock()
-        dirty = self._look()
+        dirty = self._read_dirty()
         if dirty is not None:
             self.seen = now
-        if self.least is None or (dirty is not None and dirty < self.least):
-            self.least, self.progressed = dirty, now
+        if self.fewest is None or (dirty is not None and dirty < self.fewest):
+            self.fewest, self.progressed = dirty, now
         kept = "the cache stays attached and nothing is lost"
         if self.limit and now - self.started > self.limit:
             raise TimedOut(
-                f"{self.item}: the cache of {self.target} was not flushed within flush_timeout ({self.limit} seconds), {self.least} {self.unit} were"
+                f"{self.item}: the cache of {self.target} was not flushed within flush_timeout ({self.limit} seconds), {self.fewest} {self.unit} were"
                 f" still dirty; {kept}: run again with more time.",
                 item=self.item,
-                dirty_blocks=self.least,
+                dirty_blocks=self.fewest,
             )
-        if self.least and now - self.progressed > STANDSTILL:
+        if self.fewest and now - self.progressed > STANDSTILL:
             raise NotEffective(
-                f"{self.item}: flushing the cache of {self.target} has not come below {self.least} dirty {self.unit} for {STANDSTILL / 60:g} minutes;"
-                f" {kept}: stop what writes to it, look at dmesg for errors of the disk below, and run again.",
+                f"{self.item}: flushing the cache of {self.target} has not come below {self.fewest} dirty {self.unit} for {STANDSTILL / 60:g} minutes;"
+                f" {kept}: stop what writes to it, check dmesg for errors of the disk below, and run again.",
                 item=self.item,
-                dirty_blocks=self.least,
+                dirty_blocks=self.fewest,
             )
         if now - self.seen > STANDSTILL:
             raise NotEffective(
-                f"{self.item}: what is dirty in the cache of {self.target} could not be told for {STANDSTILL / 60:g} minutes; {kept}: look at dmesg,"
+                f"{self.item}: the number of dirty blocks in the cache of {self.target} could not be read for {STANDSTILL / 60:g} minutes; {kept}: check dmesg,"
                 " and run again.",
                 item=self.item,
             )
@@ -94,7 +94,7 @@ class FlushWatch:
         while self() != 0:
             sleep(interval)
 
-    def _look(self) -> int | None:
+    def _read_dirty(self) -> int | None:
         try:
             return self.read_dirty()
         except StorageError:
@@ -116,7 +116,7 @@ def write_out(runner: Runner, item: str, path: str) -> None:
     completed = runner.run(["sync", path], ok=None, timeout=STANDSTILL, item=item)
     if completed.rc:
         raise CommandFailed(
-            f"{item}: {path} could not be told to write out what it keeps in memory ({completed.last_words}); its cache stays: look at dmesg.",
+            f"{item}: {path} could not write back what it keeps in memory ({completed.last_words}); its cache stays: check dmesg.",
             item=item,
             completed=completed,
         )

@@ -78,10 +78,10 @@ def bare_mounts(fstab_text: str, device: BlockDevice, cached_path: str) -> list[
     ]
 
 
-def bare_mounts_of(fstab_text: str, devices: Devices, wanted: t.Iterable[CacheSpec]) -> list[str]:
-    """The same for the origins of items that shall be cached as ``/dev/mapper/NAME``; one that is not there is passed over."""
+def bare_mounts_of(fstab_text: str, devices: Devices, specs: t.Iterable[CacheSpec]) -> list[str]:
+    """The same for the origins of items that should be cached as ``/dev/mapper/NAME``; one that is not there is passed over."""
     sentences = []
-    for item in wanted:
+    for item in specs:
         if item.present:
             with contextlib.suppress(DeviceMissing):
                 sentences += bare_mounts(fstab_text, devices.resolve(item.origin), f"/dev/mapper/{item.name}")

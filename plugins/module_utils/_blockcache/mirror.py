@@ -146,7 +146,7 @@ def array_of(arrays: t.Mapping[str, Array], members: t.Iterable[BlockDevice]) ->
     return next((array for array in arrays.values() if set(array.members) == names), None)
 
 
-def least_size(members: t.Iterable[BlockDevice]) -> int:
+def smallest_size(members: t.Iterable[BlockDevice]) -> int:
     """Bytes that a mirror of these devices has at least: MD keeps up to 128 MiB of a large member for itself, and less of a small one."""
     smallest = min(member.size for member in members)
     return max(smallest - min(129 * MIB, smallest // 16 + 2 * MIB), 0)
@@ -183,7 +183,7 @@ class MirrorOperations:
             finding = examine(self.runner, path, self.root, self.sleep)
             if finding.reasons:
                 raise Refused(
-                    f"{step.item}: {path} was empty when it was looked at and now {' and '.join(finding.reasons)}, so that it is not taken for a cache:"
+                    f"{step.item}: {path} was empty when it was examined and now {' and '.join(finding.reasons)}; refusing to use it as a cache device:"
                     f" {finding.advice(path)}.",
                     item=step.item,
                 )
@@ -222,7 +222,7 @@ class MirrorOperations:
         waited = 0.0
         while not (self.root / path.lstrip("/")).exists():
             if waited >= _PATIENCE:
-                raise NotEffective(f"{step.item}: the array was made and udev does not show it as {path}: look at udevadm and /proc/mdstat.", item=step.item)
+                raise NotEffective(f"{step.item}: the array was made and udev does not show it as {path}: check udevadm and /proc/mdstat.", item=step.item)
             self.sleep(0.5)
             waited += 0.5
 

@@ -52,8 +52,8 @@ class CacheState:
     :param redundancy: of what holds dirty blocks: ``mirrored``, ``degraded`` or ``none``.
     :param sends_flushes: whether a flush of the cached device reaches the devices below it.
     :param state: one of :data:`STATES`.
-    :param problem: if the state is not ``ok``: what is wrong and what a person can do, as a sentence.
-    :param settings: the settings in force, by the names a user writes.
+    :param problem: if the state is not ``ok``: what is wrong and what can be done, as a sentence.
+    :param settings: the settings in effect, by the names a user writes.
     :param counters: by the names of :data:`COUNTERS`; those that the type does not count are left out.
     :param histogram: requests by size in bytes, where the type counts them (flashcache).
     """
@@ -81,7 +81,7 @@ class CacheState:
     counters: t.Mapping[str, int] = field(default_factory=dict)
     histogram: t.Mapping[int, int] = field(default_factory=dict)
 
-    def as_plain(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """For a module's return values."""
         plain = dataclasses.asdict(self)
         # JSON has no integer keys: said here, so that nobody is surprised by text on the other side.

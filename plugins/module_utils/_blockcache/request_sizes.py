@@ -154,7 +154,7 @@ def _sentences(found: Diagnosis, partial: t.Mapping[int, int]) -> t.Iterator[str
     block = format_size(found.block_size)
     if found.block_size > LARGEST_COUNTED:
         yield (
-            f"Which share of the requests can be cached cannot be told: flashcache counts requests up to {format_size(LARGEST_COUNTED)},"
+            f"Which share of the requests can be cached cannot be determined: flashcache counts requests up to {format_size(LARGEST_COUNTED)},"
             f" and the blocks of this cache have {block}."
         )
         return
@@ -182,4 +182,4 @@ def _sentences(found: Diagnosis, partial: t.Mapping[int, int]) -> t.Iterator[str
         yield f"Most of them have {unit} bytes: make the file system or the database use blocks of {block}, or make the cache with a chunk_size of {unit}."
     else:
         commonest = sorted(partial, key=lambda size: -partial[size])[:3]
-        yield f"The commonest of them have {', '.join(str(size) for size in commonest)} bytes: look for direct I/O or a file system with blocks below {block}."
+        yield f"The commonest of them have {', '.join(str(size) for size in commonest)} bytes: check for direct I/O or a file system with blocks below {block}."

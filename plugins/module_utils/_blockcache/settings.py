@@ -81,13 +81,13 @@ class Vocabulary:
     pairs: tuple[tuple[str, str], ...] = ()
 
 
-def read_settings(vocabulary: Vocabulary, asked: t.Mapping[str, t.Any], item: str, mode: str = "") -> dict[str, Value]:
+def read_settings(vocabulary: Vocabulary, requested: t.Mapping[str, t.Any], item: str, mode: str = "") -> dict[str, Value]:
     """What a user wrote, checked as far as it can be without the host; ``default`` becomes None.
 
     :param mode: the mode of the cache; empty if it does not matter, as for a cache that is flushed or removed.
     :raises BadInput: naming the setting and what is accepted.
     """
-    read = {key: _read_one(vocabulary, key, value, item, mode) for key, value in asked.items()}
+    read = {key: _read_one(vocabulary, key, value, item, mode) for key, value in requested.items()}
     for pair in vocabulary.pairs:
         # What is not named stays as the host has it: then only the plan can compare.
         if all(key in read for key in pair):

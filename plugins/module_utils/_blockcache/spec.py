@@ -69,7 +69,7 @@ class CacheSpec:
 
     @property
     def present(self) -> bool:
-        """Whether the cache shall be there and as described."""
+        """Whether the cache should be there and as described."""
         return self.state == "present"
 
 
@@ -148,7 +148,7 @@ def read_cache_devices(item: t.Mapping[str, t.Any], name: str, *, required: bool
     devices = tuple(item.get("cache_devices") or ())
     for path in devices:
         if not path.startswith("/dev/"):
-            raise BadInput(f"{name}: the cache device '{path}' is not a path below /dev: write for example /dev/disk/by-id/nvme-SERIAL.", item=name)
+            raise BadInput(f"{name}: the cache device '{path}' is not a path below /dev: use for example /dev/disk/by-id/nvme-SERIAL.", item=name)
     if not required:
         return devices
     if not devices:
@@ -158,7 +158,7 @@ def read_cache_devices(item: t.Mapping[str, t.Any], name: str, *, required: bool
     if item.get("mirror") and len(devices) != 2:
         raise BadInput(f"{name}: a mirror takes two cache devices, and cache_devices names {len(devices)}.", item=name)
     if not item.get("mirror") and len(devices) > 1:
-        raise BadInput(f"{name}: cache_devices names {len(devices)} devices: write mirror: true to keep the cache on both, or name one.", item=name)
+        raise BadInput(f"{name}: cache_devices names {len(devices)} devices: set mirror: true to keep the cache on both, or name one.", item=name)
     return devices
 
 
@@ -173,7 +173,7 @@ def read_size(value: t.Any, item: str) -> tuple[int | None, float]:
     if not match:
         size = parse_size(value, item, "size")
         if size <= 0:
-            raise BadInput(f"{item}: size is {value}: write a size above zero, a share such as 50%, or leave it out for all that is free.", item=item)
+            raise BadInput(f"{item}: size is {value}: use a size above zero, a share such as 50%, or leave it out for all that is free.", item=item)
         return size, 1.0
     share = float(match.group(1)) / 100
     if not 0 < share <= 1:

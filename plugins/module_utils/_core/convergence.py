@@ -144,7 +144,7 @@ class Layer(abc.ABC, t.Generic[State, Spec]):
 
         Called in every run that leaves a settled state behind, so also where nothing had to be done.
 
-        :raises NotEffective: if what is set is not in force, and that is a failure.
+        :raises NotEffective: if what is set is not in effect, and that is a failure.
         """
 
     def check_planned(self, state: State) -> None:
@@ -242,7 +242,7 @@ def run_layer(module: AnsibleModule, make_layer: t.Callable[[], Layer[State, Spe
         # What was found before it failed may be why.
         for warning in layer.warned if layer else ():
             module.warn(warning)
-        module.fail_json(**error.as_result())
+        module.fail_json(**error.to_dict())
     for warning in outcome.warnings:
         module.warn(warning)
     module.exit_json(**layer.facts(outcome.state), **outcome.to_dict())

@@ -37,7 +37,7 @@ class StorageError(Exception):
         self.completed = completed
         self.facts = facts
 
-    def as_result(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """The keyword arguments for ``module.fail_json``."""
         result: dict[str, t.Any] = {"msg": self.message, "error": self.kind}
         if self.item is not None:
@@ -61,7 +61,7 @@ def _shortened(text: str) -> str:
 
 
 class BadInput(StorageError):
-    """What the user asked for contradicts itself or cannot be meant."""
+    """The request is contradictory or invalid."""
 
     kind = "bad_input"
 

@@ -116,16 +116,16 @@ def hooks(text: str) -> dict[str, t.Any]:
     return found
 
 
-def _nothing(_said: str) -> None:
+def _nothing(_literal: str) -> None:
     return None
 
 
-def _integer(said: str) -> t.Optional[int]:
-    return int(said) if len(said) <= _DIGITS + said.startswith("-") else None
+def _integer(literal: str) -> t.Optional[int]:
+    return int(literal) if len(literal) <= _DIGITS + literal.startswith("-") else None
 
 
-def _finite(said: str) -> t.Optional[float]:
-    value = float(said)
+def _finite(literal: str) -> t.Optional[float]:
+    value = float(literal)
     return value if math.isfinite(value) else None
 
 

@@ -148,7 +148,7 @@ class Runner:
         patience: float = 2.0,
         cwd: str | None = None,
         pass_fds: t.Sequence[int] = (),
-        most_output: int = MOST_OUTPUT,
+        max_output: int = MOST_OUTPUT,
     ) -> Completed:
         """Run one command to its end.
 
@@ -162,15 +162,15 @@ class Runner:
         :param patience: seconds between asking a command to stop and forcing it to.
         :param cwd: the folder in which it runs.
         :param pass_fds: open files that the command inherits under the same numbers.
-        :param most_output: bytes of standard output, and of standard error, after which the command is stopped.
+        :param max_output: bytes of standard output, and of standard error, after which the command is stopped.
         :raises ToolMissing: if the command is not installed.
         :raises TimedOut: if the time limit passed.
-        :raises TooMuchOutput: if it printed more than ``most_output``.
+        :raises TooMuchOutput: if it printed more than ``max_output``.
         :raises CommandFailed: if the exit status is not in ``ok``.
         """
         limit = self.timeout if timeout is None else timeout
         words = (self.find(argv[0]), *(str(word) for word in argv[1:]))
-        how = HowToRun(limit, stdin, item, watch, interval, patience, cwd, tuple(pass_fds), most_output)
+        how = HowToRun(limit, stdin, item, watch, interval, patience, cwd, tuple(pass_fds), max_output)
         completed = self._completed(words, how)
         if ok is not None and completed.rc not in ok:
             raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=item, completed=completed)
@@ -180,7 +180,7 @@ class Runner:
         """One command in a process of its own, to its end, whatever its exit status: see :meth:`run`."""
         started = time.monotonic()
         process = start_command(words, environment(), how.cwd, how.item, how.pass_fds)
-        with _Exchange(process, how.stdin.encode(), how.most_output) as exchange:
+        with _Exchange(process, how.stdin.encode(), how.max_output) as exchange:
             try:
                 done = _follow(exchange, started + how.limit, how.watch, how.interval)
             except BaseException:
@@ -224,7 +224,7 @@ class HowToRun:
     patience: float
     cwd: str | None
     pass_fds: tuple[int, ...]
-    most_output: int
+    max_output: int
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ def _left_running(left: t.Sequence[Running]) -> dict[str, list[int]]:
 
 
 def _too_much(completed: Completed, how: HowToRun, left: t.Sequence[Running]) -> TooMuchOutput:
-    message = f"{completed.command_line} printed more than {format_size(how.most_output)} {_how_stopped(left)}."
+    message = f"{completed.command_line} printed more than {format_size(how.max_output)} {_how_stopped(left)}."
     return TooMuchOutput(message, item=how.item, completed=completed, **_left_running(left))
 
 
@@ -286,17 +286,17 @@ def start_command(
 
 
 class _Exchange:
-    """What goes to a process and what comes from it, of each stream at most ``most`` bytes.
+    """What goes to a process and what comes from it, of each stream at most ``max_output`` bytes.
 
     ``Popen.communicate`` keeps everything, and ``Popen`` as a context waits for the end of a process without a limit.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes = b"", most: int = MOST_OUTPUT) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes = b"", max_output: int = MOST_OUTPUT) -> None:
         self.out, self.err = bytearray(), bytearray()
         self.too_much = False
         self._process = process
         self._to_send = memoryview(stdin)
-        self._most = most
+        self._max_output = max_output
         self._selector = selectors.DefaultSelector()
         for stream, kept in ((process.stdout, self.out), (process.stderr, self.err)):
             if stream is not None and not stream.closed:
@@ -355,7 +355,7 @@ class _Exchange:
 
     def _receive(self, key: selectors.SelectorKey) -> None:
         read = os.read(key.fd, _CHUNK)
-        room = self._most - len(key.data)
+        room = self._max_output - len(key.data)
         key.data.extend(read[:room])
         if len(read) > room:
             self.too_much = True

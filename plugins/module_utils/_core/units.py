@@ -33,7 +33,7 @@ def parse_size(text: str | int, item: str | None = None, option: str = "") -> in
     match = _SIZE.match(str(text))
     if not match:
         where = f"{item}: {option} " if option else ""
-        raise BadInput(f"{where}'{text}' is not a size: write a number with an optional suffix k, M, G or T (powers of 1024).", item=item)
+        raise BadInput(f"{where}'{text}' is not a size: use a number with an optional suffix k, M, G or T (powers of 1024).", item=item)
     number, suffix = match.groups()
     return int(float(number) * _SUFFIXES[suffix.lower()]) if "." in number else int(number) * _SUFFIXES[suffix.lower()]
 

@@ -38,7 +38,7 @@ class AoeExport:
 
     :param path: of the device or file, absolute.
     :param direct: whether it passes by the page cache (``-d``); ``sync``: whether each write is on the medium before it is acknowledged (``-s``).
-    :param buffers: frames that its socket shall hold.
+    :param buffers: frames that its socket should hold.
     :param macs: of the initiators that it answers; empty: all.
     :param other: options that this collection does not set.
     """

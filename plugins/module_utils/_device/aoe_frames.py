@@ -45,12 +45,12 @@ def aoe_window(block_size: int, limit: int = JUMBO) -> tuple[int, int] | None:
     :raises BadInput: if it is no multiple of a sector: no frame carries a part of one.
     """
     if block_size < SECTOR or block_size % SECTOR:
-        raise BadInput(f"A block of {block_size} bytes is no multiple of a sector: give the block size of the cache in bytes, such as 4096.")
+        raise BadInput(f"A block of {block_size} bytes is not a multiple of a sector: give the block size of the cache in bytes, such as 4096.")
     blocks = (limit - HEADER) // block_size
     if blocks < 1:
         return None
-    lowest = blocks * block_size + HEADER
-    return lowest, min(lowest + SECTOR - 1, limit)
+    low = blocks * block_size + HEADER
+    return low, min(low + SECTOR - 1, limit)
 
 
 def best_mtu(limit: int, block_size: int = BLOCK) -> int:
@@ -66,6 +66,6 @@ def best_mtu(limit: int, block_size: int = BLOCK) -> int:
             f"No MTU up to {limit} carries a whole block of {block_size} bytes over ATA over Ethernet, the least is {block_size + HEADER}: "
             "raise the maximum, or use smaller blocks."
         )
-    lowest, highest = window
-    handy = highest // _ROUND * _ROUND
-    return handy if handy >= lowest else lowest
+    low, high = window
+    handy = high // _ROUND * _ROUND
+    return handy if handy >= low else low

@@ -186,8 +186,8 @@ class Devices:
         names = {device.identity, device.serial, device.wwn, device.logical_volume, device.dm_name}
         names |= {value for key, value in device.properties.items() if key in IDENTIFYING}
         names |= {path.rsplit("/", 1)[-1] for path in device.by_id} | set(device.by_id)
-        wanted = _as_identity(text)
-        return bool(wanted) and any(name is not None and _as_identity(name) == wanted for name in names)
+        normalized = _as_identity(text)
+        return bool(normalized) and any(name is not None and _as_identity(name) == normalized for name in names)
 
 
 #: A world wide name in hexadecimal, as udev (0x) and SCSI and NVMe in sysfs (naa., eui.) write it.
@@ -228,9 +228,9 @@ def is_stable(path: str) -> bool:
 
 
 def describe_suspended(device: BlockDevice) -> str:
-    """What a person should know of a device that is suspended, as a sentence."""
+    """Warnings about a device that is suspended, as a sentence."""
     return (
         f"{device.stable_path or device.path} is suspended, so that everything that is written to it or read from it waits: if no command is at work with it,"
-        f" one was killed or the kernel refused its table. A run with its cache in the list lets it go on; else look at dmesg, and resume it with dmsetup"
+        f" one was killed or the kernel refused its table. A run with its cache in the list resumes it; else check dmesg, and resume it with dmsetup"
         f" resume {device.dm_name}, what lies below first."
     )

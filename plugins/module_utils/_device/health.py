@@ -94,10 +94,10 @@ def _is_multipath(devices: Devices, name: str) -> bool:
     return holder is not None and holder.kind == "multipath"
 
 
-def _behind_controllers(runner: Runner, disks: t.Sequence[BlockDevice], told: bool) -> tuple[list[Address], list[str]]:
+def _behind_controllers(runner: Runner, disks: t.Sequence[BlockDevice], reported: bool) -> tuple[list[Address], list[str]]:
     """The drives behind RAID controllers, and a sentence for each driver whose drives smartctl does not list.
 
-    :param told: whether the user named further drives, which may be these.
+    :param reported: whether the user named further drives, which may be these.
     """
     addresses, problems = [], []
     try:
@@ -105,8 +105,8 @@ def _behind_controllers(runner: Runner, disks: t.Sequence[BlockDevice], told: bo
     except StorageError as error:
         problems.append(error.message)
     drivers = sorted({disk.driver or "unknown driver" for disk in disks})
-    unlisted = [] if told else [driver for driver in drivers if driver not in _LISTED_DRIVERS]
-    if not addresses and not problems and not told:
+    unlisted = [] if reported else [driver for driver in drivers if driver not in _LISTED_DRIVERS]
+    if not addresses and not problems and not reported:
         unlisted = drivers
     for driver in unlisted:
         names = ", ".join(disk.path for disk in disks if (disk.driver or "unknown driver") == driver)

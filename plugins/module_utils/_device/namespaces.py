@@ -125,7 +125,7 @@ def parse_namespace(found: t.Mapping[str, t.Any], number: int, attached: bool, p
     try:
         block = 1 << int(found["lbafs"][flbas & 0xF]["ds"])
     except (KeyError, IndexError, TypeError, ValueError):
-        raise NotUnderstood(f"{path}: nvme id-ns does not tell the block size of namespace {number}.", item=path) from None
+        raise NotUnderstood(f"{path}: nvme id-ns does not report the block size of namespace {number}.", item=path) from None
     return Namespace(number, _number(found, "nsze") * block, block, flbas & 0xF, attached, _number(found, "dlfeat") & 0b111 == 1)
 
 

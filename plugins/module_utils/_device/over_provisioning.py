@@ -90,7 +90,7 @@ class Reserve:
     def percent(self) -> float:
         return round(100 * self.reserved / self.native, 1) if self.native else 0.0
 
-    def as_plain(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """For a module's return values."""
         return {**dataclasses.asdict(self), "reserved": self.reserved, "percent": self.percent}
 
@@ -100,7 +100,7 @@ def read_reserves(disks: t.Iterable[BlockDevice], health: t.Iterable[DriveHealth
 
     :param health: what is known of the same drives, for the capacity of NVMe drives.
     """
-    told = {drive.name: drive for drive in health if drive.device_type is None}
+    reported = {drive.name: drive for drive in health if drive.device_type is None}
     reserves, problems = [], []
     for disk in disks:
         if disk.rotational is not False:
@@ -110,10 +110,10 @@ def read_reserves(disks: t.Iterable[BlockDevice], health: t.Iterable[DriveHealth
             try:
                 sectors = read_max_sectors(runner, disk)
             except ToolMissing as error:
-                problems.append(f"{error.message.rstrip('.')}; without it nobody knows whether a SATA drive hides a part of itself.")
+                problems.append(f"{error.message.rstrip('.')}; without it, hidden sectors of SATA drives are not detected.")
             except StorageError as error:
                 problems.append(error.message)
-        reserves.append(_reserve(disk, sectors, told.get(disk.name), root))
+        reserves.append(_reserve(disk, sectors, reported.get(disk.name), root))
     return reserves, list(dict.fromkeys(problems))
 
 

@@ -104,9 +104,9 @@ def _read_mappings(devices: Devices, runner: Runner) -> t.Iterator[_Mapping]:
     tables = parse_dm_table(runner.run(["dmsetup", "table"]).stdout)
     statuses = parse_dm_table(runner.run(["dmsetup", "status", "--noflush"]).stdout)
     for device in devices:
-        rows, said = tables.get(device.dm_name or "", ()), statuses.get(device.dm_name or "", ())
+        rows, state_row = tables.get(device.dm_name or "", ()), statuses.get(device.dm_name or "", ())
         if rows:
-            yield _Mapping(device, rows[0][2], int(rows[0][1]) * SECTOR, rows[0][3:], said[0][3:] if said else ())
+            yield _Mapping(device, rows[0][2], int(rows[0][1]) * SECTOR, rows[0][3:], state_row[0][3:] if state_row else ())
 
 
 def _label(device: BlockDevice) -> str:

@@ -43,7 +43,7 @@ def read_signatures(runner: Runner, path: str) -> tuple[str, ...]:
     Source: wipefs(8), ``--json`` since util-linux 2.31; blkid(8), low-level probing: exit status 2 says that there is
     nothing, 8 that there is more than one thing.
 
-    :raises ToolMissing: if the host has neither: without them nobody can say that a device is empty.
+    :raises ToolMissing: if the host has neither: without them it cannot be determined that a device is empty.
     """
     if runner.has("wipefs"):
         completed = runner.run(["wipefs", "--no-act", "--json", path], ok=None, item=path)

@@ -47,7 +47,7 @@ class Exchange:
         self.patience = patience
 
     def table(self) -> str:
-        """The table in force: one line for each target."""
+        """The table in effect: one line for each target."""
         return self._dmsetup("table", self.name).stdout.strip("\n")
 
     def suspended(self) -> bool:
@@ -56,9 +56,9 @@ class Exchange:
         return completed.rc == 0 and completed.stdout.strip() == "Suspended"
 
     def load(self, table: str) -> None:
-        """Put another table in force.
+        """Put another table in effect.
 
-        :raises StorageError: if the kernel does not take it, or not in time. The one before is in force again then.
+        :raises StorageError: if the kernel does not take it, or not in time. The one before is in effect again then.
         :raises NotEffective: if that was not possible: the device is suspended.
         """
         before = self.table()
@@ -69,14 +69,14 @@ class Exchange:
         except StorageError as error:
             # Also after a time limit: dmsetup may have been stopped between suspending and resuming.
             self._go_back(before)
-            error.message = f"{self.item}: {error.message.rstrip('.')}; {self.path} goes on as before; the kernel says why in dmesg."
+            error.message = f"{self.item}: {error.message.rstrip('.')}; {self.path} continues as before; see dmesg for the reason."
             error.args = (error.message,)
             raise
 
     def go_on(self, *, refused: bool = False) -> None:
         """Let a device go on that a command left suspended: with the table it has, or if the kernel refuses that, with one that writes through.
 
-        A table that waits is dropped first: to go on would put it in force.
+        A table that waits is dropped first: to go on would put it in effect.
 
         :param refused: whether the kernel is known to refuse the table it has.
         :raises NotEffective: if the kernel takes neither.
@@ -96,7 +96,7 @@ class Exchange:
                 return
         raise NotEffective(
             f"{self.item}: {self.path} is suspended, so that every request to it waits, and the kernel takes neither the table it had nor one that writes"
-            f" through: look at dmesg, give {self.name} a table with dmsetup reload, and resume it with dmsetup resume.",
+            f" through: check dmesg, give {self.name} a table with dmsetup reload, and resume it with dmsetup resume.",
             item=self.item,
         )
 

@@ -64,15 +64,15 @@ def choose_key(properties: t.Mapping[str, str], others: t.Iterable[t.Mapping[str
     others = list(others)
     candidates = keys_of(properties, names)
     if not candidates:
-        raise BadInput(f"{item} has no serial number and no WWN that a udev rule could name: write persistent: false for it.", item=item)
+        raise BadInput(f"{item} has no serial number and no WWN that a udev rule could name: set persistent: false for it.", item=item)
     harmless = [key for key in candidates if written.is_harmless_in_rule(key.value)]
     if not harmless:
-        raise BadInput(f"{item}: {candidates[0]} holds characters that cannot be written safely into a udev rule: write persistent: false for it.", item=item)
+        raise BadInput(f"{item}: {candidates[0]} holds characters that cannot be written safely into a udev rule: set persistent: false for it.", item=item)
     for key in harmless:
         if not any(other.get(key.name) == key.value for other in others):
             return key
     raise BadInput(
-        f"{item}: another drive of this host has the same {' and '.join(str(key) for key in harmless)}, so a boot rule would meet both: "
+        f"{item}: another drive of this host has the same {' and '.join(str(key) for key in harmless)}, so a boot rule would match both: "
         "write persistent: false for it.",
         item=item,
     )
@@ -108,8 +108,8 @@ def write_attribute(attribute: str, value: str) -> str:
 
 def lines_for(text: str, keys: t.Iterable[RuleKey]) -> tuple[str, ...]:
     """The lines of the file that concern a drive, whichever of its properties they are keyed on."""
-    wanted = {(key.name, key.value) for key in keys}
-    return tuple(line for line in rules_in(text) if set(_KEY_IN_LINE.findall(line)) & wanted)
+    pairs = {(key.name, key.value) for key in keys}
+    return tuple(line for line in rules_in(text) if set(_KEY_IN_LINE.findall(line)) & pairs)
 
 
 def with_line(text: str, keys: t.Iterable[RuleKey], line: str | None, header: t.Sequence[str] = HEADER) -> str:

@@ -248,7 +248,7 @@ def processes(root: Path) -> list[Path]:
     return sorted(found, key=lambda place: int(place.name))
 
 
-def open_files(root: Path, wanted: t.AbstractSet[Unit], *, mapped: bool = True) -> OpenFiles:
+def open_files(root: Path, units: t.AbstractSet[Unit], *, mapped: bool = True) -> OpenFiles:
     """Who has any of some units open or mapped.
 
     :param mapped: look at mappings too, which takes several times as long.
@@ -261,7 +261,7 @@ def open_files(root: Path, wanted: t.AbstractSet[Unit], *, mapped: bool = True) 
     unreadable = 0
     for process in processes(root):
         try:
-            uses = {**(_mapped(process, wanted) if mapped else {}), **_opened(process, wanted)}
+            uses = {**(_mapped(process, units) if mapped else {}), **_opened(process, units)}
         except PermissionError:
             unreadable += 1
             continue
@@ -272,11 +272,11 @@ def open_files(root: Path, wanted: t.AbstractSet[Unit], *, mapped: bool = True) 
     return OpenFiles({unit: tuple(rows) for unit, rows in found.items()}, unreadable)
 
 
-def _opened(process: Path, wanted: t.AbstractSet[Unit]) -> dict[Unit, bool]:
+def _opened(process: Path, units: t.AbstractSet[Unit]) -> dict[Unit, bool]:
     found: dict[Unit, bool] = {}
     for descriptor in os.listdir(process / "fd"):
         unit = unit_of(process / "fd" / descriptor)
-        if unit is not None and unit in wanted:
+        if unit is not None and unit in units:
             with contextlib.suppress(FileNotFoundError):  # closed meanwhile
                 found[unit] = found.get(unit, False) or is_writable(process / "fdinfo" / descriptor)
     return found
@@ -296,10 +296,10 @@ def is_writable(fdinfo: Path) -> bool:
     return (int(match.group(1), 8) & os.O_ACCMODE) != os.O_RDONLY if match else True
 
 
-def _mapped(process: Path, wanted: t.AbstractSet[Unit]) -> dict[Unit, bool]:
+def _mapped(process: Path, units: t.AbstractSet[Unit]) -> dict[Unit, bool]:
     """Which units a process has mapped, and whether it may write there. A device is mapped as its node, and found by its path."""
     found: dict[Unit, bool] = {}
-    inodes = {str(unit.inode) for unit in wanted if unit.kind == "file"}
+    inodes = {str(unit.inode) for unit in units if unit.kind == "file"}
     try:
         lines = (process / "maps").read_text(errors="surrogateescape").splitlines()
     except FileNotFoundError:
@@ -309,7 +309,7 @@ def _mapped(process: Path, wanted: t.AbstractSet[Unit]) -> dict[Unit, bool]:
         if len(words) < 6 or not (words[4] in inodes or words[5].startswith("/dev/")):
             continue
         for unit in _units_of_mapping(process, words):
-            if unit in wanted:
+            if unit in units:
                 found[unit] = found.get(unit, False) or words[1][1:2] == "w"
     return found
 

@@ -80,7 +80,7 @@ class DriveHealth:
     """One drive. None is "not told", never 0.
 
     :param name: kernel name, or what smartctl opens together with :attr:`device_type`.
-    :param path: how a person names it: stable path, or both arguments of smartctl for a drive behind a controller.
+    :param path: how users name it: stable path, or both arguments of smartctl for a drive behind a controller.
     :param device_type: the argument of ``smartctl -d`` of a drive behind a RAID controller, else None.
     :param protocol: ``ata``, ``scsi``, ``nvme`` or ``unknown``.
     :param media: ``ssd``, ``hdd`` or ``unknown``.
@@ -120,7 +120,7 @@ class DriveHealth:
     unallocated: int | None = None
     evidence: t.Mapping[str, str] = field(default_factory=dict)
 
-    def as_plain(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """For a module's return values."""
         return {**dataclasses.asdict(self), "warnings": list(self.warnings), "failing": list(self.failing)}
 
@@ -138,8 +138,8 @@ def parse_smartctl(text: str, rc: int, name: str, path: str, device_type: str | 
     except ValueError:
         raise NotUnderstood(f"{path}: smartctl printed no JSON: version 7.0 or newer of smartmontools is needed.", item=path) from None
     if rc & _FAILED:
-        said = "; ".join(str(row.get("string", "")).strip() for row in _rows(found, "smartctl", "messages") if row.get("severity") == "error")
-        raise NotUnderstood(f"{path}: smartctl cannot read this drive (exit status {rc}): {said or 'it gave no reason'}.", item=path)
+        messages = "; ".join(str(row.get("string", "")).strip() for row in _rows(found, "smartctl", "messages") if row.get("severity") == "error")
+        raise NotUnderstood(f"{path}: smartctl cannot read this drive (exit status {rc}): {messages or 'it gave no reason'}.", item=path)
     protocol = str(_at(found, "device", "protocol") or "unknown").lower()
     health = DriveHealth(
         name=name,
@@ -185,7 +185,7 @@ def _newer(found: t.Mapping[str, t.Any], values: _Values) -> _Values:
 def _ata(found: t.Mapping[str, t.Any]) -> _Values:
     rows = {str(row.get("name")): row for row in reversed(_rows(found, "ata_smart_attributes", "table"))}
     statistics = _statistics(found)
-    foreign = "" if found.get("in_smartctl_database", True) else ", by smartctl's default names, for it does not know this model"
+    foreign = "" if found.get("in_smartctl_database", True) else ", by smartctl's default names, because this model is not in its database"
     failing = [name for name, row in rows.items() if row.get("when_failed") == "now"]
     return {
         "wear_used_percent": _ata_wear(rows, statistics, foreign),
@@ -267,12 +267,12 @@ def _raw(rows: t.Mapping[str, t.Any], names: t.Sequence[str]) -> tuple[int | Non
 
 def _scsi(found: t.Mapping[str, t.Any]) -> _Values:
     errors = [_count(_at(found, "scsi_error_counter_log", kind, "total_uncorrected_errors")) for kind in ("read", "write", "verify")]
-    told = [count for count in errors if count is not None]
+    reported = [count for count in errors if count is not None]
     gigabytes = _at(found, "scsi_error_counter_log", "write", "gigabytes_processed")
     return {
         "wear_used_percent": (_count(found.get("scsi_percentage_used_endurance_indicator")), "Percentage used endurance indicator"),
         "reallocated": (_count(found.get("scsi_grown_defect_list")), "Elements in grown defect list"),
-        "media_errors": (sum(told) if told else None, "error counter log, total uncorrected errors"),
+        "media_errors": (sum(reported) if reported else None, "error counter log, total uncorrected errors"),
         "written_bytes": (_decimal(gigabytes), "error counter log, gigabytes processed"),
     }
 
@@ -286,11 +286,11 @@ def _nvme(found: t.Mapping[str, t.Any]) -> _Values:
     units = _count(log.get("data_units_written"))
     spare, threshold = _count(log.get("available_spare")), _count(log.get("available_spare_threshold"))
     # Emulated drives say 0 of 0: they have no spare, and are not at the end of it.
-    told = bool(spare or threshold or bits & 1)
+    reported = bool(spare or threshold or bits & 1)
     return {
         "wear_used_percent": (_count(log.get("percentage_used")), "percentage_used"),
-        "spare_percent": (spare if told else None, "available_spare"),
-        "spare_threshold_percent": (threshold if told else None, "available_spare_threshold"),
+        "spare_percent": (spare if reported else None, "available_spare"),
+        "spare_threshold_percent": (threshold if reported else None, "available_spare_threshold"),
         "media_errors": (_count(log.get("media_errors")), "media_errors"),
         "unsafe_shutdowns": (_count(log.get("unsafe_shutdowns")), "unsafe_shutdowns"),
         "power_on_hours": (_count(log.get("power_on_hours")), "power_on_hours"),

@@ -62,19 +62,19 @@ def percentile(bins: Bins, percent: float) -> int | None:
     if not count:
         return None
     # fio compares the cumulative count with percent/100 x N in floating point, so rounding is left as it is there.
-    wanted = percent / 100.0 * count
+    requested = percent / 100.0 * count
     reached = 0
     value = 0
     for value in sorted(bins):
         reached += bins[value]
-        if reached >= wanted:
+        if reached >= requested:
             return value
     return value
 
 
-def percentiles(bins: Bins, wanted: t.Iterable[float]) -> dict[float, int]:
+def percentiles(bins: Bins, requested: t.Iterable[float]) -> dict[float, int]:
     """Several percentiles at once; empty for an empty histogram."""
-    found = {percent: percentile(bins, percent) for percent in wanted}
+    found = {percent: percentile(bins, percent) for percent in requested}
     return {percent: value for percent, value in found.items() if value is not None}
 
 

@@ -46,7 +46,7 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0,
 _OWN_LOGS = 16
 
 _TIMES = ("runtime", "ramp_time", "startdelay")
-#: A percentage in [global] stays in force in fio when a section gives a number instead.
+#: A percentage in [global] stays in effect in fio when a section gives a number instead.
 _PERCENTAGES = ("size", "offset", "offset_increment", "io_size")
 
 
@@ -59,8 +59,8 @@ class Section:
 
     def value(self, *names: str) -> str | None:
         """The value of an option, however it is spelled."""
-        wanted = {canonical(name) for name in names}
-        return next((value for name, value in self.options.items() if canonical(name) in wanted), None)
+        canonical_names = {canonical(name) for name in names}
+        return next((value for name, value in self.options.items() if canonical(name) in canonical_names), None)
 
     @property
     def directions(self) -> frozenset[str]:
@@ -260,7 +260,7 @@ def parse_time(text: str) -> float:
     """
     match = _TIME.match(text.strip().lower())
     if not match:
-        raise BadInput(f"'{text}' is not a time: write seconds, or a number with us, ms, s, m, h or d.")
+        raise BadInput(f"'{text}' is not a time: use seconds, or a number with us, ms, s, m, h or d.")
     return float(match.group(1)) * _SECONDS[match.group(2)]
 
 
@@ -297,13 +297,13 @@ def _title(row: t.Any, name: str) -> str:
 
 
 def _merged(common: t.Mapping[str, str | None], own: t.Mapping[str, str | None], name: str, section: str) -> dict[str, str | None]:
-    """The options in force in a section: its own replace those of the global section, however both are spelled."""
+    """The options in effect in a section: its own replace those of the global section, however both are spelled."""
     spelled = {canonical(key): value for key, value in own.items()}
     for key, value in common.items():
         option = canonical(key)
         if option in _PERCENTAGES and option in spelled and _is_percent(value) and not _is_percent(spelled[option]):
             raise BadInput(
-                f"{name}: {option} in percent in the section global stays in force for fio when {section} gives a number: set it in the jobs only.",
+                f"{name}: {option} in percent in the section global stays in effect for fio when {section} gives a number: set it in the jobs only.",
                 item=name,
                 option=key,
             )

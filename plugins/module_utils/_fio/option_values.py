@@ -108,12 +108,12 @@ def objection(option: str, value: str) -> str | None:
     if option == "description":
         return None
     if option in _WORDS:
-        return None if _WORDS[option][0].match(value) else f"is none of {_WORDS[option][1]}"
-    wanted = _wanted(option, value)
-    return None if wanted is None else f"is refused: the value must be {wanted}"
+        return None if _WORDS[option][0].match(value) else f"must be one of {_WORDS[option][1]}"
+    allowed = _allowed_values(option, value)
+    return None if allowed is None else f"is refused: the value must be {allowed}"
 
 
-def _wanted(option: str, value: str) -> str | None:
+def _allowed_values(option: str, value: str) -> str | None:
     """What the value must be, if it is not that."""
     if option in _FORMS and not _FORMS[option][0].match(value):
         return _FORMS[option][1]

@@ -267,11 +267,11 @@ def _did_io(entry: fio_output.Job, direction: str) -> bool:
 
 
 def _shortfall(section: Section, entry: fio_output.Job) -> str | None:
-    asked = section.asked_runtime
-    if asked is None:
+    requested = section.asked_runtime
+    if requested is None:
         return None
     longest = _longest(entry)
-    return f"The job {section.name} ran {longest:g} of {asked:g} seconds." if longest < _ENOUGH * asked else None
+    return f"The job {section.name} ran {longest:g} of {requested:g} seconds." if longest < _ENOUGH * requested else None
 
 
 def _longest(entry: fio_output.Job) -> float:

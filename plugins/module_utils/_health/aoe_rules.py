@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Frames of ATA over Ethernet that do not fit the blocks of a cache: what of it a person should know.
+"""Frames of ATA over Ethernet that do not fit the blocks of a cache: findings about them.
 
 A frame whose data are no multiple of the block begins inside a block and ends inside another, so a cache that takes whole blocks
 only sees pieces (field case C: 8704 bytes at an MTU of 9000, and 93% of the requests uncacheable). That happens on a target whose
@@ -67,19 +67,19 @@ def aoe_findings(sight: AoeSight, devices: Devices, caches: t.Sequence[CacheStat
 
     :param diagnoses: by what :func:`readings.key_of` calls the caches: ``type name``.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
     for cache in caches:
         diagnosis = diagnoses.get(f"{cache.type} {cache.name}")
         for target in _targets_below(sight, devices, cache):
             # A cache of smaller blocks takes such frames; that they do not fit pages is still worth knowing.
             found = list(_below(sight, cache, target, diagnosis))
-            told.update(target.name for _finding in found)
+            reported.update(target.name for _finding in found)
             yield from found
         for export in _exports_above(sight, devices, cache):
             yield from _above(sight, cache, export, diagnosis)
     for target in sight.devices:
-        if target.name not in told and target.payload is not None and target.payload % BLOCK:
-            words = f"{target.name}: its frames carry {target.payload} bytes over {_interfaces(sight, target)}, no multiple of {format_size(BLOCK)}"
+        if target.name not in reported and target.payload is not None and target.payload % BLOCK:
+            words = f"{target.name}: its frames carry {target.payload} bytes over {_interfaces(sight, target)}, not a multiple of {format_size(BLOCK)}"
             yield Finding("info", target.name, CHECK, f"{words}: {_advice(sight, target.interfaces, BLOCK)}", target.payload, BLOCK)
 
 
@@ -111,7 +111,7 @@ def _below(sight: AoeSight, cache: CacheState, target: AoeDevice, diagnosis: Dia
         return
     words = (
         f"{cache.type} {cache.name}: its origin lies on {target.name}, whose frames carry {target.payload} bytes over {_interfaces(sight, target)},"
-        f" no multiple of {_called(cache, block)}{_share(diagnosis)}: {_advice(sight, target.interfaces, block)}"
+        f" no multiple of {_label(cache, block)}{_share(diagnosis)}: {_advice(sight, target.interfaces, block)}"
     )
     yield Finding("warning", cache.name, CHECK, words, target.payload, block)
 
@@ -122,7 +122,7 @@ def _above(sight: AoeSight, cache: CacheState, export: AoeExport, diagnosis: Dia
         return
     words = (
         f"{cache.type} {cache.name}: it is served as {export.address} in frames of up to {payload(mtu)} bytes over {export.interface} (MTU {mtu}),"
-        f" no multiple of {_called(cache, block)}{_share(diagnosis)}: {_advice(sight, (export.interface,), block)}"
+        f" no multiple of {_label(cache, block)}{_share(diagnosis)}: {_advice(sight, (export.interface,), block)}"
     )
     share = diagnosis.uncacheable_percent if diagnosis is not None and diagnosis.since != "load" and diagnosis.requests else None
     yield Finding("info" if share is not None and share < _HARMLESS else "warning", cache.name, CHECK, words, payload(mtu), block)
@@ -136,9 +136,9 @@ def _granule(cache: CacheState) -> int:
     return size if cache.type in _WHOLE_BLOCKS else min(size, BLOCK)
 
 
-def _called(cache: CacheState, granule: int) -> str:
+def _label(cache: CacheState, granule: int) -> str:
     """What a frame is no multiple of."""
-    return f"its blocks of {format_size(granule)}" if granule == cache.block_size else f"{format_size(granule)}, the page in which it is asked"
+    return f"its blocks of {format_size(granule)}" if granule == cache.block_size else f"{format_size(granule)}, the page size of its requests"
 
 
 def _interfaces(sight: AoeSight, target: AoeDevice) -> str:

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What of the SSD caches of a host a person should know. Pure."""
+"""Findings about the SSD caches of a host. Pure."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -26,8 +26,8 @@ if t.TYPE_CHECKING:
 _SEVERITY_OF_STATE = {"inactive": "warning"}
 _ADVICE_OF_STATE = {
     "needs_check": "its metadata must be checked before it is used again",
-    "read_only": "its metadata cannot be written, look at its cache device",
-    "failed": "the kernel serves nothing from it, look at its cache device and at dmesg",
+    "read_only": "its metadata cannot be written, check its cache device",
+    "failed": "the kernel serves nothing from it, check its cache device and dmesg",
     "cache_missing": "its cache device is not there: bring it back, for the newest data may be only on it",
     "inactive": "it does not run",
     "inconsistent": "its origin was used without it: check the data on it",
@@ -50,9 +50,9 @@ def cache_findings(cache: CacheState, passed: CacheActivity, diagnosis: Diagnosi
 def _state(cache: CacheState) -> t.Iterator[Finding]:
     if cache.state == "ok":
         return
-    words = cache.problem or f"{_called(cache)} is {cache.state.replace('_', ' ')}: {_ADVICE_OF_STATE.get(cache.state, 'look at it')}."
+    words = cache.problem or f"{_label(cache)} is {cache.state.replace('_', ' ')}: {_ADVICE_OF_STATE.get(cache.state, 'check it')}."
     if cache.name not in words:
-        words = f"{_called(cache)}: {words}"
+        words = f"{_label(cache)}: {words}"
     yield Finding(_SEVERITY_OF_STATE.get(cache.state, "critical"), cache.name, "cache_state", words, cache.state, "ok")
 
 
@@ -63,12 +63,10 @@ def _redundancy(cache: CacheState) -> t.Iterator[Finding]:
     at_stake = f" ({format_size(cache.dirty)} now)" if cache.dirty else ""
     device = " and ".join(cache.cache_devices) or "its cache device"
     if cache.redundancy == DEGRADED:
-        words = (
-            f"{_called(cache)} writes back and its mirror has lost a member: the newest data{at_stake} is on one drive only. Replace the member that failed."
-        )
+        words = f"{_label(cache)} writes back and its mirror has lost a member: the newest data{at_stake} is on one drive only. Replace the member that failed."
         yield Finding("critical", cache.name, "cache_redundancy", words, cache.redundancy, "mirrored")
     elif cache.redundancy == UNMIRRORED:
-        words = f"{_called(cache)} writes back to {device}, which is not mirrored: when it fails, the newest data{at_stake} is lost."
+        words = f"{_label(cache)} writes back to {device}, which is not mirrored: when it fails, the newest data{at_stake} is lost."
         yield Finding("warning", cache.name, "cache_redundancy", words, cache.redundancy, "mirrored")
 
 
@@ -79,15 +77,15 @@ def _dirty(cache: CacheState, average: tuple[float | None, int], limits: Limits)
     now = round(100 * share, 1)
     if now >= limits.dirty:
         words = (
-            f"{_called(cache)} is {now:g}% dirty ({format_size(cache.dirty)}; the limit is {limits.dirty}%): its origin does not keep up with the writes,"
-            " and emptying the cache will take long."
+            f"{_label(cache)} is {now:g}% dirty ({format_size(cache.dirty)}; the limit is {limits.dirty}%): its origin does not keep up with the writes,"
+            " and flushing the cache will take long."
         )
         yield Finding("critical", cache.name, "cache_dirty", words, now, limits.dirty)
         return
     mean = round(100 * (share if average[0] is None else average[0]), 1)
     if mean >= limits.dirty_average:
-        over = f" in the mean of {average[1]} looks" if average[1] > 1 else ""
-        words = f"{_called(cache)} is {mean:g}% dirty{over} (the limit is {limits.dirty_average}%): its origin hardly keeps up with the writes."
+        over = f" in the mean of {average[1]} readings" if average[1] > 1 else ""
+        words = f"{_label(cache)} is {mean:g}% dirty{over} (the limit is {limits.dirty_average}%): its origin hardly keeps up with the writes."
         yield Finding("warning", cache.name, "cache_dirty", words, mean, limits.dirty_average)
 
 
@@ -95,10 +93,10 @@ def _errors(cache: CacheState, passed: CacheActivity) -> t.Iterator[Finding]:
     for name, device in (("cache_errors", "cache device"), ("origin_errors", "origin")):
         total, new = cache.counters.get(name, 0), passed.counters.get(name, 0)
         if new:
-            words = f"{_called(cache)}: {new} errors of its {device} since the last look: replace that drive."
+            words = f"{_label(cache)}: {new} errors of its {device} since the last reading: replace that drive."
             yield Finding("critical", cache.name, name, words, new, 0)
         elif total:
-            words = f"{_called(cache)}: {total} errors of its {device} since it was loaded: look at the health of that drive."
+            words = f"{_label(cache)}: {total} errors of its {device} since it was loaded: check the health of that drive."
             yield Finding("warning", cache.name, name, words, total, 0)
 
 
@@ -110,7 +108,7 @@ def _hits(cache: CacheState, passed: CacheActivity, limits: Limits) -> t.Iterato
     if passed.state != "measured" or reads.requests < limits.requests or reads.of_all is None or reads.of_all >= limits.read_hits:
         return
     words = (
-        f"{_called(cache)} served {reads.of_all:g}% of {reads.requests} reads in {_span(passed.seconds)} (the limit is {limits.read_hits}%):"
+        f"{_label(cache)} served {reads.of_all:g}% of {reads.requests} reads in {_span(passed.seconds)} (the limit is {limits.read_hits}%):"
         f" {reads.misses} missed and {reads.bypassed} bypassed it."
     )
     yield Finding("warning", cache.name, "cache_hits", words, reads.of_all, limits.read_hits)
@@ -121,7 +119,7 @@ def _diagnosis(cache: CacheState, diagnosis: Diagnosis, limits: Limits) -> t.Ite
     if share is None or diagnosis.requests < limits.requests or share < limits.uncacheable:
         return
     since = " since the cache was loaded" if diagnosis.since == "load" else ""
-    words = f"{_called(cache)}: {' '.join(diagnosis.sentences)}" if diagnosis.sentences else f"{_called(cache)}: {share:g}% of the requests cannot be cached."
+    words = f"{_label(cache)}: {' '.join(diagnosis.sentences)}" if diagnosis.sentences else f"{_label(cache)}: {share:g}% of the requests cannot be cached."
     yield Finding("warning", cache.name, "cache_uncacheable", words.rstrip(".") + f"{since}.", share, limits.uncacheable)
 
 
@@ -133,5 +131,5 @@ def _span(seconds: float | None) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def _called(cache: CacheState) -> str:
+def _label(cache: CacheState) -> str:
     return f"{cache.type} {cache.name}"

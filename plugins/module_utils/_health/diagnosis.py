@@ -42,7 +42,7 @@ _WHY_BYPASSED = {
     "enhanceio": "it passes by requests that are no whole blocks",
 }
 _WHY_MISSED = {
-    "dm": "dm-cache counts no bypass: what is not in the cache is a miss, and its policy takes in only blocks that are asked for again,"
+    "dm": "dm-cache counts no bypass: what is not in the cache is a miss, and its policy takes in only blocks that are requested again,"
     " so that reading once or in sequence stays with the origin",
     "writecache": "dm-writecache takes in only what is written; reads that were not written before come from the origin",
 }
@@ -78,7 +78,7 @@ class Diagnosis:
     sentences: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
-    def as_plain(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """For a module's return values."""
         return {**dataclasses.asdict(self), "sentences": list(self.sentences), "unknown": list(self.unknown)}
 
@@ -103,7 +103,7 @@ def _from_histogram(cache: CacheState, block_size: int, passed: CacheActivity, s
     found = request_sizes.diagnose(counts, block_size)
     unknown = []
     if cache.type in _SHARED_HISTOGRAM and sharing > 1:
-        unknown.append(f"{cache.type} counts sizes for its {sharing} caches on this host together: which of them a size belongs to cannot be told.")
+        unknown.append(f"{cache.type} counts sizes for its {sharing} caches on this host together: the cache to which a size belongs cannot be determined.")
     share = found.uncacheable_share
     bypassed = _bypassed(passed)
     sentences = [*found.sentences, *_size_range(counts, block_size, share), *_bypass_sentences(cache, passed, bypassed)]
@@ -199,8 +199,8 @@ def _promotion_sentences(cache: CacheState, top: Traffic) -> t.Iterator[str]:
     mean = (top.read_bytes + top.written_bytes) / top.requests
     if cache.type in ("lvm_cache", "dm_cache") and cache.kind != "writecache" and cache.block_size and mean and cache.block_size >= 4 * mean:
         yield (
-            f"A request has {format_size(round(mean))} in the mean and a block of the cache {format_size(cache.block_size)}: each block that is taken in moves"
-            f" {cache.block_size / mean:.0f} times what was asked for. A smaller chunk_size suits these requests better."
+            f"A request has {format_size(round(mean))} in the mean and a block of the cache {format_size(cache.block_size)}: each block that is cached moves"
+            f" {cache.block_size / mean:.0f} times what was requested. A smaller chunk_size suits these requests better."
         )
 
 

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One thing that a person should know of a host, as a line, with what it was measured against. And the limits themselves."""
+"""One finding about a host, as a line, with what it was measured against. And the limits themselves."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -22,9 +22,9 @@ class Finding:
     """One finding.
 
     :param severity: ``critical``: data is lost or will be soon; ``warning``: act before it becomes that; ``info``: good to know.
-    :param subject: the cache, drive, array or controller, as a person names it.
+    :param subject: the cache, drive, array or controller, as users name it.
     :param check: what was looked at, a word that stays the same between versions.
-    :param message: one line that begins with the subject and that a person can act on.
+    :param message: one line that begins with the subject and that states what to do.
     :param value: what was found; limit: what it was compared with; None if there is no number.
     """
 
@@ -35,7 +35,7 @@ class Finding:
     value: t.Any = None
     limit: t.Any = None
 
-    def as_plain(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """For a module's return values."""
         return dataclasses.asdict(self)
 

@@ -51,7 +51,7 @@ class Share:
     def bypassed_percent(self) -> float | None:
         return _percent(self.bypassed, self.requests)
 
-    def as_plain(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         return {
             **dataclasses.asdict(self),
             "requests": self.requests,
@@ -85,11 +85,11 @@ class CacheActivity:
     def writes(self) -> Share:
         return _share(self.counters, "write")
 
-    def as_plain(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """For a module's return values: no figures unless they were measured."""
         plain: dict[str, t.Any] = {"state": self.state, "seconds": None if self.seconds is None else round(self.seconds, 1)}
         for name, share in (("reads", self.reads), ("writes", self.writes)):
-            plain[name] = share.as_plain() if self.state == "measured" and share.requests else None
+            plain[name] = share.to_dict() if self.state == "measured" and share.requests else None
         return plain
 
 
@@ -101,8 +101,8 @@ def passed(cache: CacheState, before: Readings | None, after: Readings) -> Cache
         return CacheActivity()
     same_boot = before.boot == after.boot
     traffic: dict[str, Traffic] = {}
-    for name, present in now.traffic.items():
-        grown = present.minus(earlier.traffic[name]) if same_boot and name in earlier.traffic else None
+    for name, current in now.traffic.items():
+        grown = current.minus(earlier.traffic[name]) if same_boot and name in earlier.traffic else None
         if grown is not None:
             traffic[name] = grown
     counters = {name: value - earlier.counters[name] for name, value in now.counters.items() if name in earlier.counters}

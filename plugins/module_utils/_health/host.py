@@ -71,24 +71,24 @@ class HostHealth:
     findings: tuple[Finding, ...]
     problems: tuple[str, ...]
 
-    def as_result(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """The return values of the module."""
         return {
             "healthy": not any(finding.severity != "info" for finding in self.findings),
             "worst": next((finding.severity for finding in self.findings if finding.severity != "info"), "none"),
-            "findings": [finding.as_plain() for finding in self.findings],
+            "findings": [finding.to_dict() for finding in self.findings],
             "problems": list(self.problems),
-            "drives": [drive.as_plain() for drive in self.drives],
-            "over_provisioning": [reserve.as_plain() for reserve in self.reserves],
+            "drives": [drive.to_dict() for drive in self.drives],
+            "over_provisioning": [reserve.to_dict() for reserve in self.reserves],
             "caches": [self._plain_cache(cache) for cache in self.caches],
             "controllers": [_plain_controller(controller) for controller in self.controllers],
-            "readings": self.readings.as_plain(),
+            "readings": self.readings.to_dict(),
             "prometheus": exposition(self.caches, self.drives, self.reserves, self.findings, len(self.problems), self.readings.time),
         }
 
     def _plain_cache(self, cache: CacheState) -> dict[str, t.Any]:
         key = key_of(cache)
-        return {**survey.as_plain(cache), "hit_rates": self.passed[key].as_plain(), "diagnosis": self.diagnoses[key].as_plain()}
+        return {**survey.cache_to_dict(cache), "hit_rates": self.passed[key].to_dict(), "diagnosis": self.diagnoses[key].to_dict()}
 
 
 def _plain_controller(controller: Controller) -> dict[str, t.Any]:
@@ -98,7 +98,7 @@ def _plain_controller(controller: Controller) -> dict[str, t.Any]:
         "id": controller.id,
         "model": controller.model,
         "status": controller.status,
-        "protection": {"kind": unit.kind, "health": unit.health, "charge": unit.charge, "said": unit.said},
+        "protection": {"kind": unit.kind, "health": unit.health, "charge": unit.charge, "said": unit.raw},
         "cache_status": controller.cache.status,
     }
 
@@ -127,15 +127,15 @@ def read_health(
         first = previous
     surveyed = read_caches(devices, runner, root)
     now = clock()
-    told = read_drives(devices, runner, questions.further_drives)
-    reserves, reserve_problems = read_reserves(drives_of(devices), told.drives, runner, root)
+    reported = read_drives(devices, runner, questions.further_drives)
+    reserves, reserve_problems = read_reserves(drives_of(devices), reported.drives, runner, root)
     controllers, raid_problems = redundancy.read_controllers(devices, runner, tools)
     groups, group_problems = redundancy.volume_group_findings(devices, runner)
-    readings = take(surveyed.caches, told.drives, root, now, previous)
+    readings = take(surveyed.caches, reported.drives, root, now, previous)
     happened = {key_of(cache): passed(cache, first, readings) for cache in surveyed.caches}
     sharing = {cache.type: sum(other.type == cache.type for other in surveyed.caches) for cache in surveyed.caches}
     diagnoses = {key_of(cache): diagnose(cache, happened[key_of(cache)], sharing[cache.type]) for cache in surveyed.caches}
-    findings = [*drive_findings(told.drives, questions.limits, previous), *reserve_findings(reserves)]
+    findings = [*drive_findings(reported.drives, questions.limits, previous), *reserve_findings(reserves)]
     findings += [*redundancy.array_findings(devices, root), *groups, *redundancy.controller_findings(controllers)]
     findings += [Finding("critical", device.stable_path or device.path, "suspended", describe_suspended(device)) for device in devices if device.suspended]
     for cache in surveyed.caches:
@@ -143,7 +143,7 @@ def read_health(
         findings += cache_findings(cache, happened[key], diagnoses[key], _average(readings, key), questions.limits)
     findings = with_aoe(findings, aoe_findings(read_sight(devices, root), devices, surveyed.caches, diagnoses), surveyed.caches, diagnoses)
     return HostHealth(
-        drives=told.drives,
+        drives=reported.drives,
         reserves=tuple(reserves),
         caches=surveyed.caches,
         passed=happened,
@@ -151,7 +151,7 @@ def read_health(
         controllers=tuple(controllers),
         readings=readings,
         findings=tuple(in_order(findings)),
-        problems=tuple(dict.fromkeys((*surveyed.problems, *told.problems, *reserve_problems, *raid_problems, *group_problems))),
+        problems=tuple(dict.fromkeys((*surveyed.problems, *reported.problems, *reserve_problems, *raid_problems, *group_problems))),
     )
 
 

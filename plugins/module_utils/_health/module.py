@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.health import Address
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Limits
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.host import Questions, read_health
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import from_file, from_plain
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import from_dict, from_file
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -35,9 +35,9 @@ def run_module(module: AnsibleModule) -> t.NoReturn:
     """Look at the host and leave with what was found."""
     try:
         questions, problems = read_questions(module.params, _ROOT)
-        result = read_health(Runner(), questions, _ROOT).as_result()
+        result = read_health(Runner(), questions, _ROOT).to_dict()
     except StorageError as error:
-        module.fail_json(**error.as_result())
+        module.fail_json(**error.to_dict())
     result["problems"] = [*problems, *result["problems"]]
     result["compared"] = questions.previous is not None
     module.exit_json(changed=False, **result)
@@ -46,11 +46,11 @@ def run_module(module: AnsibleModule) -> t.NoReturn:
 def read_questions(params: t.Mapping[str, t.Any], root: Path) -> tuple[Questions, list[str]]:
     """The options of the module, and what is wrong with the readings that were kept.
 
-    :raises BadInput: if an option cannot be meant.
+    :raises BadInput: if an option is invalid.
     """
     limits = Limits(**{name: value for name, value in params["limits"].items() if value is not None})
     if params["interval"] < 0:
-        raise BadInput("The interval between two looks is below zero: give seconds, or 0 for one look.", item="interval")
+        raise BadInput("The interval between two readings must not be negative; set 0 for one reading.", item="interval")
     previous, problem = _previous(params, root)
     further = tuple(Address(row["device"], f"{row['device']} -d {row['type']}", row["type"]) for row in params["further_drives"])
     return Questions(limits, params["interval"], previous, further), [problem] if problem else []
@@ -62,6 +62,6 @@ def _previous(params: t.Mapping[str, t.Any], root: Path) -> tuple[Readings | Non
     if not params["previous"]:
         return None, ""
     try:
-        return from_plain(params["previous"]), ""
+        return from_dict(params["previous"]), ""
     except ValueError as error:
         raise BadInput(f"previous holds no readings of an earlier run of this module ({error}): give what it returned in readings.", item="previous") from None

@@ -169,8 +169,8 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         with contextlib.suppress(StorageError):
             if device.transport == "sata":
                 # hdparm -I, word 169 bit 14 and word 69 bit 5 of IDENTIFY DEVICE.
-                said = self.runner.run(["hdparm", "-I", device.path], ok=None, item=path).stdout
-                return any(line.strip().startswith("*") and "eterministic read ZEROs after TRIM" in line for line in said.splitlines())
+                output = self.runner.run(["hdparm", "-I", device.path], ok=None, item=path).stdout
+                return any(line.strip().startswith("*") and "eterministic read ZEROs after TRIM" in line for line in output.splitlines())
             controller = namespaces.controller_of(self.root, device.name) if device.transport == "nvme" else None
             if controller is not None and self.runner.has("nvme"):
                 spaces = namespaces.read_controller(self.runner, controller).namespaces
@@ -198,7 +198,7 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         if found is None or found.visible != sectors:
             raise CommandFailed(
                 f"{path} did not take a size of {sectors} sectors: it takes one change per power cycle, and none while it is frozen"
-                f" (hdparm -I tells): {completed.last_words}",
+                f" (see hdparm -I): {completed.last_words}",
                 item=path,
                 completed=completed,
             )
@@ -221,12 +221,12 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
     # -- after
 
     def facts(self, state: ReserveStates) -> dict[str, t.Any]:
-        """Each drive of the list as it is now, and what a person has to do."""
+        """Each drive of the list as it is now, and the manual actions."""
         drives = [_described(state[spec.device], spec, self.proofs.get(spec.device)) for spec in self.spec]
         return {"drives": drives, "problems": self._to_do(state)}
 
     def check_settled(self, state: ReserveStates) -> None:
-        """What a person has to do."""
+        """The manual actions."""
         for sentence in self._to_do(state):
             self.warn(sentence)
 

@@ -152,13 +152,13 @@ def read_drives(items: t.Iterable[t.Mapping[str, t.Any]]) -> tuple[ReserveSpec, 
 def _read_drive(item: t.Mapping[str, t.Any]) -> ReserveSpec:
     path, state = item["device"], item.get("state") or "present"
     if not path.startswith("/dev/"):
-        raise BadInput(f"'{path}' is not a path below /dev: write for example /dev/disk/by-id/ata-SERIAL.", item=path)
+        raise BadInput(f"'{path}' is not a path below /dev: use for example /dev/disk/by-id/ata-SERIAL.", item=path)
     given = item.get("usable")
     if state == "present" and given is None:
-        raise BadInput(f"{path}: usable is missing: write what shall stay usable of the drive, for example 70% or 240G.", item=path)
+        raise BadInput(f"{path}: usable is required: set the usable part of the drive, for example 70% or 240G.", item=path)
     size, share = read_size(given, path) if state == "present" else (None, 1.0)
     if state == "present" and size is None and share >= 1:
-        raise BadInput(f"{path}: with usable 100% nothing is kept free: write less, or state: absent to give everything back.", item=path)
+        raise BadInput(f"{path}: with usable 100% nothing is kept free: use less, or state: absent to give everything back.", item=path)
     return ReserveSpec(path, item.get("method") or "partition", size, share, state, bool(item.get("without_discard")))
 
 
@@ -179,12 +179,12 @@ def plan(states: ReserveStates, specs: t.Iterable[ReserveSpec]) -> list[Step]:
 def _require_one(found: ReserveState, spec: ReserveSpec) -> None:
     """Refuse a path that does not name one whole drive for good."""
     if not is_stable(spec.device):
-        instead = f"write {found.stable_path}, which is the same drive" if found.stable_path else "name it by its serial number"
+        instead = f"use {found.stable_path}, which is the same drive" if found.stable_path else "name it by its serial number"
         raise BadInput(f"{spec.device} may be another drive after the next reboot: {instead}.", item=spec.device)
     if found.claimants:
-        raise BadInput(f"{spec.device} is also a link to {', '.join(found.claimants)}: write a link that only one of them has.", item=spec.device)
+        raise BadInput(f"{spec.device} is also a link to {', '.join(found.claimants)}: use a link that only one of them has.", item=spec.device)
     if found.device is not None and found.device.kind != "disk":
-        raise BadInput(f"{spec.device} is a {found.device.kind} and no drive: only a whole drive can be divided.", item=spec.device)
+        raise BadInput(f"{spec.device} is a {found.device.kind} and not a drive: only a whole drive can be divided.", item=spec.device)
 
 
 # -- one partition
@@ -197,7 +197,7 @@ def _plan_partition(found: ReserveState, spec: ReserveSpec) -> list[Step]:
     if found.table is None and found.partition is not None:
         # A run that was killed here took the table away, and the kernel still shows what was in it.
         _require_unused(found.partition, found.part_finding, spec)
-        action = f"Have the kernel read {spec.device} again, on which there is no partition table any more"
+        action = f"Make the kernel re-read {spec.device}, which no longer has a partition table"
         steps.append(Step(LAYER, spec.device, "usable", found.partition.size, None, action, RereadTable()))
         device = dataclasses.replace(device, partitions=(), signature=None)
     if spec.state == "absent":
@@ -211,7 +211,7 @@ def _plan_partition(found: ReserveState, spec: ReserveSpec) -> list[Step]:
     if ours is not None and ours.size == size:
         if found.partition is not None and found.partition.size == size:
             return []
-        action = f"Have the kernel read the partition table of {spec.device} again"
+        action = f"Make the kernel re-read the partition table of {spec.device}"
         return [Step(LAYER, spec.device, "usable", None, size, action, RereadTable())]
     if ours is not None:
         _require_unused(found.partition, found.part_finding, spec)
@@ -223,7 +223,7 @@ def _plan_partition(found: ReserveState, spec: ReserveSpec) -> list[Step]:
 
 
 def _forget(spec: ReserveSpec, size: int) -> Step:
-    action = f"Take the partition {NAME} of {spec.device} away, which is empty"
+    action = f"Remove the empty partition {NAME} of {spec.device}"
     return Step(LAYER, spec.device, "usable", size, None, action, RemovePartition())
 
 
@@ -234,7 +234,7 @@ def _plan_hpa(found: ReserveState, spec: ReserveSpec) -> list[Step]:
     device, sectors = _there(found, spec), found.sectors
     if device.transport != "sata" or sectors is None:
         raise Refused(
-            f"{spec.device} does not tell how many sectors it can hide (hdparm -N), as only SATA drives do that the host reaches directly:"
+            f"{spec.device} does not report how many sectors it can hide (hdparm -N), as only SATA drives do that the host reaches directly:"
             " use the method partition.",
             item=spec.device,
         )
@@ -267,7 +267,7 @@ def _plan_hpa(found: ReserveState, spec: ReserveSpec) -> list[Step]:
 def _plan_namespace(found: ReserveState, spec: ReserveSpec) -> list[Step]:
     controller = found.controller
     if controller is None:
-        raise Refused(f"{spec.device} is no NVMe drive that the host reaches directly: use the method partition.", item=spec.device)
+        raise Refused(f"{spec.device} is not an NVMe drive that the host can access directly: use the method partition.", item=spec.device)
     _require_manageable(controller, spec)
     space = controller.namespaces[0] if controller.namespaces else None
     block = space.block if space is not None else 512
@@ -293,7 +293,7 @@ def _emptied(found: ReserveState, spec: ReserveSpec, controller: Controller, spa
     """Discard and delete the namespace that is there."""
     if not space.attached or found.device is None:
         raise Refused(
-            f"{spec.device}: its namespace {space.number} is not attached, so that nobody can see what is in it: attach it"
+            f"{spec.device}: its namespace {space.number} is not attached, so its contents cannot be read: attach it"
             f" (nvme attach-ns {controller.path} --namespace-id={space.number} --controllers={controller.number}) and run this again.",
             item=spec.device,
         )
@@ -307,7 +307,7 @@ def _require_manageable(controller: Controller, spec: ReserveSpec) -> None:
     if not controller.manages:
         reason = "has no namespace management"
     elif not controller.capacity:
-        reason = "does not tell its total capacity (tnvmcap), so that no size can be worked out"
+        reason = "does not report its total capacity (tnvmcap), so that no size can be worked out"
     elif controller.several:
         reason = "has several controllers, to which its namespaces would have to be attached one by one"
     elif len(controller.namespaces) > 1:
@@ -343,7 +343,7 @@ def _require_unused(device: BlockDevice | None, finding: DeviceUse, spec: Reserv
         path = device.path if device is not None else spec.device
         raise Refused(
             f"{spec.device}: {path} {' and '.join(reasons)}, and only an empty drive is divided, because dividing it discards everything:"
-            f" take it out of use, or, if nothing on it is needed, run wipefs -a {path} yourself.",
+            f" free it, or, if nothing on it is needed, run wipefs -a {path} yourself.",
             item=spec.device,
         )
 
@@ -354,8 +354,8 @@ def _discard(found: ReserveState, spec: ReserveSpec) -> list[Step]:
         return []
     if not found.discards:
         raise Refused(
-            f"{spec.device} cannot be discarded through its controller, and what the drive still takes for data is no reserve: erase it where"
-            " that works, or say with without_discard: true that it is as it left the factory.",
+            f"{spec.device} cannot be discarded through its controller, and blocks that the drive considers in use are not spare: erase it where"
+            " that works, or set without_discard: true if it is in factory state.",
             item=spec.device,
         )
     return [Step(LAYER, spec.device, "discarded", False, True, f"Discard the whole of {spec.device}, which is empty", DiscardDrive())]

@@ -64,19 +64,19 @@ def _of_caches(caches: t.Sequence[CacheState]) -> t.Iterator[Family]:
         ("dirty", "dirty", "Part of the cache that the origin does not have yet."),
     ):
         samples = [(_cache_labels(cache), getattr(cache, attribute)) for cache in caches]
-        yield Family(f"cachefleet_cache_{name}_bytes", "gauge", text, _told(samples))
+        yield Family(f"cachefleet_cache_{name}_bytes", "gauge", text, _known_samples(samples))
     for direction in ("read", "write"):
         names = {"hit": f"{direction}_hits", "miss": f"{direction}_misses", "bypass": f"bypassed_{direction}s"}
         rows = [(cache, result, cache.counters.get(counter)) for cache in caches for result, counter in names.items()]
         samples = [((*_cache_labels(cache), ("result", result)), value) for cache, result, value in rows]
         text = f"Requests to {direction}, by what the cache made of them, since the cache counts."
-        yield Family(f"cachefleet_cache_{direction}s_total", "counter", text, _told(samples))
+        yield Family(f"cachefleet_cache_{direction}s_total", "counter", text, _known_samples(samples))
     errors = [((*_cache_labels(cache), ("device", name)), cache.counters.get(f"{name}_errors")) for cache in caches for name in ("cache", "origin")]
-    yield Family("cachefleet_cache_errors_total", "counter", "Errors of the cache device or of the origin.", _told(errors))
+    yield Family("cachefleet_cache_errors_total", "counter", "Errors of the cache device or of the origin.", _known_samples(errors))
     states = [((*_cache_labels(cache), ("state", state)), float(cache.state == state)) for cache in caches for state in STATES]
-    yield Family("cachefleet_cache_state", "gauge", "1 for the state that the cache is in.", _told(states))
+    yield Family("cachefleet_cache_state", "gauge", "1 for the state that the cache is in.", _known_samples(states))
     modes = [((*_cache_labels(cache), ("mode", cache.mode or "unknown"), ("redundancy", cache.redundancy)), 1.0) for cache in caches]
-    yield Family("cachefleet_cache_info", "gauge", "Mode of the cache, and what protects the blocks that only it has.", _told(modes))
+    yield Family("cachefleet_cache_info", "gauge", "Mode of the cache, and what protects the blocks that only it has.", _known_samples(modes))
 
 
 def _of_drives(drives: t.Sequence[DriveHealth], reserves: t.Sequence[Reserve]) -> t.Iterator[Family]:
@@ -86,17 +86,17 @@ def _of_drives(drives: t.Sequence[DriveHealth], reserves: t.Sequence[Reserve]) -
         ("reallocated_sectors", "reallocated", 1, "gauge", "Sectors or blocks that the drive has replaced."),
         ("pending_sectors", "pending", 1, "gauge", "Sectors that wait to be replaced."),
         ("media_errors_total", "media_errors", 1, "counter", "Reads that the drive could not correct."),
-        ("unsafe_shutdowns_total", "unsafe_shutdowns", 1, "counter", "Power cuts that the drive was not told of."),
+        ("unsafe_shutdowns_total", "unsafe_shutdowns", 1, "counter", "Power cuts without a preceding shutdown command."),
         ("written_bytes_total", "written_bytes", 1, "counter", "Written to the drive by hosts."),
         ("power_on_seconds_total", "power_on_hours", 3600, "counter", "Time the drive was on."),
         ("temperature_celsius", "temperature", 1, "gauge", "Temperature of the drive."),
     ):
         samples = [(_drive_labels(drive), getattr(drive, attribute)) for drive in drives]
-        yield Family(f"cachefleet_drive_{name}", kind, text, tuple((labels, value * factor) for labels, value in _told(samples)))
+        yield Family(f"cachefleet_drive_{name}", kind, text, tuple((labels, value * factor) for labels, value in _known_samples(samples)))
     passed = [(_drive_labels(drive), None if drive.passed is None else float(drive.passed)) for drive in drives]
-    yield Family("cachefleet_drive_passed", "gauge", "1 if the drive thinks well of itself, 0 if it says that it is failing.", _told(passed))
+    yield Family("cachefleet_drive_passed", "gauge", "1 if the drive passes its own health assessment, 0 if it is failing.", _known_samples(passed))
     kept = [((("device", reserve.path),), reserve.reserved) for reserve in reserves]
-    yield Family("cachefleet_drive_reserved_bytes", "gauge", "What of an SSD is kept free of data.", _told(kept))
+    yield Family("cachefleet_drive_reserved_bytes", "gauge", "What of an SSD is kept free of data.", _known_samples(kept))
 
 
 def _of_findings(findings: t.Sequence[Finding]) -> Family:
@@ -114,7 +114,7 @@ def _drive_labels(drive: DriveHealth) -> _Labels:
     return (("device", drive.path), ("model", drive.model or ""), ("serial", drive.serial or ""))
 
 
-def _told(samples: t.Iterable[tuple[_Labels, t.Any]]) -> tuple[tuple[_Labels, float], ...]:
+def _known_samples(samples: t.Iterable[tuple[_Labels, t.Any]]) -> tuple[tuple[_Labels, float], ...]:
     return tuple((labels, value) for labels, value in samples if value is not None)
 
 

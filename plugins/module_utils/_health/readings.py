@@ -85,7 +85,7 @@ class Readings:
     caches: t.Mapping[str, CacheReading] = field(default_factory=dict)
     drives: t.Mapping[str, t.Mapping[str, int]] = field(default_factory=dict)
 
-    def as_plain(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """What :func:`from_plain` reads again."""
         caches = {
             name: {
@@ -119,7 +119,7 @@ def take(
     :param keep_average: whether this look counts for the average of dirty blocks.
     """
     before = previous.caches if previous is not None else {}
-    looks = {}
+    readings = {}
     for cache in caches:
         key = key_of(cache)
         shares = before[key].dirty_shares if key in before else ()
@@ -128,12 +128,12 @@ def take(
             shares = (*shares, round(share, 4))[-_KEPT:]
         names = {name for name in (cache.device_name, cache.origin_name, *cache.cache_device_names) if name}
         traffic = {name: found for name, found in ((name, read_traffic(root, name)) for name in names) if found is not None}
-        looks[key] = CacheReading(dict(cache.counters), dict(cache.histogram), traffic, shares)
+        readings[key] = CacheReading(dict(cache.counters), dict(cache.histogram), traffic, shares)
     counted = {
         drive.serial or drive.path: {name: value for name in ("reallocated", "media_errors") for value in [getattr(drive, name)] if value is not None}
         for drive in drives
     }
-    return Readings(now, _boot(root), looks, {name: row for name, row in counted.items() if row})
+    return Readings(now, _boot(root), readings, {name: row for name, row in counted.items() if row})
 
 
 def read_traffic(root: Path, name: str) -> Traffic | None:
@@ -163,12 +163,12 @@ def from_file(path: str, root: Path) -> tuple[Readings | None, str]:
     if not text.strip():
         return None, ""
     try:
-        return from_plain(json.loads(text)), ""
+        return from_dict(json.loads(text)), ""
     except ValueError:
-        return None, f"{path} holds no readings of an earlier run, so that nothing is compared with it: it is replaced by this run, or take it away."
+        return None, f"{path} holds no readings of an earlier run, so that nothing is compared with it: this run replaces it."
 
 
-def from_plain(value: t.Any) -> Readings:
+def from_dict(value: t.Any) -> Readings:
     """Readings of an earlier run.
 
     :raises ValueError: if they are none, or of another version.

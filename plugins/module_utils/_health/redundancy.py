@@ -84,20 +84,22 @@ def _partial(name: str, missing: int) -> Finding:
 
 
 def read_controllers(devices: Devices, runner: Runner, find_tools: t.Callable[[Runner], t.Sequence[RaidProvider]]) -> tuple[list[Controller], list[str]]:
-    """The RAID controllers of a host; nobody is asked where no disk lies behind one."""
+    """The RAID controllers of a host; no tool is run if no disk is behind one."""
     drivers = {device.driver for device in devices if device.transport == "raid" and device.kind == "disk" and device.size}
     if not drivers:
         return [], []
     tools = [tool for tool in find_tools(runner) if any(driver in on_host.DRIVERS_OF_TOOL.get(tool.name, (driver,)) for driver in drivers)]
     if not tools:
-        told = sorted(str(driver) for driver in drivers)
-        return [], [f"The protection of the RAID controller ({driver}) is not known: install {TOOLS.get(driver, 'the tool of its vendor')}." for driver in told]
+        reported = sorted(str(driver) for driver in drivers)
+        return [], [
+            f"The protection of the RAID controller ({driver}) is not known: install {TOOLS.get(driver, 'the tool of its vendor')}." for driver in reported
+        ]
     host = registry.read_host(tools, tolerant=True)
     return [seen.controller for seen in host.controllers], list(host.problems)
 
 
 def controller_findings(controllers: t.Iterable[Controller]) -> t.Iterator[Finding]:
-    """What of RAID controllers a person should know."""
+    """Findings about RAID controllers."""
     for controller in controllers:
         yield from _protection(controller)
         yield from _module(controller)
@@ -113,27 +115,27 @@ def _protection(controller: Controller) -> t.Iterator[Finding]:
     back = [volume.name or volume.id for volume in controller.volumes if writes_back(volume.write.effective)]
     if unit.kind == NONE and not back:
         return
-    subject = controller.called
-    said = f" ({unit.said})" if unit.said else ""
+    subject = controller.label
+    raw = f" ({unit.raw})" if unit.raw else ""
     what = "no battery and no capacitor" if unit.kind == NONE else f"a {'protection unit' if unit.kind == UNKNOWN else unit.kind} that is {unit.health}"
     if back:
-        words = f"{subject} has {what}{said} and still writes back on {', '.join(back)}: a power cut loses what is in its cache."
+        words = f"{subject} has {what}{raw} and still writes back on {', '.join(back)}: a power cut loses what is in its cache."
         yield Finding("warning" if unit.health in _PASSING else "critical", subject, "protection_unit", words, unit.health, HEALTHY)
     else:
-        words = f"{subject} has {what}{said}: it writes through until that is well again, which is slow."
+        words = f"{subject} has {what}{raw}: it writes through until that is healthy again, which is slow."
         yield Finding("info" if unit.health in _PASSING else "warning", subject, "protection_unit", words, unit.health, HEALTHY)
 
 
 def _module(controller: Controller) -> t.Iterator[Finding]:
     if controller.cache.status in ("temporarily_disabled", "permanently_disabled"):
         reason = f" ({controller.cache.reason})" if controller.cache.reason else ""
-        words = f"{controller.called}: its cache is {controller.cache.status.replace('_', ' ')}{reason}."
-        yield Finding("warning", controller.called, "controller_cache", words, controller.cache.status, "ok")
+        words = f"{controller.label}: its cache is {controller.cache.status.replace('_', ' ')}{reason}."
+        yield Finding("warning", controller.label, "controller_cache", words, controller.cache.status, "ok")
 
 
 def _volume(controller: Controller, volume: Volume) -> t.Iterator[Finding]:
     if volume.status not in _NOT_WHOLE | _REBUILDING:
         return
-    subject = f"volume {volume.name or volume.id} of {controller.called}"
+    subject = f"volume {volume.name or volume.id} of {controller.label}"
     words = f"The {subject} (RAID {volume.raid_level}) is {volume.status.replace('_', ' ')}."
     yield Finding("critical" if volume.status in _NOT_WHOLE else "warning", subject, "volume_status", words, volume.status, "optimal")

@@ -100,13 +100,13 @@ class Links:
 
         :raises BadInput: if there is none, or more than one.
         """
-        wanted = mac.lower().replace("-", ":")
-        found = [link for link in self if link.hardware_mac == wanted]
+        mac_address = mac.lower().replace("-", ":")
+        found = [link for link in self if link.hardware_mac == mac_address]
         cards = [link for link in found if not link.kind] or [link for link in found if not link.lower] or found
         if len(cards) == 1:
             return cards[0]
         if cards:
-            raise BadInput(f"Several interfaces have the address {mac} ({', '.join(link.name for link in cards)}): write interface instead of mac.", item=mac)
+            raise BadInput(f"Several interfaces have the address {mac} ({', '.join(link.name for link in cards)}): set interface instead of mac.", item=mac)
         there = ", ".join(f"{link.name} {link.hardware_mac}" for link in self if link.hardware_mac.strip("0:"))
         raise BadInput(f"There is no interface with the address {mac} on this host: there are {there}.", item=mac)
 

@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import HEADER, payload
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.output import parse_sancheck
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import ETHERNET, SMALL, EchoSocket, as_plain, examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import ETHERNET, SMALL, EchoSocket, examine, path_to_dict
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -43,7 +43,7 @@ class Interface:
     addresses: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
 
-    def as_plain(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """For a module's return values."""
         return {**vars(self), "addresses": list(self.addresses), "networks": list(self.networks)}
 
@@ -82,7 +82,7 @@ def read_interfaces(runner: Runner) -> list[Interface]:
 
 @dataclass(frozen=True)
 class Peer:
-    """A host to reach. ``mtu``: that packets shall have; None for that of the interface of this host."""
+    """A host to reach. ``mtu``: that packets should have; None for that of the interface of this host."""
 
     address: str
     name: str = ""
@@ -100,9 +100,9 @@ def read_peers(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[Peer]:
         try:
             version = ipaddress.ip_address(peer.address).version
         except ValueError:
-            raise BadInput(f"'{peer.address}' is not an IP address: write the address that {peer.name or 'the peer'} has on that network.") from None
+            raise BadInput(f"'{peer.address}' is not an IP address: use the address that {peer.name or 'the peer'} has on that network.") from None
         if version != 4:
-            raise BadInput(f"{peer.address} is an address of IP version 6, over which no MTU is measured here: write one of version 4.", item=peer.address)
+            raise BadInput(f"{peer.address} is an address of IP version 6, over which no MTU is measured here: use one of version 4.", item=peer.address)
         if peer.mtu is not None and not SMALL <= peer.mtu <= _MOST:
             raise BadInput(f"{peer.address}: an MTU to prove is a number from {SMALL} to {_MOST}, and not {peer.mtu}.", item=peer.address)
         peers.append(peer)
@@ -120,11 +120,11 @@ def measure(
     try:
         address = probe.own_address
         own = next((one for one in interfaces if address in one.addresses), None)
-        wanted = peer.mtu or (own.mtu if own is not None else 1500)
-        path = examine(peer.address, wanted, probe)
+        required = peer.mtu or (own.mtu if own is not None else 1500)
+        path = examine(peer.address, required, probe)
     finally:
         probe.close()
-    found = as_plain(path, peer.name, own.name if own is not None else address)
+    found = path_to_dict(path, peer.name, own.name if own is not None else address)
     return {**found, "interface": own.name if own is not None else None, "own_address": address}
 
 
@@ -137,26 +137,26 @@ def check_layer2(runner: Runner, interface: str | None, interfaces: t.Sequence[I
         if interface and interface not in device.interfaces:
             continue
         known = [mtus[name] for name in device.interfaces if name in mtus]
-        wanted = min(payload(mtu) for mtu in known) if known else None
+        required = min(payload(mtu) for mtu in known) if known else None
         carried = min([device.payload, *(size for _name, _mac, size in device.weak)])
-        ok = not device.weak and (wanted is None or carried >= wanted)
+        ok = not device.weak and (required is None or carried >= required)
         ways.append(
             {
                 "name": device.name,
                 "interfaces": list(device.interfaces),
                 "payload": carried,
-                "wanted": wanted,
+                "wanted": required,
                 "ok": ok,
-                "sentences": [] if ok else [_about_way(device.name, device.interfaces, carried, wanted, min(known) if known else None)],
+                "sentences": [] if ok else [_about_way(device.name, device.interfaces, carried, required, min(known) if known else None)],
             }
         )
     return ways
 
 
-def _about_way(name: str, interfaces: t.Sequence[str], carried: int, wanted: int | None, mtu: int | None) -> str:
+def _about_way(name: str, interfaces: t.Sequence[str], carried: int, required: int | None, mtu: int | None) -> str:
     need = f" Set the interface of the target to the MTU {mtu} and every switch port between to frames of at least {mtu + ETHERNET} bytes." if mtu else ""
     return (
-        f"{' and '.join(interfaces)}: frames to the AoE target {name} carry {carried} bytes and not {wanted or 'more'}: between the two, or at the target,"
+        f"{' and '.join(interfaces)}: frames to the AoE target {name} carry {carried} bytes and not {required or 'more'}: between the two, or at the target,"
         f" something takes no frame larger than the MTU {carried + HEADER} needs.{need}"
     )
 
@@ -172,23 +172,23 @@ def run_module(module: AnsibleModule, runner: Runner | None = None, connect: t.C
         peers = read_peers(params["peers"])
         interfaces = read_interfaces(runner)
         own = {address for one in interfaces for address in one.addresses}
-        wanted = params["interface"]
-        if wanted and wanted not in {one.name for one in interfaces}:
-            raise BadInput(f"There is no interface {wanted} on this host: see ip link.", item=wanted)
+        required = params["interface"]
+        if required and required not in {one.name for one in interfaces}:
+            raise BadInput(f"There is no interface {required} on this host: see ip link.", item=required)
         for peer in peers:
             if peer.address in own:
                 continue
-            paths.append(measure(peer, wanted, interfaces, params["timeout"], connect))
+            paths.append(measure(peer, required, interfaces, params["timeout"], connect))
         if params["layer2"]:
-            layer2 = check_layer2(runner, wanted, interfaces)
+            layer2 = check_layer2(runner, required, interfaces)
     except StorageError as error:
-        module.fail_json(**error.as_result())
+        module.fail_json(**error.to_dict())
     problems = [sentence for found in (*paths, *layer2) for sentence in found["sentences"]]
     module.exit_json(
         changed=False,
         ok=not problems and all(found["ok"] for found in (*paths, *layer2)),
         paths=paths,
         layer2=layer2,
-        interfaces=[one.as_plain() for one in interfaces],
+        interfaces=[one.to_dict() for one in interfaces],
         problems=problems,
     )

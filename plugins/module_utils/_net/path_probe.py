@@ -56,7 +56,7 @@ class ProbeReply:
     :param kind: ``reply`` from the peer; ``too_big`` from a router; ``local``: it did not fit this host's own interface; ``expired``: from the
         hop at which its hops were used up; ``unreachable``; ``silent``: nothing.
     :param sender: address of who answered.
-    :param mtu: of the link on which it does not fit, if somebody said.
+    :param mtu: of the link on which it does not fit, if reported.
     """
 
     kind: str
@@ -72,8 +72,8 @@ Probe = t.Callable[[int, int], ProbeReply]
 class Limit:
     """Where packets get too large: behind ``sender`` and before ``receiver``, which are addresses; empty if not known.
 
-    :param kind: ``interface``: on this host; ``router``: said by a router; ``silent``: nobody said it.
-    :param mtu: of that link, as it was said; None if nobody did.
+    :param kind: ``interface``: on this host; ``router``: said by a router; ``silent``: not reported.
+    :param mtu: of that link, as reported; None if it was not.
     """
 
     kind: str
@@ -90,7 +90,7 @@ class Path:
     """
 
     address: str
-    wanted: int
+    required: int
     reachable: bool
     mtu: int | None = None
     limit: Limit | None = None
@@ -99,11 +99,11 @@ class Path:
     @property
     def ok(self) -> bool:
         """Whether packets of the wanted size get there."""
-        return self.reachable and self.mtu is not None and self.mtu >= self.wanted
+        return self.reachable and self.mtu is not None and self.mtu >= self.required
 
 
 class _Counted:
-    """A probe that asks again if nobody answers, and counts."""
+    """A probe that repeats if there is no answer, and counts."""
 
     def __init__(self, probe: Probe, tries: int) -> None:
         self.probe = probe
@@ -120,21 +120,21 @@ class _Counted:
         return answer
 
 
-def examine(address: str, wanted: int, probe: Probe, tries: int = 2) -> Path:
-    """Find out whether packets of ``wanted`` bytes get to a host, and if not, how large they may be and where larger ones are lost.
+def examine(address: str, required: int, probe: Probe, tries: int = 2) -> Path:
+    """Find out whether packets of ``required`` bytes get to a host, and if not, how large they may be and where larger ones are lost.
 
     :param probe: sends one packet that must not be fragmented.
     :param tries: packets to send before silence counts.
     """
     counted = _Counted(probe, tries)
-    first = counted(wanted)
+    first = counted(required)
     if first.kind == REPLY:
-        return Path(address, wanted, True, wanted, probes=counted.count)
-    small = min(SMALL, wanted)
-    if small == wanted or counted(small).kind != REPLY:
-        return Path(address, wanted, False, probes=counted.count)
-    passes, last = _bisect(counted, small, wanted, first)
-    return Path(address, wanted, True, passes, _locate(counted, address, passes, last), counted.count)
+        return Path(address, required, True, required, probes=counted.count)
+    small = min(SMALL, required)
+    if small == required or counted(small).kind != REPLY:
+        return Path(address, required, False, probes=counted.count)
+    passes, last = _bisect(counted, small, required, first)
+    return Path(address, required, True, passes, _locate(counted, address, passes, last), counted.count)
 
 
 def _bisect(probe: _Counted, passes: int, fails: int, answer: ProbeReply) -> tuple[int, ProbeReply]:
@@ -185,7 +185,7 @@ def _trace(probe: _Counted, address: str) -> list[str]:
 
 
 def sentences(path: Path, name: str, own: str) -> list[str]:
-    """What a person should know and do; nothing if packets of the wanted size get there.
+    """What is wrong and what to do; nothing if packets of the wanted size get there.
 
     :param name: of the peer, as the user knows it.
     :param own: what this end is called: its interface, or its address.
@@ -194,21 +194,22 @@ def sentences(path: Path, name: str, own: str) -> list[str]:
     if path.ok:
         return []
     if not path.reachable:
-        return [f"{peer} does not answer echo requests, so nothing can be said of the MTU on the way: is it up, and does a firewall drop ICMP?"]
+        return [f"{peer} does not answer echo requests, so the path MTU cannot be determined: is it up, and does a firewall drop ICMP?"]
     limit = path.limit or Limit("silent")
-    found = f"packets of {path.wanted} bytes do not get to {peer}, the largest that do have {path.mtu}"
+    found = f"packets of {path.required} bytes do not get to {peer}, the largest that do have {path.mtu}"
     if limit.kind == "interface":
-        return [f"{own}: {found}: {own} itself has the MTU {limit.mtu or path.mtu}. Set it to {path.wanted}."]
+        return [f"{own}: {found}: {own} itself has the MTU {limit.mtu or path.mtu}. Set it to {path.required}."]
     if limit.kind == "router":
         between = f"between {limit.sender} and {limit.receiver or 'the next hop'}"
         return [
-            f"{own}: {found}: {between} the MTU is {limit.mtu or path.mtu}, says {limit.sender}. Set it to {path.wanted} on both, and on every switch between."
+            f"{own}: {found}: {between} the MTU is {limit.mtu or path.mtu}, reported by {limit.sender}. "
+            f"Set it to {path.required} on both, and on every switch between."
         ]
     between = f"between {limit.sender or own} and {limit.receiver or peer}"
     return [
-        f"{own}: {found}: larger ones vanish {between}, and nobody says so, as where a switch port or the interface of the receiver has a smaller MTU."
-        f" Set every switch port between the two to frames of at least {path.wanted + ETHERNET} bytes (4 more for each VLAN tag; some switches count without"
-        f" these {ETHERNET}), and the interface of {limit.receiver or peer} to the MTU {path.wanted}."
+        f"{own}: {found}: larger ones are lost {between} without an error message, as when a switch port or the interface of the receiver has a smaller MTU."
+        f" Set every switch port between the two to frames of at least {path.required + ETHERNET} bytes (4 more for each VLAN tag; some switches count without"
+        f" these {ETHERNET}), and the interface of {limit.receiver or peer} to the MTU {path.required}."
     ]
 
 
@@ -341,14 +342,14 @@ def parse_error(control: bytes) -> ProbeReply | None:
     return ProbeReply(EXPIRED, sender) if kind == _EXCEEDED else None
 
 
-def as_plain(path: Path, name: str, own: str) -> dict[str, t.Any]:
+def path_to_dict(path: Path, name: str, own: str) -> dict[str, t.Any]:
     """For a module's return values."""
     return {
         "name": name or path.address,
         "address": path.address,
         "reachable": path.reachable,
         "mtu": path.mtu,
-        "wanted": path.wanted,
+        "wanted": path.required,
         "ok": path.ok,
         "limit": dataclasses.asdict(path.limit) if path.limit is not None else None,
         "probes": path.probes,

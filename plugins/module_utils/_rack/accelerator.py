@@ -54,7 +54,7 @@ def guest_boots(runner: Runner, kernel: str, initrd: str, accelerator: str) -> b
 
 def choose_accelerator(
     runner: Runner,
-    wish: str,
+    requested: str,
     *,
     kernel: str,
     initrd: str,
@@ -65,17 +65,17 @@ def choose_accelerator(
 
     The answer of a probe is kept in the cache folder for this host kernel, this QEMU and this processor model.
 
-    :param wish: ``auto``, ``kvm`` or ``tcg``.
+    :param requested: ``auto``, ``kvm`` or ``tcg``.
     :raises Refused: if ``kvm`` is wanted and no guest boots with it.
     """
-    if wish == "tcg":
+    if requested == "tcg":
         return "tcg"
     if not os.access(device, os.R_OK | os.W_OK):
-        if wish == "kvm":
+        if requested == "kvm":
             raise Refused(f"accelerator is kvm, and {device} does not exist or may not be opened by this user: use auto or tcg, or join the group kvm.")
         return "tcg"
     works = _remembered_probe(runner, kernel, initrd, cache_dir)
-    if wish == "kvm" and not works:
+    if requested == "kvm" and not works:
         raise Refused(f"accelerator is kvm, and no guest booted with it within {PROBE_SECONDS:g} seconds although {device} exists: use auto or tcg.")
     return "kvm" if works else "tcg"
 

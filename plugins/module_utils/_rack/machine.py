@@ -178,7 +178,7 @@ def _describe_disk(machine: str, options: t.Mapping[str, t.Any]) -> Disk:
     where = f"{machine} {name}"
     check_name(name, "disk")
     if kind not in DISK_KINDS:
-        raise BadInput(f"{where}: '{kind}' is no kind of disk: use one of {', '.join(DISK_KINDS)}.", item=where)
+        raise BadInput(f"{where}: '{kind}' is not a supported kind of disk: use one of {', '.join(DISK_KINDS)}.", item=where)
     size = parse_size(options["size"], where)
     if size < MIB or size % (64 * KIB):
         raise BadInput(f"{where}: the size must be at least 1 MiB and a multiple of 64 KiB.", item=where)

@@ -73,7 +73,7 @@ class Monitor:
         except OSError:
             line = ""
         if not line:
-            raise StorageError(f"{self.item}: the machine ended while it was spoken to.", item=self.item)
+            raise StorageError(f"{self.item}: the machine ended while a command was running.", item=self.item)
         return json.loads(line)
 
 
@@ -88,7 +88,7 @@ def unplug(monitor: Monitor, disk: Disk, patience: float = 60.0) -> None:
         monitor.execute("device_del", id=name)
     while monitor.has_device(name):
         if time.monotonic() > deadline:
-            raise TimedOut(f"{monitor.item}: the guest did not let go of the disk {disk.name} within {patience:g} seconds.", item=monitor.item)
+            raise TimedOut(f"{monitor.item}: the guest did not release the disk {disk.name} within {patience:g} seconds.", item=monitor.item)
         time.sleep(0.1)
 
 
@@ -102,8 +102,8 @@ def plug(monitor: Monitor, disk: Disk, path: pathlib.Path) -> None:
     # QEMU keeps what was behind an NVMe drive that was pulled; the answer is a complaint where it did not.
     monitor.execute("human-monitor-command", **{"command-line": f"drive_del drive-{disk.name}"})
     # QMP has no -drive of its own; this keeps one description of what is behind a disk for both ways in.
-    said = monitor.execute("human-monitor-command", **{"command-line": f"drive_add 0 {backend(disk, path)}"})
-    if said.strip() != "OK":
-        raise StorageError(f"{monitor.item}: QEMU refused the disk {disk.name}: {said.strip()}", item=monitor.item)
+    reply = monitor.execute("human-monitor-command", **{"command-line": f"drive_add 0 {backend(disk, path)}"})
+    if reply.strip() != "OK":
+        raise StorageError(f"{monitor.item}: QEMU refused the disk {disk.name}: {reply.strip()}", item=monitor.item)
     driver, _comma, rest = disk_device(disk).partition(",")
     monitor.execute("device_add", driver=driver, **dict(pair.split("=", 1) for pair in rest.split(",")))

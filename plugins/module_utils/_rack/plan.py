@@ -203,7 +203,7 @@ def _plan_change(found: MachineState, machine: Machine, spec: RackSpec) -> list[
                 " set recreate to give it a new root disk, or destroy the rack.",
                 item=name,
             )
-        steps.append(Step(LAYER, name, "image", found.image, spec.image, f"Make the root disk of {name} anew", RecreateRoot()))
+        steps.append(Step(LAYER, name, "image", found.image, spec.image, f"Recreate the root disk of {name}", RecreateRoot()))
     new = {disk.name: disk for disk in machine.disks}
     lost = [disk for disk in found.description.disks if disk.name not in new or new[disk.name].size != disk.size]
     if lost and not spec.recreate:
@@ -212,7 +212,7 @@ def _plan_change(found: MachineState, machine: Machine, spec: RackSpec) -> list[
         raise Refused(f"{name}: the disk {disk.name} {change}, and its contents would be lost: set recreate to allow that.", item=name)
     for disk in lost:
         after = new[disk.name].size if disk.name in new else None
-        steps.append(Step(LAYER, name, f"disk {disk.name}", disk.size, after, f"Throw away the disk {disk.name} of {name}", DropDisk(disk.file)))
+        steps.append(Step(LAYER, name, f"disk {disk.name}", disk.size, after, f"Delete the disk {disk.name} of {name}", DropDisk(disk.file)))
     live = _plan_plugging(found, machine) if not steps else []
     if live:
         return live
@@ -235,7 +235,7 @@ def _plan_plugging(found: MachineState, machine: Machine) -> list[Step]:
             continue
         if not after.hot_pluggable or dataclasses.replace(before, attached=after.attached) != after:
             return []
-        action = f"Plug the disk {after.name} into {new.name}" if after.attached else f"Pull the disk {after.name} out of {new.name}"
+        action = f"Attach the disk {after.name} to {new.name}" if after.attached else f"Detach the disk {after.name} from {new.name}"
         operation = PlugDisk(after) if after.attached else UnplugDisk(after)
         steps.append(Step(LAYER, new.name, f"disk {after.name} attached", before.attached, after.attached, action, operation))
     return steps

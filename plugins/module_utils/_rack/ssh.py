@@ -37,20 +37,20 @@ def port_is_free(port: int) -> bool:
     return True
 
 
-def choose_port(wish: int | None, remembered: int | None, who: str, taken: t.Container[int] = (), free: t.Callable[[int], bool] | None = None) -> int:
+def choose_port(requested: int | None, remembered: int | None, who: str, taken: t.Container[int] = (), free: t.Callable[[int], bool] | None = None) -> int:
     """The port under which a machine is reached.
 
-    :param wish: what the user fixed; then it is this one or an error.
+    :param requested: what the user fixed; then it is this one or an error.
     :param remembered: what the machine had last time; kept if it still can be.
     :param who: rack and machine; racks side by side begin their search at different places.
     :param taken: ports of the rack's other machines.
     :raises Refused: if the fixed port, or every port, is taken.
     """
     free = free or port_is_free
-    if wish is not None:
-        if wish in taken or not free(wish):
-            raise Refused(f"{who}: port {wish} is taken by another process on {HOST}: choose another ssh_port or leave it out.", item=who)
-        return wish
+    if requested is not None:
+        if requested in taken or not free(requested):
+            raise Refused(f"{who}: port {requested} is taken by another process on {HOST}: choose another ssh_port or leave it out.", item=who)
+        return requested
     first = zlib.crc32(who.encode()) % len(PORTS)
     candidates = [*([remembered] if remembered else []), *PORTS[first:], *PORTS[:first]]
     for port in candidates:

@@ -33,38 +33,40 @@ def check(target: RaidTarget) -> None:
     """
     found = _danger(target)
     if found is not None and not target.allowed:
-        raise Refused(f"{target.called}: {found}. Set allow_unprotected: true on this entry only if its data may be lost.", item=target.item)
+        raise Refused(f"{target.label}: {found}. Set allow_unprotected: true on this entry only if its data may be lost.", item=target.item)
 
 
 def _danger(target: RaidTarget) -> str | None:
     for attribute, value in target.settings.items():
-        found = _of_wish(target, attribute, value) or _of_command(target, attribute, value)
+        found = _of_setting(target, attribute, value) or _of_command(target, attribute, value)
         if found is not None:
             return found
     return None
 
 
-def _of_wish(target: RaidTarget, attribute: str, value: t.Any) -> str | None:
+def _of_setting(target: RaidTarget, attribute: str, value: t.Any) -> str | None:
     """A wish that is dangerous whether or not it is met already: the permission belongs to what the inventory says."""
     if attribute == "write" and value == WRITEBACK_ALWAYS:
-        return f"write: {WRITEBACK_ALWAYS} goes on acknowledging writes from the controller's memory when its protection has failed, and a power cut loses them"
+        return (
+            f"write: {WRITEBACK_ALWAYS} continues to acknowledge writes from the controller's memory when its protection has failed, and a power cut loses them"
+        )
     if attribute == "io" and value == CACHED:
-        return f"io: {CACHED} caches writes whatever the write policy says, and goes on when the protection has failed"
+        return f"io: {CACHED} caches writes whatever the write policy is, and continues when the protection has failed"
     if attribute == "no_battery_write_cache" and value == ENABLED:
         return "no_battery_write_cache: enabled acknowledges writes from the controller's memory without any protection, and a power cut loses them"
     if not _is_drive_cache(attribute):
         return None
-    called = attribute.replace(".", " ")
+    label = attribute.replace(".", " ")
     if value == ENABLED:
         return (
-            f"{called}: enabled keeps writes in the memory of drives, the controller answers flushes itself, and a power cut loses them "
-            "unless the drives protect their own cache, which the controller does not tell"
+            f"{label}: enabled keeps writes in the memory of drives, the controller answers flushes itself, and a power cut loses them "
+            "unless the drives protect their own cache, which the controller does not report"
         )
     if value == DEFAULT and configured(target.subject, attribute) != DEFAULT:
-        return f"{called}: default leaves the caches of drives, now {configured(target.subject, attribute)}, to the drives, and most have them on"
+        return f"{label}: default leaves the caches of drives, now {configured(target.subject, attribute)}, to the drives, and most have them on"
     if value == PER_DRIVE and configured(target.subject, attribute) == DISABLED and not _all_drives_off(target):
         return (
-            f"{called}: {PER_DRIVE} lets the own setting of each drive count, which nobody knows while {DISABLED} counts for all; "
+            f"{label}: {PER_DRIVE} makes each drive use its own setting, which cannot be read while {DISABLED} applies to all; "
             "with drives: [{address: all, write_cache: disabled}] beside it, none of them stays on"
         )
     return None

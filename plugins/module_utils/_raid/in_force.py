@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
@@ -41,31 +41,35 @@ if t.TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NotInForce:
-    """A setting that is stored and not in force, or of which that is not known.
+    """A setting that is stored and not in effect, or of which that is not known.
 
-    :param found: what is in force; ``unknown`` if the tool does not tell.
+    :param found: what is in effect; ``unknown`` if the tool does not tell.
     :param must: whether that is a failure.
     """
 
     item: str
-    called: str
+    label: str
     controller: str
     attribute: str
-    wanted: t.Any
+    configured: t.Any
     found: str
     cause: str
     must: bool
 
     def __str__(self) -> str:
-        return f"{self.called}: {self.difference}"
+        return f"{self.label}: {self.difference}"
+
+    def to_dict(self) -> dict[str, t.Any]:
+        """For results; until version 1.0.0 also under the former names."""
+        return {**asdict(self), "called": self.label, "wanted": self.configured}
 
     @property
     def difference(self) -> str:
         """What is the matter, whatever it is the matter with."""
         cause = self.cause.rstrip(".")
         if self.found == UNKNOWN:
-            return f"{self.attribute} is set to {self.wanted}, and whether that is in force is not told: {cause}"
-        return f"{self.attribute} is set to {self.wanted}, but {self.found} is in force: {cause}"
+            return f"{self.attribute} is set to {self.configured}, and whether that is in effect is not reported: {cause}"
+        return f"{self.attribute} is set to {self.configured}, but {self.found} is in effect: {cause}"
 
 
 def sentences(found: t.Sequence[NotInForce]) -> list[str]:
@@ -79,18 +83,18 @@ def sentences(found: t.Sequence[NotInForce]) -> list[str]:
 def _names(controller: str, group: t.Sequence[NotInForce]) -> str:
     """The first of many, and how many more there are."""
     if len(group) == 1:
-        return group[0].called
-    first = ", ".join(one.called.partition(f" of {controller}")[0] for one in group[:3])
+        return group[0].label
+    first = ", ".join(one.label.partition(f" of {controller}")[0] for one in group[:3])
     return f"{first}{f' and {len(group) - 3} more' if len(group) > 3 else ''} of {controller}"
 
 
 def not_in_force(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[NotInForce]:
-    """Every setting of the list that is not in force, with the cause as far as the tool tells it."""
+    """Every setting of the list that is not in effect, with the cause as far as the tool tells it."""
     targets, _notes = plan.settable(host, specs)
     return [one for target in targets for attribute, value in target.settings.items() for one in _differences(target, attribute, value)]
 
 
-def foreseen(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[NotInForce]:
+def predicted(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[NotInForce]:
     """What :func:`not_in_force` will find after the specification is met, as far as that is known before."""
     found = []
     targets, _notes = plan.settable(host, specs)
@@ -101,7 +105,7 @@ def foreseen(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[NotInFo
             elif attribute == "write" and value == WRITEBACK and target.controller.protection.protects is False:
                 cause = _protection(target.controller)
                 must = target.spec.require_effective
-                found.append(NotInForce(target.item, target.called, target.controller.called, attribute, value, WRITETHROUGH, cause, must))
+                found.append(NotInForce(target.item, target.label, target.controller.label, attribute, value, WRITETHROUGH, cause, must))
     return found
 
 
@@ -113,17 +117,17 @@ def _differences(target: RaidTarget, attribute: str, value: t.Any) -> t.Iterator
     else:
         return
     if found is not None:
-        yield NotInForce(target.item, target.called, target.controller.called, attribute, value, found, cause, must and target.spec.require_effective)
+        yield NotInForce(target.item, target.label, target.controller.label, attribute, value, found, cause, must and target.spec.require_effective)
 
 
 def _of_policy(controller: Controller, volume: Volume, attribute: str, value: t.Any) -> tuple[str | None, str, bool]:
-    """What is in force instead of a policy (``None``: nothing else), why, and whether that is grave."""
+    """What is in effect instead of a policy (``None``: nothing else), why, and whether that is grave."""
     effective = getattr(volume, attribute).effective
     unprotected = controller.protection.protects is not True
     if attribute == "write" and value != WRITEBACK_ALWAYS and volume.io.effective == CACHED and unprotected:
         return (
             "caching of writes without protection",
-            f"with io: {CACHED}, writes are cached whatever the write policy says, and {_protection(controller)}",
+            f"with io: {CACHED}, writes are cached whatever the write policy is, and {_protection(controller)}",
             True,
         )
     if effective == UNKNOWN:
@@ -140,7 +144,7 @@ def _of_drives(target: RaidTarget, attribute: str, value: str) -> tuple[str | No
     if not drives:
         return None, "", False
     some = "; ".join(drive.address for drive in drives[:6]) + ("; …" if len(drives) > 6 else "")
-    return drives[0].write_cache, f"so say {len(drives)} of its drives ({some})", True
+    return drives[0].write_cache, f"reported by {len(drives)} of its drives ({some})", True
 
 
 def _belongs(target: RaidTarget, attribute: str, drive: Drive) -> bool:
@@ -152,16 +156,16 @@ def _belongs(target: RaidTarget, attribute: str, drive: Drive) -> bool:
 
 def _cause(controller: Controller, volume: Volume, attribute: str) -> str:
     if controller.cache.reason:
-        return f"the controller says: {controller.cache.reason}"
+        return f"the controller reports: {controller.cache.reason}"
     if controller.cache.status in ("temporarily_disabled", "permanently_disabled", "not_configured"):
         return f"the cache of the controller is {controller.cache.status.replace('_', ' ')}"
     if attribute == "write" and volume.io.effective == CACHED and writes_back(volume.write.effective):
-        return "with io: cached, writes are cached whatever the write policy says"
+        return "with io: cached, writes are cached whatever the write policy is"
     if attribute == "write" and controller.protection.protects is not True:
         return _protection(controller)
     if volume.status not in ("optimal", UNKNOWN):
         return f"the volume is {volume.status.replace('_', ' ')}"
-    return "the tool does not say why"
+    return "the tool reports no reason"
 
 
 _HEALTH = {
@@ -170,7 +174,7 @@ _HEALTH = {
     CHARGING: "is charging; write-back returns when it is full",
     LEARNING: "is in a learn cycle; write-back returns when it ends",
     DEGRADED: "is degraded",
-    UNKNOWN: "is in a state the tool does not tell",
+    UNKNOWN: "is in a state the tool does not report",
 }
 
 
@@ -180,5 +184,5 @@ def _protection(controller: Controller) -> str:
     if protection.kind == "none":
         return "the controller has no battery and no capacitor"
     kind = "protection (battery or capacitor)" if protection.kind == UNKNOWN else protection.kind
-    said = f" ({protection.said})" if protection.said else ""
-    return f"its {kind} {_HEALTH.get(protection.health, 'is ' + protection.health)}{said}"
+    raw = f" ({protection.raw})" if protection.raw else ""
+    return f"its {kind} {_HEALTH.get(protection.health, 'is ' + protection.health)}{raw}"

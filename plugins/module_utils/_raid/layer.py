@@ -98,7 +98,7 @@ class RaidCacheLayer(Layer[RaidState, t.Sequence[ControllerSpec]]):
                 untold = difference.found == UNKNOWN
                 raise NotEffective(
                     f"{self.name}: {difference}, although {completed.command_line} ended with exit status {completed.rc}. "
-                    + ("The tool does not tell it, so it could not be proved." if untold else "The controller or its tool ignores the setting."),
+                    + ("The tool does not report it, so it could not be verified." if untold else "The controller or its tool ignores the setting."),
                     item=difference.item,
                     completed=completed,
                     differences=[vars(one) for one in differences],
@@ -106,22 +106,22 @@ class RaidCacheLayer(Layer[RaidState, t.Sequence[ControllerSpec]]):
         return differences
 
     def check_settled(self, state: RaidState) -> None:
-        """Settings that are stored and not in force.
+        """Settings that are stored and not in effect.
 
         :raises NotEffective: for those of an entry with ``require_effective``.
         """
         found = in_force.not_in_force(state, self.spec)
-        self._not_in_force = [dataclasses.asdict(one) for one in found]
+        self._not_in_force = [one.to_dict() for one in found]
         failing = [one for one in found if one.must]
         if failing:
-            said = " ".join(in_force.sentences(failing))
-            raise NotEffective(f"{said} With require_effective: false this is a warning.", item=failing[0].item, not_in_force=self._not_in_force)
+            text = " ".join(in_force.sentences(failing))
+            raise NotEffective(f"{text} With require_effective: false this is a warning.", item=failing[0].item, not_in_force=self._not_in_force)
         self._warn_all([*in_force.sentences(found), *self._problems(state)])
 
     def check_planned(self, state: RaidState) -> None:
-        """What will not be in force after a run."""
-        found = in_force.foreseen(state, self.spec)
-        self._not_in_force = [dataclasses.asdict(one) for one in found]
+        """What will not be in effect after a run."""
+        found = in_force.predicted(state, self.spec)
+        self._not_in_force = [one.to_dict() for one in found]
         failing = [f"The run would fail: {sentence}" for sentence in in_force.sentences([one for one in found if one.must])]
         self._warn_all([*failing, *in_force.sentences([one for one in found if not one.must]), *self._problems(state)])
 
@@ -136,7 +136,7 @@ class RaidCacheLayer(Layer[RaidState, t.Sequence[ControllerSpec]]):
 
     def facts(self, state: RaidState) -> dict[str, t.Any]:
         return {
-            "controllers": [one.controller.as_result() for one in state.controllers],
+            "controllers": [one.controller.to_dict() for one in state.controllers],
             "not_in_force": self._not_in_force,
             "problems": self._problems(state),
         }
@@ -168,19 +168,19 @@ def run_info_module(module: AnsibleModule) -> t.NoReturn:
     name, path = module.params["provider"], module.params["tool_path"]
     try:
         if name == AUTO and path:
-            raise BadInput(f"tool_path {path} needs the provider whose language it speaks: write provider: storcli, arcconf, … beside it.")
+            raise BadInput(f"tool_path {path} requires provider: set provider: storcli, arcconf, … beside it.")
         runner = Runner()
         providers = registry.find_tools(runner) if name == AUTO else [registry.find_tool(runner, name, path)]
         # One broken tool must not hide the controllers of the others; one that was asked for must not fail in silence.
         host = registry.read_host(providers, tolerant=name == AUTO)
     except StorageError as error:
-        module.fail_json(**error.as_result())
+        module.fail_json(**error.to_dict())
     problems = host.problems
     for problem in problems:
         module.warn(problem)
     module.exit_json(
         changed=False,
-        controllers=[one.controller.as_result() for one in host.controllers],
+        controllers=[one.controller.to_dict() for one in host.controllers],
         tools=[{"provider": provider.name, "path": provider.tool} for provider in providers],
         problems=problems,
     )

@@ -116,7 +116,7 @@ def _one(
     # Addresses repeat on every card. Without a PCI function there must be only one card, to the tool and to the kernel.
     sure = len(near) == 1 and (place.pci_address in (one.pci_address for one in near if one.pci_address) or hosts.count(place.driver or "") <= 1)
     by_address = [(near[0], volume) for volume in near[0].volumes if volume.scsi is not None and volume.scsi == place.address] if sure else []
-    by_path = [one for controller in near for one in _called(controller, {device.path, *device.links, *device.by_id})]
+    by_path = [one for controller in near for one in _label(controller, {device.path, *device.links, *device.by_id})]
     by_serial = [(controller, drive) for controller in near for drive in controller.drives if drive.serial and drive.serial == device.serial]
     candidates = _unique([*by_address, *by_path, *by_serial])
     return candidates[0] if len(candidates) == 1 else None
@@ -138,9 +138,17 @@ def _names_of(device: BlockDevice, root: Path) -> set[str]:
     ``ID_WWN`` is left out where there is an extension: it is the first half of the name then, which all volumes of a controller may share.
     """
     properties = device.properties
-    said = [device.wwn, read_attribute(root / "sys/class/block" / device.name / "device/wwid"), read_attribute(root / "sys/class/block" / device.name / "wwid")]
-    said += [properties.get("ID_WWN_WITH_EXTENSION") or properties.get("ID_WWN"), properties.get("ID_SERIAL"), (device.dm_uuid or "").replace("mpath-", "", 1)]
-    whole = {name for text in said if text for name in (_digits(text),) if name}
+    identities = [
+        device.wwn,
+        read_attribute(root / "sys/class/block" / device.name / "device/wwid"),
+        read_attribute(root / "sys/class/block" / device.name / "wwid"),
+    ]
+    identities += [
+        properties.get("ID_WWN_WITH_EXTENSION") or properties.get("ID_WWN"),
+        properties.get("ID_SERIAL"),
+        (device.dm_uuid or "").replace("mpath-", "", 1),
+    ]
+    whole = {name for text in identities if text for name in (_digits(text),) if name}
     return {name for name in whole if not any(other != name and other.startswith(name) for other in whole)}
 
 
@@ -166,7 +174,7 @@ def _drives(place: DiskAddress, controller: Controller) -> bool:
     return place.driver in DRIVERS_OF_TOOL.get(controller.provider, (place.driver,))
 
 
-def _called(controller: Controller, paths: t.AbstractSet[str]) -> list[Match]:
+def _label(controller: Controller, paths: t.AbstractSet[str]) -> list[Match]:
     """What the tool says the kernel calls so."""
     found: list[Match] = [(controller, volume) for volume in controller.volumes if volume.os_device in paths]
     devices = controller.traits.get("drive_devices", {})

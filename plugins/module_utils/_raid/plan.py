@@ -69,7 +69,7 @@ def _check_ratio_is_kept(target: RaidTarget, targets: t.Sequence[RaidTarget]) ->
     specified = {id(other.subject): other.settings for other in targets if isinstance(other.subject, Volume)}
     if not any(_will_cache(volume, specified.get(id(volume), {})) for volume in target.controller.volumes):
         raise BadInput(
-            f"{target.called} cannot keep cache_ratio: {target.settings['cache_ratio']}, since none of its volumes will be cached: "
+            f"{target.label} cannot keep cache_ratio: {target.settings['cache_ratio']}, since none of its volumes will be cached: "
             "leave the ratio out, or cache a volume.",
             item=target.item,
         )
@@ -96,12 +96,12 @@ def settable(host: RaidState, specs: t.Sequence[ControllerSpec]) -> tuple[list[R
             found.append(target)
             continue
         if target.named:
-            raise BadInput(f"{target.called} {reason}.", item=target.item)
+            raise BadInput(f"{target.label} {reason}.", item=target.item)
         reduced, left_out = _reduced(target, reason)
         _check_left_out(targets, target, left_out)
         found.append(reduced)
-        notes += [f"Left as it is: {attribute} of {target.called}, which {why}." for attribute, why in left_out.items()]
-    return found, notes + _nobody(targets)
+        notes += [f"Unchanged: {attribute} of {target.label}, which {why}." for attribute, why in left_out.items()]
+    return found, notes + _no_controller_message(targets)
 
 
 def targets_of(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[RaidTarget]:
@@ -116,7 +116,7 @@ def targets_of(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[RaidT
     controllers = [target for target in found if isinstance(target.subject, Controller)]
     for index, target in enumerate(controllers):
         if any(raid_spec.is_same(target.seen, other.seen) for other in controllers[:index]):
-            raise BadInput(f"Two entries are for {target.called}: join them into one.", item=target.item)
+            raise BadInput(f"Two entries are for {target.label}: join them into one.", item=target.item)
     return found
 
 
@@ -127,9 +127,9 @@ def _check_nothing_lost(seen: Seen, spec: ControllerSpec) -> None:
     lost = seen.source.reading.lost
     if lost and any(one.for_all for one in (*spec.volumes, *spec.drives)):
         raise NotUnderstood(
-            f"{seen.controller.called}: not everything that is there could be read ({lost[0]}), so nothing can be set for all of it. "
+            f"{seen.controller.label}: not everything that is there could be read ({lost[0]}), so nothing can be set for all of it. "
             "Name volumes and drives one by one, or report the output.",
-            item=seen.controller.called,
+            item=seen.controller.label,
         )
 
 
@@ -137,7 +137,7 @@ def _item_target(seen: Seen, spec: ControllerSpec, subject: Subject, own: ItemSp
     return RaidTarget(seen, spec, subject, own.settings, own.allow_unprotected, named=not own.for_all)
 
 
-def _nobody(targets: t.Sequence[RaidTarget]) -> list[str]:
+def _no_controller_message(targets: t.Sequence[RaidTarget]) -> list[str]:
     """A sentence for each controller that has nothing of what ``all`` of it should be set."""
     found = []
     for target in targets:
@@ -145,7 +145,7 @@ def _nobody(targets: t.Sequence[RaidTarget]) -> list[str]:
             continue
         for kind, entries, there in (("volumes", target.spec.volumes, target.controller.volumes), ("drives", target.spec.drives, target.controller.drives)):
             if not there and any(one.for_all and one.settings for one in entries):
-                found.append(f"{target.called} has no {kind}, so there is nothing to set for all of them.")
+                found.append(f"{target.label} has no {kind}, so there is nothing to set for all of them.")
     return found
 
 
@@ -153,20 +153,20 @@ def _impossible(target: RaidTarget) -> str | None:
     """Why a setting cannot be made, or could not be proved."""
     if not target.settings:
         return None
-    reason = target.provider.objection(target.controller, target.subject, target.settings, target.controller_wishes)
+    reason = target.provider.objection(target.controller, target.subject, target.settings, target.controller_settings)
     if reason is not None:
         return reason
     untold = next((attribute for attribute in target.settings if not _is_told(target, attribute)), None)
-    return untold and f"does not tell its {untold}, so that a change could not be proved ({target.provider.name} prints none)"
+    return untold and f"does not report its {untold}, so that a change could not be verified ({target.provider.name} prints none)"
 
 
 def _is_told(target: RaidTarget, attribute: str) -> bool:
-    """Whether a change of an attribute could be read back: old firmware tells only what is in force."""
+    """Whether a change of an attribute could be read back: old firmware tells only what is in effect."""
     if attribute == "cache_ratio" and target.brings_ratio:
         return True
     value = getattr(target.subject, attribute, None)
-    told = {value.configured, value.effective} if isinstance(value, Policy) else {configured(target.subject, attribute)}
-    return not told <= {None, UNKNOWN}
+    reported = {value.configured, value.effective} if isinstance(value, Policy) else {configured(target.subject, attribute)}
+    return not reported <= {None, UNKNOWN}
 
 
 def _reduced(target: RaidTarget, reason: str) -> tuple[RaidTarget, dict[str, str]]:
@@ -181,7 +181,7 @@ def _reduced(target: RaidTarget, reason: str) -> tuple[RaidTarget, dict[str, str
 
 
 def _check_left_out(targets: t.Sequence[RaidTarget], target: RaidTarget, left_out: t.Mapping[str, str]) -> None:
-    """Of all, at least one must be able to have a setting; and a volume that shall keep less in memory must be able to.
+    """Of all, at least one must be able to have a setting; and a volume that should keep less in memory must be able to.
 
     :raises BadInput: with the controller's own reason.
     """
@@ -190,7 +190,7 @@ def _check_left_out(targets: t.Sequence[RaidTarget], target: RaidTarget, left_ou
         value = target.settings[attribute]
         safer = isinstance(target.subject, Volume) and _SAFER.get(attribute) == value
         if safer or all(attribute in _reduced(other, why)[1] for other in alike if attribute in other.settings):
-            raise BadInput(f"{target.called} {why}.", item=target.item)
+            raise BadInput(f"{target.label} {why}.", item=target.item)
 
 
 def _phase(target: RaidTarget, attribute: str, value: t.Any) -> int:
@@ -224,7 +224,7 @@ def _steps_of_one(target: RaidTarget, attribute: str, value: t.Any) -> list[Step
             attribute=name,
             before=configured(target.subject, name),
             after=after,
-            action=f"Set {name} of {target.called} to {after} (was {configured(target.subject, name)}{reason})",
+            action=f"Set {name} of {target.label} to {after} (was {configured(target.subject, name)}{reason})",
             operation=SendCommand(target.provider.name, target.provider.tool, tuple(words)),
         )
         for name, after, reason in (

@@ -91,7 +91,7 @@ def find_tool(runner: Runner, name: str, tool_path: str | None = None) -> RaidPr
         return kind(runner, place)
     raise ToolMissing(
         f"The tool {kind.commands[0]} is missing on this host: it is proprietary and comes from the vendor of the controller. "
-        f"It was looked for in PATH and in {', '.join(kind.folders)}; set tool_path if it is elsewhere.",
+        f"It was searched for in PATH and in {', '.join(kind.folders)}; set tool_path if it is elsewhere.",
         item=name,
     )
 

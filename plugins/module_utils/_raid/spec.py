@@ -52,7 +52,7 @@ class ItemSpec:
         return self.value == ALL and self.by in ("id", "address")
 
     @property
-    def called(self) -> str:
+    def label(self) -> str:
         return self.value if self.by == "address" else f"{self.by} {self.value}"
 
 
@@ -71,7 +71,7 @@ class ControllerSpec:
     require_effective: bool = True
 
     @property
-    def called(self) -> str:
+    def label(self) -> str:
         return f"controller {self.serial or self.id} (provider {self.provider})"
 
 
@@ -89,9 +89,9 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> ControllerSpec:
     settings.update({name: entry[name] for name in ("no_battery_write_cache", "cache_ratio") if entry.get(name) is not None})
     ratio = settings.get("cache_ratio")
     if ratio is not None and not 0 <= ratio <= 100:
-        raise BadInput(f"cache_ratio: {ratio} is no percentage for reading: write a number from 0 to 100.", item=str(entry.get("id")))
+        raise BadInput(f"cache_ratio must be between 0 and 100, not {ratio}.", item=str(entry.get("id")))
     if entry.get("provider", AUTO) == AUTO and entry.get("tool_path"):
-        raise BadInput(f"tool_path {entry['tool_path']} needs the provider whose language it speaks: write provider: storcli, arcconf, … beside it.")
+        raise BadInput(f"tool_path {entry['tool_path']} requires provider: set provider: storcli, arcconf, … beside it.")
     return ControllerSpec(
         provider=entry.get("provider") or AUTO,
         tool_path=entry.get("tool_path"),
@@ -121,23 +121,23 @@ def _compact(entry: t.Mapping[str, t.Any]) -> str:
     return ", ".join(f"{key}: {value}" for key, value in entry.items() if value not in (None, False))
 
 
-def choose_controllers(host: RaidState, wish: ControllerSpec) -> list[Seen]:
+def choose_controllers(host: RaidState, spec: ControllerSpec) -> list[Seen]:
     """The controllers a list entry names. An entry that names its tool gets that tool, whichever others see the controller.
 
     :raises DeviceMissing: if there is none, saying which there are.
     :raises BadInput: if a number means controllers of several tools.
     :raises NotUnderstood: if the output of a tool that may have told of them is damaged.
     """
-    asked = [source for source in host.sources if _is_tool(source, wish)]
-    for source in asked:
-        _check_reading(source, wish)
-    reachable = list(host.controllers) if wish.provider == AUTO else [seen for source in asked for seen in source.controllers]
-    chosen = [one for one in reachable if wish.id in (ALL, one.controller.id) and wish.serial in (None, one.controller.serial)]
+    matching = [source for source in host.sources if _is_tool(source, spec)]
+    for source in matching:
+        _check_reading(source, spec)
+    reachable = list(host.controllers) if spec.provider == AUTO else [seen for source in matching for seen in source.controllers]
+    chosen = [one for one in reachable if spec.id in (ALL, one.controller.id) and spec.serial in (None, one.controller.serial)]
     if not chosen:
-        raise DeviceMissing(_nobody(host, asked, wish, reachable), item=wish.called)
+        raise DeviceMissing(_no_controller_message(host, matching, spec, reachable), item=spec.label)
     tools = sorted({one.controller.provider for one in chosen})
-    if wish.id != ALL and len(tools) > 1:
-        raise BadInput(f"controller {wish.id} is ambiguous: {' and '.join(tools)} each have one. Write provider: {tools[0]} (or {tools[1]}).", item=wish.called)
+    if spec.id != ALL and len(tools) > 1:
+        raise BadInput(f"controller {spec.id} is ambiguous: {' and '.join(tools)} each have one. Set provider: {tools[0]} (or {tools[1]}).", item=spec.label)
     return chosen
 
 
@@ -148,15 +148,15 @@ def is_same(one: Seen, other: Seen) -> bool:
     return is_twin(one.controller, other.controller)
 
 
-def _nobody(host: RaidState, asked: t.Sequence[Source], wish: ControllerSpec, reachable: t.Sequence[Seen]) -> str:
+def _no_controller_message(host: RaidState, matching: t.Sequence[Source], spec: ControllerSpec, reachable: t.Sequence[Seen]) -> str:
     if not host.sources:
         return (
             "There is no RAID tool on this host: install the one of the vendor (storcli, perccli, storcli2, perccli2, arcconf or ssacli), "
             "name its place with provider and tool_path, or give this host no raid_cache_controllers."
         )
-    tools = ", ".join(source.provider.tool for source in asked)
-    there = ", ".join(one.controller.called for one in reachable) or "none"
-    return f"{wish.called} is not on this host; controllers that {tools or 'the tools'} can see: {there}.{_unless_root()}"
+    tools = ", ".join(source.provider.tool for source in matching)
+    there = ", ".join(one.controller.label for one in reachable) or "none"
+    return f"{spec.label} is not on this host; controllers that {tools or 'the tools'} can see: {there}.{_unless_root()}"
 
 
 def _unless_root() -> str:
@@ -164,43 +164,43 @@ def _unless_root() -> str:
     return "" if os.geteuid() == 0 else f" This ran as user {os.geteuid()}, and these tools need root: set become: true."
 
 
-def _check_reading(source: Source, wish: ControllerSpec) -> None:
+def _check_reading(source: Source, spec: ControllerSpec) -> None:
     reading = source.reading
     if not reading.complete:
         what = reading.not_understood[0] if reading.not_understood else "it ends too early"
         raise NotUnderstood(
-            f"The output of {source.provider.tool} is damaged, or it is no {source.provider.name} ({what}).{_unless_root()} "
+            f"The output of {source.provider.tool} is damaged, or it is not {source.provider.name} ({what}).{_unless_root()} "
             "Run it again; if it stays so, report the output.",
-            item=wish.called,
+            item=spec.label,
             completed=source.evidence,
         )
-    if reading.lost and wish.id == ALL and wish.serial is None:
+    if reading.lost and spec.id == ALL and spec.serial is None:
         raise NotUnderstood(
-            f"{source.provider.tool} did not tell of everything that is there ({reading.lost[0]}), so nothing can be set for all controllers: "
+            f"{source.provider.tool} did not report everything ({reading.lost[0]}), so nothing can be set for all controllers: "
             "name them one by one, or report the output.",
-            item=wish.called,
+            item=spec.label,
             completed=source.evidence,
         )
 
 
-def _is_tool(source: Source, wish: ControllerSpec) -> bool:
-    if wish.provider not in (AUTO, source.provider.name):
+def _is_tool(source: Source, spec: ControllerSpec) -> bool:
+    if spec.provider not in (AUTO, source.provider.name):
         return False
-    return wish.tool_path is None or source.provider.tool == wish.tool_path
+    return spec.tool_path is None or source.provider.tool == spec.tool_path
 
 
-def expand_volumes(controller: Controller, wishes: t.Sequence[ItemSpec]) -> list[tuple[Volume, ItemSpec]]:
+def expand_volumes(controller: Controller, specs: t.Sequence[ItemSpec]) -> list[tuple[Volume, ItemSpec]]:
     """Each volume that is meant, with what is wished of it: an entry that names it wins over the entry for all, setting by setting.
 
     :raises DeviceMissing: for a volume that is not there.
     :raises BadInput: for a volume that two entries name, or a name that two volumes have.
     """
-    return _expand(controller, controller.volumes, wishes, _find_volumes, "volume")
+    return _expand(controller, controller.volumes, specs, _find_volumes, "volume")
 
 
-def expand_drives(controller: Controller, wishes: t.Sequence[ItemSpec]) -> list[tuple[Drive, ItemSpec]]:
+def expand_drives(controller: Controller, specs: t.Sequence[ItemSpec]) -> list[tuple[Drive, ItemSpec]]:
     """As :func:`expand_volumes`, for drives by their addresses."""
-    return _expand(controller, controller.drives, wishes, _find_drives, "drive")
+    return _expand(controller, controller.drives, specs, _find_drives, "drive")
 
 
 Item = t.TypeVar("Item", Volume, Drive)
@@ -209,30 +209,30 @@ Item = t.TypeVar("Item", Volume, Drive)
 def _expand(
     controller: Controller,
     items: t.Sequence[Item],
-    wishes: t.Sequence[ItemSpec],
+    specs: t.Sequence[ItemSpec],
     find: t.Callable[[t.Sequence[Item], ItemSpec], list[Item]],
     kind: str,
 ) -> list[tuple[Item, ItemSpec]]:
-    general = [wish for wish in wishes if wish.for_all]
+    general = [spec for spec in specs if spec.for_all]
     if len(general) > 1:
-        raise BadInput(f"{controller.called}: two entries are for all {kind}s: write one.", item=kind)
+        raise BadInput(f"{controller.label}: two entries are for all {kind}s: keep one.", item=kind)
     named: dict[int, ItemSpec] = {}
-    for wish in wishes:
-        if wish.for_all:
+    for spec in specs:
+        if spec.for_all:
             continue
-        found = find(items, wish)
+        found = find(items, spec)
         if not found:
-            there = "; ".join(_label(item, wish.by) for item in items[:20]) + ("; …" if len(items) > 20 else "")
+            there = "; ".join(_label(item, spec.by) for item in items[:20]) + ("; …" if len(items) > 20 else "")
             # 252:3 without quotes is a number to YAML.
-            quotes = ' Write addresses in quotes, for example "252:3".' if wish.by == "address" and wish.value.isdigit() else ""
-            raise DeviceMissing(f"{controller.called} has no {kind} with {wish.called}; it has: {there or 'none'}.{quotes}", item=wish.called)
+            quotes = ' Write addresses in quotes, for example "252:3".' if spec.by == "address" and spec.value.isdigit() else ""
+            raise DeviceMissing(f"{controller.label} has no {kind} with {spec.label}; it has: {there or 'none'}.{quotes}", item=spec.label)
         if len(found) > 1:
-            raise BadInput(f"{controller.called} has {len(found)} {kind}s with {wish.called}: name it by id.", item=wish.called)
+            raise BadInput(f"{controller.label} has {len(found)} {kind}s with {spec.label}: name it by id.", item=spec.label)
         place = next(index for index, item in enumerate(items) if item is found[0])
         if place in named:
-            raise BadInput(f"{controller.called}: {named[place].called} and {wish.called} are the same {kind}: name it once.", item=wish.called)
-        named[place] = wish
-    return [(item, wish) for index, item in enumerate(items) for wish in [_join(general, named.get(index))] if wish is not None]
+            raise BadInput(f"{controller.label}: {named[place].label} and {spec.label} are the same {kind}: name it once.", item=spec.label)
+        named[place] = spec
+    return [(item, spec) for index, item in enumerate(items) for spec in [_join(general, named.get(index))] if spec is not None]
 
 
 def _join(general: t.Sequence[ItemSpec], own: ItemSpec | None) -> ItemSpec | None:
@@ -242,15 +242,15 @@ def _join(general: t.Sequence[ItemSpec], own: ItemSpec | None) -> ItemSpec | Non
     return ItemSpec(own.by, own.value, {**general[0].settings, **own.settings}, own.allow_unprotected)
 
 
-def _find_volumes(volumes: t.Sequence[Volume], wish: ItemSpec) -> list[Volume]:
-    if wish.by == "wwn":
-        return [volume for volume in volumes if volume.wwn and volume.wwn == plain_wwn(wish.value)]
-    return [volume for volume in volumes if getattr(volume, wish.by) == wish.value]
+def _find_volumes(volumes: t.Sequence[Volume], spec: ItemSpec) -> list[Volume]:
+    if spec.by == "wwn":
+        return [volume for volume in volumes if volume.wwn and volume.wwn == plain_wwn(spec.value)]
+    return [volume for volume in volumes if getattr(volume, spec.by) == spec.value]
 
 
-def _find_drives(drives: t.Sequence[Drive], wish: ItemSpec) -> list[Drive]:
-    asked = plain_address(wish.value)
-    return [drive for drive in drives if plain_address(drive.address) == asked]
+def _find_drives(drives: t.Sequence[Drive], spec: ItemSpec) -> list[Drive]:
+    matching = plain_address(spec.value)
+    return [drive for drive in drives if plain_address(drive.address) == matching]
 
 
 def plain_wwn(text: str) -> str:

@@ -107,7 +107,7 @@ def read_behind(
     find_tools: t.Callable[[Runner], t.Sequence[RaidProvider]],
     protected: t.Collection[str] = (),
 ) -> Behind:
-    """Ask the tools about the disks behind RAID controllers; if there is no such disk, look for no tool and ask nobody.
+    """Ask the tools about the disks behind RAID controllers; if there is no such disk, no tool is run.
 
     :param find_tools: the tools that are on the host.
     :param protected: serials, WWNs or models of drives whose cache is known to survive a power cut.
@@ -120,13 +120,13 @@ def read_behind(
     host = registry.read_host(tools, tolerant=True)
     problems = {source.provider.name: " ".join(source.problems[:3]) for source in host.sources if source.problems}
     damaged = frozenset(source.provider.name for source in host.sources if source.reading.lost or not source.reading.complete)
-    asked = _Asked(frozenset(tool.name for tool in tools), problems, damaged)
+    queried = _QueriedTools(frozenset(tool.name for tool in tools), problems, damaged)
     controllers = [seen.controller for seen in host.controllers]
-    return _judge(disks, controllers, root, asked, frozenset(word.strip().lower() for word in protected))
+    return _judge(disks, controllers, root, queried, frozenset(word.strip().lower() for word in protected))
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _QueriedTools:
     """The tools that were asked, by name, what is wrong with the answers of some, and whose answers are not whole."""
 
     tools: frozenset[str]
@@ -134,7 +134,7 @@ class _Asked:
     damaged: frozenset[str] = frozenset()
 
 
-def _judge(disks: t.Sequence[BlockDevice], controllers: t.Sequence[Controller], root: Path, asked: _Asked, protected: frozenset[str]) -> Behind:
+def _judge(disks: t.Sequence[BlockDevice], controllers: t.Sequence[Controller], root: Path, queried: _QueriedTools, protected: frozenset[str]) -> Behind:
     matches = on_host.match(disks, controllers, root)
     findings: dict[str, DiskFinding] = {}
     passed: set[str] = set()
@@ -143,12 +143,12 @@ def _judge(disks: t.Sequence[BlockDevice], controllers: t.Sequence[Controller], 
         near = on_host.controllers_at(on_host.place_of(disk, root), controllers)
         if matched is not None and isinstance(matched[1], Volume):
             found = volume_finding(matched[0], matched[1], protected)
-            findings[disk.name] = _doubted(found) if matched[0].provider in asked.damaged else found
+            findings[disk.name] = _doubted(found) if matched[0].provider in queried.damaged else found
         elif matched is not None or (len(near) == 1 and near[0].mode in _PASSING and not near[0].volumes):
             passed.add(disk.name)
         else:
-            findings[disk.name] = _unmatched(disk, near, asked)
-    return Behind(findings, frozenset(passed), tuple(asked.problems.values()))
+            findings[disk.name] = _unmatched(disk, near, queried)
+    return Behind(findings, frozenset(passed), tuple(queried.problems.values()))
 
 
 def _doubted(finding: DiskFinding) -> DiskFinding:
@@ -161,22 +161,22 @@ def _doubted(finding: DiskFinding) -> DiskFinding:
     )
 
 
-def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], asked: _Asked) -> DiskFinding:
+def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], queried: _QueriedTools) -> DiskFinding:
     """A disk of which no tool tells, with what to do about it."""
     driver = disk.driver or "unknown driver"
     behind = f"is behind a RAID controller ({driver})"
-    fitting = [tool for tool, drivers in on_host.DRIVERS_OF_TOOL.items() if tool in asked.tools and driver in drivers]
-    failed = [asked.problems[tool].rstrip(".") for tool in fitting if tool in asked.problems]
+    fitting = [tool for tool, drivers in on_host.DRIVERS_OF_TOOL.items() if tool in queried.tools and driver in drivers]
+    failed = [queried.problems[tool].rstrip(".") for tool in fitting if tool in queried.problems]
     if driver not in TOOLS:
-        why = f"{behind} that none of the known tools reads"
+        why = f"{behind} that none of the supported tools can read"
     elif near:
-        why = f"{behind}, and none of the volumes of {' and '.join(controller.called for controller in near)} is surely this disk"
+        why = f"{behind}, and none of the volumes of {' and '.join(controller.label for controller in near)} is surely this disk"
     elif failed:
         why = f"{behind}, and its caches could not be read: {failed[0]}"
     elif fitting:
         why = f"{behind}, and {' and '.join(fitting)} shows no controller there; such controllers are read by {TOOLS[driver]}"
     else:
-        why = f"{behind}, and the tool that tells of its caches is not installed: {TOOLS[driver]}"
+        why = f"{behind}, and the tool that reports its caches is not installed: {TOOLS[driver]}"
     return DiskFinding({"controller": near[0].model if len(near) == 1 else None, "driver": disk.driver}, None, why, device_loss_reason=why)
 
 
@@ -188,7 +188,7 @@ def volume_finding(controller: Controller, volume: Volume, protected: t.Containe
     :param protected: in lower case, serials, WWNs or models of drives that keep their cache through a power cut.
     """
     drives = drive_caches(controller, volume)
-    called = f"is volume {volume.name or volume.id} of {controller.called}"
+    label = f"is volume {volume.name or volume.id} of {controller.label}"
     losing, unknown, kept = [], [], []
     for verdict, words in (
         _own_cache(controller, volume),
@@ -200,12 +200,12 @@ def volume_finding(controller: Controller, volume: Volume, protected: t.Containe
     state = _state(controller, volume, drives)
     outcome, words = device_loss(controller, volume)
     newest = outcome == LOSES and _ssd_loss(controller, volume) is not None
-    fate = {"device_loss": outcome, "device_loss_reason": f"{called}, {words}", "newest": newest}
+    fate = {"device_loss": outcome, "device_loss_reason": f"{label}, {words}", "newest": newest}
     if losing:
-        return DiskFinding(state, True, f"{called}, which {' and '.join(losing)}", loses=True, **fate)
+        return DiskFinding(state, True, f"{label}, which {' and '.join(losing)}", loses=True, **fate)
     if unknown:
-        return DiskFinding(state, None, f"{called}, and {' and '.join(unknown)}", **fate)
-    return DiskFinding(state, False, f"{called}, which {' and '.join(kept)}", **fate)
+        return DiskFinding(state, None, f"{label}, and {' and '.join(unknown)}", **fate)
+    return DiskFinding(state, False, f"{label}, which {' and '.join(kept)}", **fate)
 
 
 def device_loss(controller: Controller, volume: Volume) -> tuple[str, str]:
@@ -217,7 +217,7 @@ def device_loss(controller: Controller, volume: Volume) -> tuple[str, str]:
     if ssd is not None and ssd[0] == LOSES:
         return ssd
     level, status = volume.raid_level, volume.status
-    own = UNKNOWN, f"and what becomes of it when a drive fails is not told (RAID level {level}, {status.replace('_', ' ')})"
+    own = UNKNOWN, f"and what becomes of it when a drive fails is not reported (RAID level {level}, {status.replace('_', ' ')})"
     if level in ("0", "jbod", "single", "simple_volume"):
         own = LOSES, f"which is lost with any of its drives (RAID level {level})"
     elif level in _REDUNDANT and status == "optimal":
@@ -236,7 +236,7 @@ def _ssd_loss(controller: Controller, volume: Volume) -> tuple[str, str] | None:
         return None
     container = _container(controller, volume.maxcache.cache_volume) if volume.maxcache is not None else None
     if holds is None or container is None or container.raid_level == UNKNOWN:
-        return UNKNOWN, "and nothing is told of whether its SSD cache holds writes that one SSD alone has"
+        return UNKNOWN, "and nothing is reported about whether its SSD cache holds writes that one SSD alone has"
     if container.raid_level in _REDUNDANT and container.status == "optimal":
         return None
     weak = "does not survive the loss of one SSD" if container.raid_level not in _REDUNDANT else f"is {container.status.replace('_', ' ')}"
@@ -280,16 +280,16 @@ def _own_cache(controller: Controller, volume: Volume) -> tuple[bool | None, str
         # With cached I/O, writes are cached whatever the write policy says.
         holds, how = True, "caches writes (I/O policy cached)"
     if holds is None:
-        return None, "its tool does not tell whether it writes back"
+        return None, "its tool does not report whether it writes back"
     if not holds:
         return False, "writes through"
     protects = controller.protection.protects
-    said = f" ({controller.protection.said})" if controller.protection.said else ""
+    raw = f" ({controller.protection.raw})" if controller.protection.raw else ""
     if protects is None:
-        return None, f"it {how} while nothing is told of the battery or capacitor that would protect its cache{said}"
+        return None, f"it {how} while nothing is reported about the battery or capacitor that would protect its cache{raw}"
     if protects:
-        return False, f"{how} into a protected cache{said}"
-    return True, f"answers flushes from its own cache, {how} and has no working protection: {_condition(controller)}{said}"
+        return False, f"{how} into a protected cache{raw}"
+    return True, f"answers flushes from its own cache, {how} and has no working protection: {_condition(controller)}{raw}"
 
 
 def _condition(controller: Controller) -> str:
@@ -307,10 +307,10 @@ def drive_caches(controller: Controller, volume: Volume) -> str:
     What a drive says counts more than a policy, and a policy counts only where drives say nothing. A spare holds no data until a drive
     fails, and is a member in name only until then.
     """
-    told = [UNKNOWN if drive is None else drive.write_cache for drive in _holding(controller, volume)]
-    if ENABLED in told:
+    reported = [UNKNOWN if drive is None else drive.write_cache for drive in _holding(controller, volume)]
+    if ENABLED in reported:
         return ENABLED
-    if told and not volume.members_untold and all(word == DISABLED for word in told):
+    if reported and not volume.members_untold and all(word == DISABLED for word in reported):
         return DISABLED
     policy = volume.drive_cache
     if policy == UNKNOWN:
@@ -346,8 +346,8 @@ def _drives_verdict(drives: str, protected: bool) -> tuple[bool | None, str]:
     if drives == DISABLED:
         return False, "keeps the caches of its drives off"
     if drives == DEFAULT:
-        return None, "it answers flushes itself while the caches of its drives are left at their default, which is not told"
-    return None, "it answers flushes itself while nothing is told of the caches of its drives"
+        return None, "it answers flushes itself while the caches of its drives are left at their default, which is not reported"
+    return None, "it answers flushes itself while nothing is reported about the caches of its drives"
 
 
 def _ssd_verdicts(controller: Controller, volume: Volume) -> t.Iterator[tuple[bool | None, str]]:
@@ -357,14 +357,14 @@ def _ssd_verdicts(controller: Controller, volume: Volume) -> t.Iterator[tuple[bo
         return
     cache = volume.maxcache
     if cache is None:
-        yield None, "nothing is told of how its SSD cache writes"
+        yield None, "nothing is reported about how its SSD cache writes"
     elif holds is None:
         on = cache.write.effective if cache.write.effective != UNKNOWN else cache.write.configured
-        yield None, "nothing is told of whether its SSD cache holds writes" if on == UNKNOWN else "the write policy of its SSD cache is not told"
+        yield None, "nothing is reported about whether its SSD cache holds writes" if on == UNKNOWN else "the write policy of its SSD cache is not reported"
     else:
         container = _container(controller, cache.cache_volume)
         if container is None:
-            yield None, "its SSD cache holds writes while nothing is told of that cache"
+            yield None, "its SSD cache holds writes while nothing is reported about that cache"
         else:
             yield _ssds_verdict(controller, container)
 
@@ -372,26 +372,26 @@ def _ssd_verdicts(controller: Controller, volume: Volume) -> t.Iterator[tuple[bo
 def _ssds_verdict(controller: Controller, container: CacheVolume) -> tuple[bool | None, str]:
     """Whether the SSDs of a cache volume keep what they hold in a power cut."""
     by_address = {drive.address: drive.write_cache for drive in controller.drives}
-    told = [by_address.get(address, UNKNOWN) for address in container.members]
-    if ENABLED in told:
+    reported = [by_address.get(address, UNKNOWN) for address in container.members]
+    if ENABLED in reported:
         return True, f"holds flushed writes on SSDs (cache volume {container.id}) whose own caches are on"
     if container.raid_level in _REDUNDANT and container.status != "optimal":
-        return None, f"it holds flushed writes on SSDs (cache volume {container.id}) that are not well: {container.status.replace('_', ' ')}"
-    if told and all(word == DISABLED for word in told):
+        return None, f"it holds flushed writes on SSDs (cache volume {container.id}) that are not healthy: {container.status.replace('_', ' ')}"
+    if reported and all(word == DISABLED for word in reported):
         return False, f"holds writes on SSDs (cache volume {container.id}) whose own caches are off"
-    return None, f"it holds flushed writes on SSDs (cache volume {container.id}) while nothing is told of the caches of these SSDs"
+    return None, f"it holds flushed writes on SSDs (cache volume {container.id}) while nothing is reported about the caches of these SSDs"
 
 
-def _container(controller: Controller, wanted: str | None) -> CacheVolume | None:
+def _container(controller: Controller, volume_id: str | None) -> CacheVolume | None:
     """The SSD cache of a volume: the one it names, else the only one of the controller."""
     volumes = controller.maxcache.volumes if controller.maxcache is not None else ()
-    if wanted is not None:
-        return next((one for one in volumes if one.id == wanted), None)
+    if volume_id is not None:
+        return next((one for one in volumes if one.id == volume_id), None)
     return volumes[0] if len(volumes) == 1 else None
 
 
 def _state(controller: Controller, volume: Volume, drives: str) -> dict[str, t.Any]:
-    """The settings that are in force, as plain data."""
+    """The settings that are in effect, as plain data."""
     protection = controller.protection
     ssd = None
     if volume.maxcache is not None:
@@ -417,7 +417,7 @@ def _state(controller: Controller, volume: Volume, drives: str) -> dict[str, t.A
         "read": {"configured": volume.read.configured, "effective": volume.read.effective},
         "io": volume.io.effective,
         "drive_cache": drives,
-        "protection": {"kind": protection.kind, "health": protection.health, "said": protection.said},
+        "protection": {"kind": protection.kind, "health": protection.health, "said": protection.raw},
         "cache_status": controller.cache.status,
         "cache_reason": controller.cache.reason,
         "ssd_cache": ssd,

@@ -59,7 +59,7 @@ class RaidTarget:
         return self.seen.source.provider
 
     @property
-    def controller_wishes(self) -> dict[str, t.Any]:
+    def controller_settings(self) -> dict[str, t.Any]:
         """What is specified for the controller itself in the same run, and whether that run switches caching on for a volume."""
         caching = any(one.settings.get("write") in WRITES_BACK or one.settings.get("read") == READ_AHEAD for one in self.spec.volumes)
         return {**self.spec.settings, "caching": caching}
@@ -67,20 +67,20 @@ class RaidTarget:
     @property
     def brings_ratio(self) -> bool:
         """Whether the controller has no cache ratio yet, and the first volume that is cached in this run brings it."""
-        return self.controller.cache_ratio is None and self.controller.cache.status == "not_configured" and self.controller_wishes["caching"]
+        return self.controller.cache_ratio is None and self.controller.cache.status == "not_configured" and self.controller_settings["caching"]
 
     def follows(self, attribute: str, value: t.Any) -> dict[str, t.Any]:
         """What else changes when an attribute is set to a value: a command can set more than one."""
-        also = self.provider.side_effects(self.controller, self.subject, attribute, value, self.controller_wishes)
+        also = self.provider.side_effects(self.controller, self.subject, attribute, value, self.controller_settings)
         return {name: after for name, after in also.items() if not self.provider.agrees(self.controller, self.subject, name, after)}
 
     @property
-    def called(self) -> str:
+    def label(self) -> str:
         if isinstance(self.subject, Volume):
-            return f"volume {self.subject.name or self.subject.id} of {self.controller.called}"
+            return f"volume {self.subject.name or self.subject.id} of {self.controller.label}"
         if isinstance(self.subject, Drive):
-            return f"drive {self.subject.address} of {self.controller.called}"
-        return self.controller.called
+            return f"drive {self.subject.address} of {self.controller.label}"
+        return self.controller.label
 
     @property
     def item(self) -> str:

@@ -76,7 +76,7 @@ class Array:
     @property
     def _why(self) -> str:
         if self.missing is None:
-            return f"is a {self.level} array that does not tell whether it is whole"
+            return f"is a {self.level} array that does not report whether it is whole"
         if self.level not in _PARITY and self.copies < 2:
             return ""
         if self.unfinished and self.level in _PARITY:
@@ -89,7 +89,7 @@ def array_facts(array: Array, state: t.Mapping[str, t.Any], media: tuple[str, ..
     if not array.members and array.missing is not None:
         why = "is an array whose members cannot be seen"
         return LayerFacts("array", state, None, why, device_loss=UNKNOWN, device_loss_reason=why)
-    why, loses = "is an array that keeps nothing back", False
+    why, loses = "is an array without a volatile cache", False
     if array.torn:
         why, loses = f"is a {array.level} array that is not whole and has neither a journal nor a partial parity log", True
     # An array that needs every member is no group: each of them is one.
@@ -109,7 +109,7 @@ def read_md(devices: Devices, _runner: Runner, root: Path, _protected: t.Sequenc
             for name in device.slaves
         }
         state: dict[str, t.Any] = {name: word for name, word in words.items() if word is not None}
-        if any(told["state"] for told in members.values()):
+        if any(reported["state"] for reported in members.values()):
             state["members"] = members
         yield device.name, md_facts(device, state)
 
@@ -119,9 +119,9 @@ def md_facts(device: BlockDevice, state: t.Mapping[str, t.Any]) -> LayerFacts:
 
     :param state: the files of its ``md`` folder by name, and ``members``: state and slot of each.
     """
-    told = state.get("members", {})
-    states = {name: told.get(name, {}).get("state", "").split(",") for name in device.slaves}
-    slots = {name: told.get(name, {}).get("slot", "") for name in device.slaves}
+    reported = state.get("members", {})
+    states = {name: reported.get(name, {}).get("state", "").split(",") for name in device.slaves}
+    slots = {name: reported.get(name, {}).get("slot", "") for name in device.slaves}
     journal = [name for name in device.slaves if slots[name] == "journal" or "journal" in states[name]]
     # Spares and what has failed get neither data nor flushes.
     used = [name for name in device.slaves if name not in journal and "faulty" not in states[name] and slots[name] != "none"]
@@ -163,7 +163,7 @@ def read_dm(devices: Devices, runner: Runner, _root: Path, _protected: t.Sequenc
     for device in devices:
         if device.dm_name is not None and not device.dm_targets and len(device.slaves) > 1 and device.kind != "multipath":
             why = "lies on several devices, and how cannot be read (dmsetup)"
-            yield device.name, LayerFacts("mapping", {}, False, "is a mapping that keeps nothing back", device_loss=UNKNOWN, device_loss_reason=why)
+            yield device.name, LayerFacts("mapping", {}, False, "is a mapping without a volatile cache", device_loss=UNKNOWN, device_loss_reason=why)
     arrays = [device for device in devices if {"raid", "mirror"} & set(device.dm_targets)]
     if not arrays:
         return

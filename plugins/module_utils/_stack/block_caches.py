@@ -37,16 +37,16 @@ def read(devices: Devices, runner: Runner, root: Path, _protected: t.Sequence[st
     :raises StorageError: after everything was told, if some could not be read.
     """
     survey = read_caches(devices, runner, root)
-    told = set()
+    reported = set()
     for cache in survey.caches:
         device = _carrier(cache, devices)
         if device is not None:
-            told.add(device.name)
+            reported.add(device.name)
             yield device.name, cache_facts(cache, device, devices)
         elif _may_hold_newer(cache) and devices.get(cache.origin_name or "") is not None:
             yield t.cast(str, cache.origin_name), origin_facts(cache)
     for device in devices:
-        if device.name not in told and (device.kind in _KINDS or _DM_TARGETS & set(device.dm_targets)):
+        if device.name not in reported and (device.kind in _KINDS or _DM_TARGETS & set(device.dm_targets)):
             word = device.kind if device.kind in _KINDS else "/".join(sorted(_DM_TARGETS & set(device.dm_targets)))
             yield device.name, LayerFacts("block_cache", {}, None, f"is a {word} device whose cache could not be read")
     if survey.problems:
@@ -64,7 +64,7 @@ def cache_facts(cache: CacheState, device: BlockDevice, devices: Devices) -> Lay
     groups = tuple(Group(((name,),)) for name in origin)
     if holds:
         groups += (Group((fast,), newest=True, mirrored=cache.redundancy == "mirrored"),)
-    condition = f"has a cache in the state {cache.state.replace('_', ' ')}: {cache.problem.rstrip('.') or 'look at the messages of the kernel'}"
+    condition = f"has a cache in the state {cache.state.replace('_', ' ')}: {cache.problem.rstrip('.') or 'check the kernel log'}"
     loses = cache.state == "inconsistent" or (cache.state in _LOST and cache.mode in ("writeback", None))
     return LayerFacts(
         "block_cache",
@@ -93,8 +93,8 @@ def _may_hold_newer(cache: CacheState) -> bool:
 
 
 def _state(cache: CacheState) -> dict[str, t.Any]:
-    """The settings in force, as plain data; what the other layers tell is left out."""
-    plain = cache.as_plain()
+    """The settings in effect, as plain data; what the other layers tell is left out."""
+    plain = cache.to_dict()
     return {key: value for key, value in plain.items() if value is not None and key not in ("device", "device_name", "origin_name", "histogram")}
 
 

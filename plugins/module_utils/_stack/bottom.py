@@ -46,8 +46,8 @@ def read_drives(devices: Devices, runner: Runner, root: Path, protected: t.Seque
         yield name, LayerFacts("controller", **vars(finding))
     drives = [device for device in devices if device.kind == "disk" and device.size and device.name not in behind.findings]
     # A drive that its controller passes through is asked like any other; only the automatic choice would refuse it.
-    asked = {drive.name: "ata" if drive.properties.get("ID_BUS") == "ata" else "scsi" for drive in drives if drive.name in behind.passed_through}
-    for name, cache in read_drive_caches(runner, drives, root, asked).items():
+    transports = {drive.name: "ata" if drive.properties.get("ID_BUS") == "ata" else "scsi" for drive in drives if drive.name in behind.passed_through}
+    for name, cache in read_drive_caches(runner, drives, root, transports).items():
         device = devices.get(name)
         if device is not None:
             yield name, drive_facts(device, cache)
@@ -77,7 +77,7 @@ def _ruling(cache: DriveCache) -> tuple[bool | None, str]:
         return False, "has no volatile write cache"
     if cache.kernel == "write back":
         return True, "reports a volatile write cache to the kernel"
-    return None, "does not tell whether its write cache is on"
+    return None, "does not report whether its write cache is on"
 
 
 def read_memory(devices: Devices, _runner: Runner, _root: Path, _protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:
@@ -94,7 +94,7 @@ def read_elsewhere(devices: Devices, _runner: Runner, root: Path, _protected: t.
             why = f"is {_REMOTE_KINDS[device.kind]}, and {_ELSEWHERE}"
             layer = "network" if device.kind != "loop" else "file"
             if device.kind == "aoe":
-                why += ", and no flush is sent to it: what is acknowledged is worth what its target makes of it"
+                why += ", and no flush is sent to it: whether acknowledged writes survive depends on its target"
                 yield device.name, LayerFacts(layer, _aoe_state(root, device.name), None, why, device_loss=UNKNOWN, device_loss_reason=why)
                 continue
             yield device.name, LayerFacts(layer, {}, None, why, device_loss=UNKNOWN, device_loss_reason=why)

@@ -19,7 +19,7 @@ import dataclasses
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.layers import Layers, called
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.layers import Layers, label
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import LOSES, SURVIVES, UNKNOWN, Group, LayerFacts
 
 if t.TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _sentence(layers: Layers, points: t.Mapping[str, Point]) -> str:
 
 def _listed(layers: Layers, names: t.Iterable[str]) -> str:
     found = [layers.devices.get(name) for name in names]
-    words = [called(one) for one in found if one is not None]
+    words = [label(one) for one in found if one is not None]
     if len(words) > _NAMED:
         words = [*words[:_NAMED], f"one of {len(words) - _NAMED} more"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
@@ -129,7 +129,7 @@ class _Walk:
         facts = next((one for one in known if one.device_loss), None)
         if facts is None:
             return None
-        why = f"{called(device)} {facts.device_loss_reason}"
+        why = f"{label(device)} {facts.device_loss_reason}"
         if facts.device_loss == SURVIVES:
             self.kept[why] = None
             return {}
@@ -141,18 +141,18 @@ class _Walk:
         counted = collections.Counter(name for member in members for name in member)
         every = {name: point for member in members for name, point in member.items()}
         if group.tolerance is None:
-            return {owner.name: Point(False, why=f"{called(owner)} {group.why}.")}
+            return {owner.name: Point(False, why=f"{label(owner)} {group.why}.")}
         if group.mirrored and not any(point.sure for point in every.values()):
             return {}
         found = {name: every[name] for name, count in counted.items() if count > group.tolerance}
         if group.tolerance:
             self._keep(owner, group, found)
-            shared = f"{called(owner)} {group.why}, and every copy of it is on {{}}."
+            shared = f"{label(owner)} {group.why}, and every copy of it is on {{}}."
             return {name: dataclasses.replace(point, why=point.why or shared.format(self._name(name))) for name, point in found.items()}
         if group.newest:
-            return {name: Point(True, _NEWEST, cached=called(owner)) if point.sure else point for name, point in found.items()}
+            return {name: Point(True, _NEWEST, cached=label(owner)) if point.sure else point for name, point in found.items()}
         if group.why:
-            why = f"{called(owner)} {group.why}: data are lost with {{}}."
+            why = f"{label(owner)} {group.why}: data are lost with {{}}."
             return {name: dataclasses.replace(point, rank=_NOT_WHOLE, why=why.format(self._name(name))) for name, point in found.items()}
         return found
 
@@ -168,11 +168,11 @@ class _Walk:
 
     def _keep(self, owner: BlockDevice, group: Group, found: t.Mapping[str, Point]) -> None:
         if group.why and not found:
-            self.kept[f"{called(owner)} {group.why}"] = None
+            self.kept[f"{label(owner)} {group.why}"] = None
 
     def _name(self, name: str) -> str:
         device = self.layers.devices.get(name)
-        return called(device) if device is not None else name
+        return label(device) if device is not None else name
 
 
 def _as_one_drive(device: BlockDevice, points: dict[str, Point]) -> dict[str, Point]:

@@ -81,9 +81,9 @@ def check(
     :raises DeviceMissing: if a path lies on no block device.
     """
     if not 1 <= flushes <= MOST_FLUSHES:
-        raise BadInput(f"flushes is {flushes}: write a number from 1 to {MOST_FLUSHES}.", item="flushes")
+        raise BadInput(f"flushes is {flushes}: use a number from 1 to {MOST_FLUSHES}.", item="flushes")
     if settle < 0:
-        raise BadInput(f"settle is {settle:g}: write a number of seconds, 0 or more.", item="settle")
+        raise BadInput(f"settle is {settle:g}: use a number of seconds, 0 or more.", item="settle")
     means = means or Means(Counters(root))
     targets = [flush_target.resolve(path, stack.devices, root) for path in paths]
     devices = {device.name: device for target in targets for device in target.devices}
@@ -113,7 +113,7 @@ def _check_device(stack: Stack, device: BlockDevice, flushes: int, settle: float
 def agreed(state: str, verdict: str) -> str:
     """The state of a check that does not contradict the verdict on the stack.
 
-    That every flush reached what the kernel sees is no proof where a controller answers for drives behind it that nobody can see, and
+    That every flush reached what the kernel sees is no proof where a controller answers for drives behind it that are not visible, and
     none where one of those is known to lose what it was given.
     """
     if state not in (PROVED, NOT_NEEDED):

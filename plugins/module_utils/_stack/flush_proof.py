@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.layers import called
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.layers import label
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import Proof
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.power_cut import where_flushes_end
 
@@ -86,13 +86,13 @@ def send_flushes(device: BlockDevice, count: int) -> None:
     try:
         descriptor = os.open(device.path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise CommandFailed(f"{called(device)} cannot be opened for reading ({error.strerror}).", item=device.path) from None
+        raise CommandFailed(f"{label(device)} cannot be opened for reading ({error.strerror}).", item=device.path) from None
     try:
         for _number in range(count):
             os.fsync(descriptor)
     except OSError as error:
         raise CommandFailed(
-            f"{called(device)} answered an fsync with an error ({error.strerror}): look at the messages of the kernel, writes may be lost.", item=device.path
+            f"{label(device)} answered an fsync with an error ({error.strerror}): check the kernel log, writes may be lost.", item=device.path
         ) from None
     finally:
         os.close(descriptor)
@@ -208,35 +208,35 @@ def _arrival(layers: Layers, paths: t.Sequence[t.Sequence[BlockDevice]], flushes
     deaf = next((end for path in paths for end in [where_flushes_end(layers, path)] if end is not None), None)
     if reached and deaf is not None and needed:
         # What was counted came on another way to the same disk.
-        reached, said = None, f"No proof: flushes arrived there, but not on every way, since {deaf[1]}."
+        reached, message = None, f"No proof: flushes arrived there, but not on every way, since {deaf[1]}."
     elif reached:
-        said = f"All of the {flushes} flushes of each burst were counted there."
+        message = f"All of the {flushes} flushes of each burst were counted there."
     elif reached is False and all(lazy):
         # One that has nothing to flush and one that swallows flushes look the same.
-        reached, said = None, f"No proof either way: {lazy[0]}."
+        reached, message = None, f"No proof either way: {lazy[0]}."
     elif reached is False:
         obliged = next(path for path, excuse in zip(paths, lazy) if not excuse)
         end = where_flushes_end(layers, obliged)
         what = f"Of {flushes} flushes {min(counted[0])} arrived"
         if end is None:
-            said = f"{what}, although every queue on the way says write back."
+            message = f"{what}, although every queue on the way reports write back."
         else:
-            said = f"{what}: {end[1] if end[0] < len(obliged) - 1 else 'the kernel believes that it has no write cache and sends it none'}."
+            message = f"{what}: {end[1] if end[0] < len(obliged) - 1 else 'the kernel believes that it has no write cache and sends it none'}."
     elif not rounds:
-        said = f"No proof: {lazy[0]}." if lazy[0] else "No proof: no flush could be sent."
+        message = f"No proof: {lazy[0]}." if lazy[0] else "No proof: no flush could be sent."
     elif not counted[0]:
-        said = "No proof: this device does not count its flushes (disks do since Linux 5.5)."
+        message = "No proof: this device does not count its flushes (disks do since Linux 5.5)."
     else:
-        said = "No proof: the flushes of others hide ours; try again when there is less to do, or with more flushes."
-    return Arrival(medium.name, medium.path, needed, reached, said if needed else f"{reason} {said}", *counted)
+        message = "No proof: the flushes of others hide ours; try again when there is less to do, or with more flushes."
+    return Arrival(medium.name, medium.path, needed, reached, message if needed else f"{reason} {message}", *counted)
 
 
 def _need(layers: Layers, medium: BlockDevice) -> tuple[bool, str]:
     if layers.is_protected(medium):
-        return False, f"{called(medium)} is declared safe from power cuts and needs no flushes."
+        return False, f"{label(medium)} is declared safe from power cuts and needs no flushes."
     facts = layers.facts_of(medium)
     if facts and all(one.volatile is False for one in facts):
-        return False, f"{called(medium)} {facts[0].why} and needs no flushes."
+        return False, f"{label(medium)} {facts[0].why} and needs no flushes."
     return True, ""
 
 
@@ -245,11 +245,11 @@ def _lazy(layers: Layers, path: t.Sequence[BlockDevice]) -> str:
     for device in path[:-1]:
         for facts in layers.facts_of(device):
             if facts.lazy:
-                return f"{called(device)} {facts.lazy}"
+                return f"{label(device)} {facts.lazy}"
         if _METADATA_TARGETS & set(device.dm_targets) and not (device.dm_uuid or "").startswith("LVM-"):
-            return f"{called(device)} flushes its metadata only when they change, and does not tell which of its devices holds them"
+            return f"{label(device)} flushes its metadata only when they change, and does not report which of its devices holds them"
         if _METADATA.search(device.dm_name or ""):
-            return f"{called(device)} holds metadata, which are flushed only when they change"
+            return f"{label(device)} holds metadata, which are flushed only when they change"
     return ""
 
 

@@ -64,7 +64,7 @@ def resolve(path: str, devices: Devices, root: Path) -> FlushTarget:
     try:
         status = os.stat(node)
     except OSError as error:
-        raise DeviceMissing(f"{path} cannot be looked at on this host ({error.strerror}): name a block device or a folder.", item=path) from None
+        raise DeviceMissing(f"{path} cannot be read on this host ({error.strerror}): name a block device or a folder.", item=path) from None
     if stat.S_ISBLK(status.st_mode) or any(device.path == path for device in devices):
         return FlushTarget(path, (devices.resolve(path),))
     # What realpath added in front of it, if the host is not this one but a folder.

@@ -39,10 +39,10 @@ class Layers:
     def names_below(self, device: BlockDevice) -> list[str]:
         """Kernel names of what a device consists of as far as a power cut goes; its own name if it is a medium itself."""
         kernel = [*([device.parent] if device.parent else []), *device.slaves]
-        told = [facts.media for facts in self.facts.get(device.name, ()) if facts.media is not None]
+        reported = [facts.media for facts in self.facts.get(device.name, ()) if facts.media is not None]
         # A cache that shows no device of its own is told of by its origin: itself, and what lies beside it.
-        beside = [name for media in told if device.name in media for name in media if name != device.name]
-        names = [name for media in told if device.name not in media for name in media] if any(device.name not in media for media in told) else kernel
+        beside = [name for media in reported if device.name in media for name in media if name != device.name]
+        names = [name for media in reported if device.name not in media for name in media] if any(device.name not in media for media in reported) else kernel
         return [*(names or [device.name]), *beside] if beside else names
 
     def paths(self, device: BlockDevice, above: tuple[str, ...] = ()) -> list[list[BlockDevice]]:
@@ -67,6 +67,6 @@ class Layers:
         return any(text == device.model or self.devices.matches_identity(device, text) for text in self.protected)
 
 
-def called(device: BlockDevice) -> str:
+def label(device: BlockDevice) -> str:
     """A device in a sentence."""
     return device.logical_volume or device.path

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.layers import Layers, called
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.layers import Layers, label
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import AT_RISK, DURABLE, UNKNOWN, WORST_FIRST, LayerFacts, Proof, Verdict
 
 if t.TYPE_CHECKING:
@@ -47,11 +47,11 @@ def where_flushes_end(layers: Layers, path: t.Sequence[BlockDevice]) -> tuple[in
     for place, device in enumerate(path):
         if device.queue.get("write_cache") == "write through":
             if device.kind in ("flashcache", "aoe"):
-                return place, f"{called(device)} ({device.kind}) passes no flush down"
-            return place, f"{called(device)} passes no flush down (its queue says write through)"
+                return place, f"{label(device)} ({device.kind}) passes no flush down"
+            return place, f"{label(device)} passes no flush down (its queue reports write through)"
         for facts in layers.facts_of(device, top=place == 0):
             if facts.ends_flushes:
-                return place, f"{called(device)} {facts.ends_flushes}"
+                return place, f"{label(device)} {facts.ends_flushes}"
     return None
 
 
@@ -65,35 +65,35 @@ def _ruling(layers: Layers, path: t.Sequence[BlockDevice]) -> Verdict:
     ]
     losing = next((holder for holder in holders if holder.facts.loses), None)
     if losing:
-        return Verdict(AT_RISK, f"{called(losing.device)} {losing.facts.why}.", "may_be_lost")
+        return Verdict(AT_RISK, f"{label(losing.device)} {losing.facts.why}.", "may_be_lost")
     if not layers.facts_of(medium) and not layers.is_protected(medium):
-        return Verdict(UNKNOWN, f"Nothing is known about the write cache of {called(medium)}.", "unknown")
+        return Verdict(UNKNOWN, f"Nothing is known about the write cache of {label(medium)}.", "unknown")
     unknown = next((holder for holder in holders if holder.facts.volatile is None), None)
     volatile = [holder for holder in holders if holder.facts.volatile and not layers.is_protected(holder.device)]
     memory = next((holder for holder in volatile if holder.facts.layer == "memory"), None)
     if memory:
-        return Verdict(AT_RISK, f"{called(memory.device)} {memory.facts.why}.", "may_be_lost")
+        return Verdict(AT_RISK, f"{label(memory.device)} {memory.facts.why}.", "may_be_lost")
     end = where_flushes_end(layers, path)
     proof = _proof(layers, path)
     for holder in volatile:
         if end is not None and end[0] <= holder.place:
-            return Verdict(AT_RISK, f"{called(holder.device)} {holder.facts.why}, and {_ending(path, end, holder)}.", "may_be_lost")
+            return Verdict(AT_RISK, f"{label(holder.device)} {holder.facts.why}, and {_ending(path, end, holder)}.", "may_be_lost")
         if proof is not None and proof.reached is False and holder.device is medium:
-            return Verdict(AT_RISK, f"{called(medium)} {holder.facts.why}, and {_disproved(layers, proof)}.", "may_be_lost")
+            return Verdict(AT_RISK, f"{label(medium)} {holder.facts.why}, and {_disproved(layers, proof)}.", "may_be_lost")
     if unknown:
-        return Verdict(UNKNOWN, f"{called(unknown.device)} {unknown.facts.why}.", "unknown")
+        return Verdict(UNKNOWN, f"{label(unknown.device)} {unknown.facts.why}.", "unknown")
     if layers.is_blind_end(medium):
-        return Verdict(UNKNOWN, f"What lies below {called(medium)} cannot be seen.", "unknown")
+        return Verdict(UNKNOWN, f"What lies below {label(medium)} cannot be seen.", "unknown")
     if volatile:
         device, facts = volatile[0].device, volatile[0].facts
         proved = f" (proved by {proof.flushes} flushes)" if proof is not None and proof.reached and device is medium else ""
-        return Verdict(DURABLE, f"{called(device)} {facts.why}, and every flush reaches it{proved}.", "may_be_lost")
+        return Verdict(DURABLE, f"{label(device)} {facts.why}, and every flush reaches it{proved}.", "may_be_lost")
     kept = "is declared safe from power cuts" if layers.is_protected(medium) else layers.facts_of(medium)[0].why
-    return Verdict(DURABLE, f"{called(medium)} {kept}.", "kept")
+    return Verdict(DURABLE, f"{label(medium)} {kept}.", "kept")
 
 
 def _ending(path: t.Sequence[BlockDevice], end: tuple[int, str], holder: _Holder) -> str:
-    if path[end[0]] is holder.device and "its queue says write through" in end[1]:
+    if path[end[0]] is holder.device and "its queue reports write through" in end[1]:
         return "the kernel believes it has none, so no flush is sent to it"
     return end[1]
 
@@ -124,5 +124,5 @@ def _all_through(layers: Layers, proof: Proof, name: str) -> bool:
 
 def _disproved(layers: Layers, proof: Proof) -> str:
     sender = layers.devices.get(proof.device)
-    to = called(sender) if sender is not None else proof.device
-    return f"{proof.flushes} flushes that were sent to {to} did not all reach it, although every queue on the way says write back"
+    to = label(sender) if sender is not None else proof.device
+    return f"{proof.flushes} flushes that were sent to {to} did not all reach it, although every queue on the way reports write back"

@@ -43,7 +43,7 @@ class Stack(Layers):
         loss = device_loss.judge(self, device)
         reason = verdict.reason
         if verdict.verdict == DURABLE and loss.newest:
-            # Nobody shall read "durable" and stop.
+            # "durable" alone would be misleading.
             reason += f" Beware: {loss.reason[0].lower() + loss.reason[1:]}"
         return dataclasses.replace(verdict, reason=reason, device_loss=loss.outcome, device_loss_reason=loss.reason)
 
@@ -55,7 +55,7 @@ class Stack(Layers):
         """One device with its verdict and its layers from top to media, as plain data."""
         device = self.devices.get(name)
         if device is None:
-            gone = Verdict(UNKNOWN, f"{name} is not there any more.", "unknown", UNKNOWN, f"{name} is not there any more.")
+            gone = Verdict(UNKNOWN, f"{name} no longer exists.", "unknown", UNKNOWN, f"{name} no longer exists.")
             return {"path": f"/dev/{name}", "identity": None, **dataclasses.asdict(gone), "layers": []}
         layers = [self._describe_layer(one) for one in (device, *self.devices.parents(device))]
         return {"path": device.path, "identity": device.identity, **dataclasses.asdict(self.verdict(device)), "layers": layers}
@@ -93,7 +93,7 @@ class Stack(Layers):
 
 Reader = t.Callable[[Devices, "Runner", Path, t.Sequence[str]], t.Iterable[t.Tuple[str, LayerFacts]]]
 
-#: Every layer that has something to say, in the order in which it shall be heard.
+#: Every layer with facts, in the order of their precedence.
 READERS: tuple[Reader, ...] = (
     bottom.read_drives,
     block_caches.read,

@@ -196,7 +196,7 @@ def with_pools(devices: Devices, pools: Pools, root: Path) -> tuple[Devices, dic
         virtual.append(_device(pool.name, pool.size, names.of(path for word in _DATA_CLASSES for vdev in pool.vdevs.get(word, ()) for path in vdev.disks)))
     for name in named:
         if name not in known:
-            why = "is a ZFS pool that is not imported here or cannot be asked for its devices (zpool)"
+            why = "is a ZFS pool that is not imported here or whose devices cannot be read (zpool)"
             members = [one.name for one in devices if one.signature is not None and one.signature.type == _MEMBER and one.signature.label == name]
             facts[PREFIX + name] = [LayerFacts("pool", {}, None, why, device_loss=UNKNOWN, device_loss_reason=why)]
             virtual.append(_device(name, sum(devices.get(one).size for one in members), tuple(members)))
@@ -295,7 +295,7 @@ def _dataset_facts(datasets: t.Sequence[str], pool: Pool) -> LayerFacts:
     """What counts for what is written to these datasets and not for others on the same pool."""
     careless = [name for name in datasets if pool.sync.get(name) == "disabled"]
     if not careless:
-        return LayerFacts("dataset", {}, False, "keeps its promises", top_only=True)
+        return LayerFacts("dataset", {}, False, "honours flushes", top_only=True)
     named = ", ".join(careless[:_NAMED]) + (f" and {len(careless) - _NAMED} more" if len(careless) > _NAMED else "")
     why = f"acknowledges an fsync before anything is written, on {named} (sync=disabled)"
     return LayerFacts("dataset", {"sync": "disabled"}, True, why, loses=True, top_only=True)

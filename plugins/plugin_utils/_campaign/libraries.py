@@ -56,8 +56,8 @@ class Library:
 
 def _missing(module: str, purpose: str, error: ImportError) -> LibraryMissing:
     package = module.partition(".")[0]
-    wanted = list(dict.fromkeys([package, *(name for name in _PACKAGES if importlib.util.find_spec(name) is None)]))
-    command = shlex.join([sys.executable or "python3", "-m", "pip", "install", *wanted])
+    packages = list(dict.fromkeys([package, *(name for name in _PACKAGES if importlib.util.find_spec(name) is None)]))
+    command = shlex.join([sys.executable or "python3", "-m", "pip", "install", *packages])
     message = f"{purpose} needs the Python library {package} on the controller, and it cannot be imported ({error}): run '{command}'."
     return LibraryMissing(message, item=package)
 

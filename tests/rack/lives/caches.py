@@ -85,26 +85,26 @@ class Cache(abc.ABC):
     def stages(self) -> list[Stage]:
         """From nothing to nothing."""
         first, second = (self.disks[:2], self.other_mirror()) if self.mirror else (self.disks[:1], self.disks[1:2])
-        made = [Stage(f"create in {self.modes[0]}", [self.wanted(first, self.modes[0])])]
-        made += [Stage(f"change to {mode}", [self.wanted(first, mode)]) for mode in self.modes[1:]]
+        made = [Stage(f"create in {self.modes[0]}", [self.spec(first, self.modes[0])])]
+        made += [Stage(f"change to {mode}", [self.spec(first, mode)]) for mode in self.modes[1:]]
         last = self.modes[-1]
-        made.append(Stage("change a setting", [self.wanted(first, last, settings=self.settings)]))
+        made.append(Stage("change a setting", [self.spec(first, last, settings=self.settings)]))
         devices = first
         if len(second) == len(first):
             devices = second
-            made.append(Stage("change the cache device", [self.wanted(devices, last, settings=self.settings)]))
-        made.append(Stage("flush", [self.wanted(devices, last, settings=self.settings, state="flushed")], clean=True))
-        made.append(Stage("use it again", [self.wanted(devices, last, settings=self.settings)]))
-        made.append(Stage("remove", [self.wanted(devices, last, state="absent", release_devices=True)], clean=True))
+            made.append(Stage("change the cache device", [self.spec(devices, last, settings=self.settings)]))
+        made.append(Stage("flush", [self.spec(devices, last, settings=self.settings, state="flushed")], clean=True))
+        made.append(Stage("use it again", [self.spec(devices, last, settings=self.settings)]))
+        made.append(Stage("remove", [self.spec(devices, last, state="absent", release_devices=True)], clean=True))
         return [replace(stage, live=stage.name not in self.not_live) for stage in made]
 
     def other_mirror(self) -> list[str]:
         """Two disks that the mirror is not made of: a half of an MD mirror goes to no other while that is there."""
         return self.disks[2:4]
 
-    def wanted(self, devices: t.Sequence[str], mode: str, **more: t.Any) -> dict[str, t.Any]:
+    def spec(self, devices: t.Sequence[str], mode: str, **more: t.Any) -> dict[str, t.Any]:
         """One item of the module."""
-        item = {"name": self.name, "origin": self.wanted_origin, "cache_devices": list(devices), "mirror": self.mirror, "mode": mode}
+        item = {"name": self.name, "origin": self.origin_path, "cache_devices": list(devices), "mirror": self.mirror, "mode": mode}
         item.update({"kind": self.kind} if self.kind else {})
         if mode == "writeback" and not self.mirror:
             item["allow_unmirrored_writeback"] = True
@@ -113,7 +113,7 @@ class Cache(abc.ABC):
     # -- what each type does in its own way
 
     @property
-    def wanted_origin(self) -> str:
+    def origin_path(self) -> str:
         return self.origin
 
     def own_options(self) -> dict[str, t.Any]:
@@ -155,7 +155,7 @@ class LvmCache(Cache):
         return {"high_watermark": 60} if self.kind == "writecache" else {"migration_threshold": 16384}
 
     @property
-    def wanted_origin(self) -> str:
+    def origin_path(self) -> str:
         return f"{self.name}/data"
 
     def own_options(self) -> dict[str, t.Any]:

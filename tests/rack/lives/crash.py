@@ -55,7 +55,7 @@ def steps_of(cache: Cache) -> list[Step]:
     """The eight steps in the life of a cache, and for those that have it the mode passthrough, in which a cut is no step at all."""
     here, there = cache.disks[:1], cache.disks[1:2]
     through, back = cache.modes[0], cache.modes[-1]
-    using = cache.wanted(here, back)
+    using = cache.spec(here, back)
     settings = cache.settings
     other = {name: value + 10 if isinstance(value, int) else "2M" for name, value in settings.items()}
     if through == back:
@@ -65,15 +65,15 @@ def steps_of(cache: Cache) -> list[Step]:
             Step("change it again", {**using, "settings": settings}, {**using, "settings": other}),
         ]
     else:
-        written = cache.wanted(here, through)
+        written = cache.spec(here, through)
         changes = [Step("change to write-back", written, using), Step("change to write-through", using, written)]
-    gone = {**cache.wanted(here, back, state="absent"), "release_devices": True}
+    gone = {**cache.spec(here, back, state="absent"), "release_devices": True}
     past = {**using, "mode": "passthrough"}
     return [
         Step("create", None, using, live=False),
         *changes,
-        Step("change a setting and the cache device", using, {**cache.wanted(there, back), "settings": settings}),
-        Step("change the cache device", using, cache.wanted(there, back)),
+        Step("change a setting and the cache device", using, {**cache.spec(there, back), "settings": settings}),
+        Step("change the cache device", using, cache.spec(there, back)),
         Step("flush", using, {**using, "state": "flushed"}),
         Step("use it again", {**using, "state": "flushed"}, using),
         Step("remove", using, gone, live=False),
@@ -82,7 +82,7 @@ def steps_of(cache: Cache) -> list[Step]:
 
 
 @dataclass
-class Place:
+class CachePlacement:
     """One cache on its own partitions."""
 
     type: str
@@ -114,7 +114,7 @@ class Machine:
         #: Of each type whether what has to be there before a cache is there.
         self.ready: set[str] = set()
 
-    def _place(self, number: int, name: str) -> Place:
+    def _place(self, number: int, name: str) -> CachePlacement:
         kind, construction, mirror = LIVES[name]
         parts = [f"{disk}-part{number}" for disk in self.disks]
         cache = kind(construction, mirror, f"{self.origin}-part{number}", parts, TYPES[name])
@@ -122,7 +122,7 @@ class Machine:
         if name == "bcache":
             # The kernel wants 513 of them at least.
             cache.options["bucket_size"] = "128K"
-        return Place(name, cache, Ledger(FENCED, self.seed + number))
+        return CachePlacement(name, cache, Ledger(FENCED, self.seed + number))
 
     # -- what survives the cut
 
@@ -195,8 +195,8 @@ class Machine:
     def _only_with(self, number: int) -> None:
         self.places = [place for place in self.places if number < len(steps_of(place.cache))]
 
-    def _bring(self, place: Place, wanted: t.Mapping[str, t.Any] | None) -> None:
-        if wanted is None or place.type not in self.ready:
+    def _bring(self, place: CachePlacement, spec: t.Mapping[str, t.Any] | None) -> None:
+        if spec is None or place.type not in self.ready:
             place.cache.clean_up()
             place.cache.prepare()
             self.filled.discard(place.type)
@@ -204,13 +204,13 @@ class Machine:
         if place.type not in self.filled and place.cache.begins_with_data:
             place.ledger.fill(place.cache.bottom())
             self.filled.add(place.type)
-        if wanted is not None:
-            ending = call(place.cache.module, [wanted], None, PATIENCE)
+        if spec is not None:
+            ending = call(place.cache.module, [spec], None, PATIENCE)
             if ending.result is None or ending.result.get("failed"):
-                raise RuntimeError(f"{place.type}: {wanted} could not be reached: {(ending.result or {}).get('msg')}")
+                raise RuntimeError(f"{place.type}: {spec} could not be reached: {(ending.result or {}).get('msg')}")
         say(f"brought {place.type}")
 
-    def _dirty(self, place: Place) -> None:
+    def _dirty(self, place: CachePlacement) -> None:
         """New data, which a write-back cache has for itself; all of it when there was none."""
         device = place.cache.device()
         if device is None:
@@ -277,7 +277,7 @@ class Machine:
         place.expect(not left - kept, f"left below /etc: {' '.join(sorted(left - kept))}")
         say(f"etc after step {number}: {' '.join(sorted(left)) or 'nothing'}")
 
-    def _tell(self, place: Place, step: Step, cut: str, began: float) -> None:
+    def _tell(self, place: CachePlacement, step: Step, cut: str, began: float) -> None:
         if place.problems:
             for words in (("dmsetup", "info", "-c"), ("dmsetup", "table"), ("dmsetup", "status"), ("lvs", "-a", "-o", "+devices,lv_attr")):
                 print("    ", tool(*words, check=False).replace("\n", "\n     "), flush=True)
@@ -290,12 +290,12 @@ class Machine:
         verdict = f"FAIL {'; '.join(place.problems)}" if place.problems else "ok"
         say(f"case {place.type} | {step.name} | {cut} | {verdict} | {', '.join(place.story)} | {time.monotonic() - began:.0f} s")
 
-    def _live_on(self, place: Place, step: Step, chance: random.Random) -> None:
+    def _live_on(self, place: CachePlacement, step: Step, chance: random.Random) -> None:
         cache = place.cache
         if not self._whole(place, "after the power came back"):
             return
-        gone = {**cache.wanted(cache.disks[:1], cache.modes[-1], state="absent"), "release_devices": True}
-        moved = cache.wanted(cache.disks[1:2], cache.modes[-1])
+        gone = {**cache.spec(cache.disks[:1], cache.modes[-1], state="absent"), "release_devices": True}
+        moved = cache.spec(cache.disks[1:2], cache.modes[-1])
         self._ask(place, "site", step.after, again=True)
         if cache.kind in ("cachevol", "cache") and step.after.get("state") != "absent":
             # The kernel takes it only while no block is dirty, and after a cut each load of a table makes all of them so.
@@ -307,34 +307,34 @@ class Machine:
             self._ask(place, "use", moved)
         self._ask(place, "remove", {**gone, "cache_devices": cache.disks[1:2]})
 
-    def _ask(self, place: Place, name: str, wanted: t.Mapping[str, t.Any], again: bool = False) -> None:
+    def _ask(self, place: CachePlacement, name: str, spec: t.Mapping[str, t.Any], again: bool = False) -> None:
         """Call the module as a user would, and compare everything."""
         if place.problems:
             return
         self._dirty(place)
         cache = place.cache
         device = cache.device()
-        with Beside([device] if device and wanted.get("state") != "absent" else []) as beside:
-            ending = call(cache.module, [wanted], None, PATIENCE)
+        with Beside([device] if device and spec.get("state") != "absent" else []) as beside:
+            ending = call(cache.module, [spec], None, PATIENCE)
         outcome = self._outcome(place, name, ending)
         say(f"{place.type} {name} {outcome}")
         place.story.append(f"{name} {outcome} (suspended {beside.suspended:.2f} s, read {beside.waited:.2f} s)")
         place.expect(beside.suspended <= 1, f"{name}: a device was suspended for {beside.suspended:.2f} s")
         if not self._whole(place, name) or outcome != "done":
             return
-        state, dirty = wanted.get("state", "present"), cache.dirty()
-        if state != "present" or wanted["mode"] == "writethrough":
+        state, dirty = spec.get("state", "present"), cache.dirty()
+        if state != "present" or spec["mode"] == "writethrough":
             named = any("dirty" in warning for warning in (ending.result or {}).get("warnings", []))
             if not place.expect(not dirty or named, f"{name}: {dirty} dirty blocks are left and nothing says so"):
                 print("    ", json.dumps(ending.result), flush=True)
         if state != "present":
             place.expect(self._same(place, cache.bottom(), cache.offset), f"{name}: the slow device alone differs")
         if again:
-            second = call(cache.module, [wanted], None, PATIENCE)
+            second = call(cache.module, [spec], None, PATIENCE)
             self._outcome(place, f"{name} again", second)
             place.expect(not (second.result or {}).get("changed"), f"{name}: asked again it changed {(second.result or {}).get('actions')}")
 
-    def _outcome(self, place: Place, name: str, ending: Ending) -> str:
+    def _outcome(self, place: CachePlacement, name: str, ending: Ending) -> str:
         result = ending.result or {}
         if not result.get("failed"):
             return "done"
@@ -342,7 +342,7 @@ class Machine:
         place.expect(refused, f"{name}: {result.get('error')}: {result.get('msg')}")
         return f"refused ({result.get('msg')})" if refused else "failed"
 
-    def _whole(self, place: Place, when: str) -> bool:
+    def _whole(self, place: CachePlacement, when: str) -> bool:
         """Nothing is suspended, and everything that was written is there."""
         left = [line for line in tool("dmsetup", "info", "-c", "--noheadings", "-o", "name,suspended").splitlines() if line.endswith(":Suspended")]
         if not place.expect(not left, f"{when}: {' and '.join(left)}"):
@@ -352,7 +352,7 @@ class Machine:
             return True
         return place.expect(self._same(place, device, 0), f"{when}: {device} differs")
 
-    def _same(self, place: Place, device: str, offset: int) -> bool:
+    def _same(self, place: CachePlacement, device: str, offset: int) -> bool:
         if place.type not in self.filled:
             return True
         wrong = place.ledger.wrong(device, offset)
@@ -387,13 +387,13 @@ class Machine:
         return bad
 
 
-def killed(module: str, wanted: t.Mapping[str, t.Any], chance: random.Random, longest: float = 8.0) -> str:
+def killed(module: str, spec: t.Mapping[str, t.Any], chance: random.Random, longest: float = 8.0) -> str:
     """Call a module and end it at a random moment: itself, or with all that it started; how that went."""
     pid = os.fork()
     if pid == 0:
         os.setsid()
         with contextlib.suppress(BaseException):
-            call(module, [wanted], None, PATIENCE)
+            call(module, [spec], None, PATIENCE)
         os._exit(0)
     moment = chance.uniform(0.2, longest)
     time.sleep(moment)

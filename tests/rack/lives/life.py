@@ -16,7 +16,7 @@ import zlib
 
 from lives.caches import Cache, Stage
 from lives.pattern import Application, Ledger
-from lives.trap import AFTER, BEFORE, INSIDE, ORPHAN, Ending, Wish, call
+from lives.trap import AFTER, BEFORE, INSIDE, ORPHAN, Ending, KillSpec, call
 
 #: Commands that do more than one thing, some of them for minutes: killed in their middle too.
 LONG = frozenset(["lvcreate", "lvconvert", "lvchange", "lvremove", "vgextend", "vgreduce", "mdadm", "make-bcache", "dmsetup", "bcache"])
@@ -121,7 +121,7 @@ class Life:
         last = ""
         while True:
             dirty = self._write(stage)
-            ending = self._call(stage, self._wish(stage, last, proven, len(kills)))
+            ending = self._call(stage, self._kill_spec(stage, last, proven, len(kills)))
             self.expected.update(ending.seconds)
             if ending.kill is None:
                 return ending
@@ -160,7 +160,7 @@ class Life:
         wrong = self.ledger.wrong(device, offset)
         self._expect(not wrong, stage, kills, f"{len(wrong)} of {len(self.ledger.versions)} blocks are wrong {where} ({device}): {'; '.join(wrong[:3])}")
 
-    def _wish(self, stage: Stage, last: str, proven: set[tuple[str, ...]], killed: int) -> Wish | None:
+    def _kill_spec(self, stage: Stage, last: str, proven: set[tuple[str, ...]], killed: int) -> KillSpec | None:
         if self._late() or (self.thorough and killed) or (self.sample and killed >= self.sample):
             return None
 
@@ -168,7 +168,7 @@ class Life:
             places = [(stage.name, before, change, kind) for kind in self._kinds(change)]
             return [place[-1] for place in places if place not in proven and self._chosen(place)]
 
-        return Wish(kinds, last, dict(self.expected), self.chance)
+        return KillSpec(kinds, last, dict(self.expected), self.chance)
 
     def _chosen(self, place: tuple[str, ...]) -> bool:
         """The same in the process that is killed and in the one that counts."""
@@ -191,9 +191,9 @@ class Life:
             self.ledger.write(device, self.ledger.some(TRAFFIC))
         return self.cache.dirty() or 0
 
-    def _call(self, stage: Stage, wish: Wish | None) -> Ending:
+    def _call(self, stage: Stage, kill_spec: KillSpec | None) -> Ending:
         try:
-            return call(self.cache.module, stage.caches, wish, PATIENCE)
+            return call(self.cache.module, stage.caches, kill_spec, PATIENCE)
         except TimeoutError as error:
             raise WentWrong(f"{stage.name}: {error}") from None
 

@@ -71,9 +71,9 @@ def make_empty(disk: str) -> None:
 
 
 def expect(disk: str, count: int) -> None:
-    wanted = {f"{disk}-part{number + 1}" for number in range(count)}
+    expected_now = {f"{disk}-part{number + 1}" for number in range(count)}
     for _attempt in range(60):
-        if all(os.path.exists(path) for path in wanted) and (count or not os.path.exists(f"{disk}-part1")):
+        if all(os.path.exists(path) for path in expected_now) and (count or not os.path.exists(f"{disk}-part1")):
             return
         time.sleep(0.5)
     sys.exit(f"udev does not show {count} partitions of {disk}")

@@ -75,8 +75,8 @@ class Ledger:
                 with memoryview(self._read)[: count * BLOCK] as view:
                     if os.preadv(handle, [view], offset + (self.first + first) * BLOCK) != count * BLOCK:
                         return [f"{device} ends before block {first + count}"]
-                    wanted = b"".join(self._content(block) for block in range(first, first + count))
-                    if view != wanted:
+                    expected_now = b"".join(self._content(block) for block in range(first, first + count))
+                    if view != expected_now:
                         found += [self._difference(first + place, bytes(view[place * BLOCK : (place + 1) * BLOCK])) for place in range(count)]
         finally:
             os.close(handle)
@@ -90,14 +90,14 @@ class Ledger:
         return (text + hashlib.sha256(text.encode()).hexdigest())[:64].ljust(64, ".").encode()
 
     def _difference(self, block: int, found: bytes) -> str:
-        wanted = self._content(block)
-        if found == wanted:
+        expected_now = self._content(block)
+        if found == expected_now:
             return ""
         if self._shared[-1] == block + 1 and found == self._content(block, self.versions[block] + 1):
             # Its writing was never acknowledged, and happened.
             self.versions[block] += 1
             return ""
-        place = next(place for place in range(0, BLOCK, 64) if found[place : place + 64] != wanted[place : place + 64])
+        place = next(place for place in range(0, BLOCK, 64) if found[place : place + 64] != expected_now[place : place + 64])
         words = found[place : place + 64].split(b" ")
         seen = b" ".join(words[:3]).decode("ascii", "replace") if len(words) > 3 else found[place : place + 16].hex()
         return f"block {block} at byte {place} should be '{self.seed} {block} {self.versions[block]}' and is '{seen}'"

@@ -84,15 +84,15 @@ def changes_something(argv: t.Sequence[str]) -> bool:
 
 def in_words(argv: t.Sequence[str]) -> str:
     """A command as it is named in the report: the same for every run of it."""
-    return _told(" ".join([os.path.basename(argv[0]), *argv[1:]]))
+    return _described(" ".join([os.path.basename(argv[0]), *argv[1:]]))
 
 
-def _told(text: str) -> str:
+def _described(text: str) -> str:
     return re.sub(r"\.cachefleet-\w+\.tmp", ".cachefleet-N.tmp", text)
 
 
 @dataclass
-class Wish:
+class KillSpec:
     """Which changes a run shall not survive.
 
     :param kinds: what is still to be proven of a change, by the change before it and itself; the first of it comes next.
@@ -126,10 +126,10 @@ class Ending:
 class Trap:
     """Lives in the process that will be killed."""
 
-    def __init__(self, wish: Wish | None, notes: int) -> None:
-        self.wish = wish
+    def __init__(self, kill_spec: KillSpec | None, notes: int) -> None:
+        self.kill_spec = kill_spec
         self.notes = notes
-        self.last = wish.before if wish else ""
+        self.last = kill_spec.before if kill_spec else ""
         self.armed = False
         self.quiet = threading.local()
 
@@ -142,7 +142,7 @@ class Trap:
     def change(self, text: str) -> str | None:
         """A change is about to happen: how it shall end, if at all."""
         self.note(change=text)
-        kinds = self.wish.kinds(self.last, text) if self.wish else ()
+        kinds = self.kill_spec.kinds(self.last, text) if self.kill_spec else ()
         kind = kinds[0] if kinds else None
         if kind:
             self.note(kill=[kind, self.last, text])
@@ -172,7 +172,7 @@ class Trap:
         path = os.fsdecode(what)
         if path.startswith(_WATCHED_FILES) and not path.startswith(_NOT_A_CHANGE):
             # Nobody is quick enough to be killed inside a write to sysfs.
-            self.armed = self.change(_told(f"{verb} {path}")) is not None
+            self.armed = self.change(_described(f"{verb} {path}")) is not None
 
     def command(self, run: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
         """``Runner.run`` that dies where it shall."""
@@ -205,20 +205,20 @@ class Trap:
 
         return trapped
 
-    def ask(self, asked: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
+    def ask(self, original: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
         """A command that a process of LVM is asked for which runs already; its middle is found in the same way."""
 
         def trapped(shell: t.Any, *arguments: t.Any) -> t.Any:
             self._set_clock(shell.pid)
-            return asked(shell, *arguments)
+            return original(shell, *arguments)
 
         return trapped
 
     def _set_clock(self, pid: int) -> None:
         inside, self.inside = self.inside, None
-        if inside and self.wish:
+        if inside and self.kill_spec:
             kind, name = inside
-            delay = self.wish.expected.get(name, 0.8) * self.wish.chance.uniform(0.15, 0.85)
+            delay = self.kill_spec.expected.get(name, 0.8) * self.kill_spec.chance.uniform(0.15, 0.85)
             clock = threading.Timer(delay, self._strike, (pid, kind))
             clock.daemon = True
             clock.start()
@@ -238,7 +238,7 @@ def die() -> t.NoReturn:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def call(module: str, caches: t.Sequence[t.Mapping[str, t.Any]], wish: Wish | None, limit: float) -> Ending:
+def call(module: str, caches: t.Sequence[t.Mapping[str, t.Any]], kill_spec: KillSpec | None, limit: float) -> Ending:
     """Run a module in a process of its own, and wait for its end.
 
     :param limit: seconds after which it counts as hanging.
@@ -251,7 +251,7 @@ def call(module: str, caches: t.Sequence[t.Mapping[str, t.Any]], wish: Wish | No
     if pid == 0:
         os.close(out_read)
         os.close(notes_read)
-        _be_the_module(module, caches, wish, out_write, notes_write)
+        _be_the_module(module, caches, kill_spec, out_write, notes_write)
     os.close(out_write)
     os.close(notes_write)
     try:
@@ -271,7 +271,7 @@ def imported(module: str) -> tuple[t.Any, t.Any, t.Callable[[], None]]:
     return basic, process, importlib.import_module(f"{COLLECTION}.modules.{module}").main
 
 
-def _be_the_module(module: str, caches: t.Sequence[t.Mapping[str, t.Any]], wish: Wish | None, out: int, notes: int) -> t.NoReturn:
+def _be_the_module(module: str, caches: t.Sequence[t.Mapping[str, t.Any]], kill_spec: KillSpec | None, out: int, notes: int) -> t.NoReturn:
     code = 70
     try:
         # A process group of its own: what it starts has one each, as on a real host.
@@ -282,7 +282,7 @@ def _be_the_module(module: str, caches: t.Sequence[t.Mapping[str, t.Any]], wish:
         os.dup2(out, 2)
         sys.stdout, sys.stderr = io.TextIOWrapper(os.fdopen(1, "wb", 0), write_through=True), io.TextIOWrapper(os.fdopen(2, "wb", 0), write_through=True)
         basic, process, main = imported(module)
-        trap = Trap(wish, notes)
+        trap = Trap(kill_spec, notes)
         process.Runner.run = trap.command(process.Runner.run)
         process.start_command = trap.start(process.start_command)
         lvm_shell = importlib.import_module(f"{COLLECTION}.module_utils._blockcache.lvm.shell")

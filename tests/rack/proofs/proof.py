@@ -95,10 +95,10 @@ class Proof:
         before = plain_files_in_dev()
         objections = objections_to(path, kind, writing, **permission)
         kinds = {one[0] for one in objections}
-        wanted = {word for word in expected if word in KINDS}
-        words = [word for word in expected if word not in wanted]
+        expected_now = {word for word in expected if word in KINDS}
+        words = [word for word in expected if word not in expected_now]
         text = "; ".join(one[1] for one in objections)
-        good = kinds == wanted and all(word in text for word in words) and plain_files_in_dev() == before
+        good = kinds == expected_now and all(word in text for word in words) and plain_files_in_dev() == before
         self._count(what, good, text or "may be used", f"   (expected {expected})")
 
     def expect_use(self, what: str, path: str, kind: str = "device") -> None:

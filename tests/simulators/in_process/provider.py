@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source
 
 HEALTHY = Protection("battery", "healthy")
-DEAD = Protection("battery", "failed", said="Failed")
+DEAD = Protection("battery", "failed", raw="Failed")
 
 
 def volume(number: int = 0, **changes: t.Any) -> Volume:
@@ -69,8 +69,8 @@ class FakeTool(RaidProvider):
         self.reads += 1
         return Reading(tuple(self.controllers), **self.reading)
 
-    def objection(self, controller, subject, wishes, controller_wishes):
-        return next((self.impossible[pair] for pair in wishes.items() if pair in self.impossible), None)
+    def objection(self, controller, subject, settings, controller_settings):
+        return next((self.impossible[pair] for pair in settings.items() if pair in self.impossible), None)
 
     def command(self, controller, subject, attribute, value):
         where = f"v{subject.id}" if isinstance(subject, Volume) else f"d{subject.address}" if isinstance(subject, Drive) else "c"

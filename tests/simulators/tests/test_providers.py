@@ -98,9 +98,9 @@ def test_a_failed_battery_is_noticed_on_a_host_where_nothing_has_to_be_done(name
     runner = _machine(name, model)
     _converge(runner, _asking(name, write="writeback"))
     runner.states[name]["faults"]["battery_failed"] = True
-    with pytest.raises(NotEffective, match="is set to writeback, but writethrough is in force") as caught:
+    with pytest.raises(NotEffective, match="is set to writeback, but writethrough is in effect") as caught:
         _converge(runner, _asking(name, write="writeback"))
-    assert "does not say why" not in caught.value.message
+    assert "reports no reason" not in caught.value.message
     assert caught.value.facts["not_in_force"][0]["wanted"] == "writeback"
     warned = _converge(runner, {**_asking(name, write="writeback"), "require_effective": False})
     assert not warned.changed

@@ -46,7 +46,7 @@ def test_lists_of_a_role_are_a_no_op_when_empty(role):
     assert all(option["default"] == [] for option in _specification(role).values() if option["type"] == "list" and "default" in option)
 
 
-def test_the_action_group_holds_every_module_that_says_so():
+def test_the_action_group_holds_every_module_that_reports_it():
     documented = [name for name in MODULES if "_attributes.actiongroup_storage" in (TOP / f"plugins/modules/{name}.py").read_text()]
     assert sorted(_load("meta/runtime.yml")["action_groups"]["storage"]) == documented == MODULES
 
@@ -55,7 +55,7 @@ def test_every_action_plugin_is_documented_by_a_module():
     assert {path.stem for path in (TOP / "plugins/action").glob("*.py")} <= set(MODULES)
 
 
-def test_module_utils_are_private_by_name_and_say_so():
+def test_module_utils_are_marked_private():
     for path in (TOP / "plugins/module_utils").rglob("*.py"):
         assert path.relative_to(TOP / "plugins/module_utils").parts[0].startswith("_")
         assert "**PRIVATE**" in path.read_text(), path

@@ -39,7 +39,7 @@ ERROR    raid ➜ converge: Executed: Failed
 
 
 @pytest.fixture
-def told(tmp_path):
+def reported(tmp_path):
     if not SCRIPT.exists():
         pytest.skip("the scripts of the repository are not part of a built collection")
 
@@ -51,21 +51,21 @@ def told(tmp_path):
     return run
 
 
-def test_of_tests_the_names_come_first_then_the_assertions(told):
-    assert told(PASSED, TESTS, PASSED) == [
+def test_of_tests_the_names_come_first_then_the_assertions(reported):
+    assert reported(PASSED, TESTS, PASSED) == [
         "INFO     default ➜ verify: Executing",
         "FAILED tests/test_default.py::test_gain[ansible://node1]",
         "E       assert 4.2 >= 5",
     ]
 
 
-def test_of_a_playbook_it_is_what_was_said_last(told):
-    assert told(PASSED, PLAYBOOK)[:3] == ["INFO     raid ➜ converge: Executing", "TASK [Have it]", "fatal: [node2]: FAILED! =>"]
+def test_last_message_of_a_playbook_is_used(reported):
+    assert reported(PASSED, PLAYBOOK)[:3] == ["INFO     raid ➜ converge: Executing", "TASK [Have it]", "fatal: [node2]: FAILED! =>"]
 
 
-def test_what_was_expected_is_not_said(told):
-    assert not [line for line in told(PASSED * 20, PLAYBOOK) if "expected" in line]
+def test_what_was_expected_is_not_said(reported):
+    assert not [line for line in reported(PASSED * 20, PLAYBOOK) if "expected" in line]
 
 
-def test_molecule_that_broke_off_is_seen_by_its_last_lines(told):
-    assert told(PASSED, "Traceback (most recent call last):\n", "RuntimeError: no pytest\n")[-1] == "RuntimeError: no pytest"
+def test_molecule_that_broke_off_is_seen_by_its_last_lines(reported):
+    assert reported(PASSED, "Traceback (most recent call last):\n", "RuntimeError: no pytest\n")[-1] == "RuntimeError: no pytest"

@@ -139,12 +139,12 @@ def _field(data: bytearray, rng: random.Random) -> bytearray:
     header = data[place : place + BLOCK]
     name = rng.choice(list(_FIELDS))
     start, length = _FIELDS[name]
-    said = {
+    message = {
         "type": rng.choice(_TYPES),
         "size": rng.choice((b"%011o\0" % rng.choice((0, 1, 511, 513, 2**30, 2**33 - 1)), b"\x80" + b"\xff" * 11, b"-0000000001\0", b"", b"1_0")),
         "magic": rng.choice((b"ustar  \0", b"ustar\x0000", b"")),
     }.get(name, rng.choice(_NAMES).encode("utf-8", "surrogateescape"))
-    header[start : start + length] = said[:length].ljust(length, b"\0")
+    header[start : start + length] = message[:length].ljust(length, b"\0")
     header[148:156] = b" " * 8
     header[148:156] = b"%06o\0 " % sum(header)
     data[place : place + BLOCK] = header

@@ -167,9 +167,9 @@ def test_status_of_a_runner(number):
     except StorageError as error:
         assert error.message.isprintable()
         return
-    said = json.dumps(status.as_result(), allow_nan=False)
-    assert len(said) < 4096
-    assert all(value.isprintable() for value in status.as_result().values() if isinstance(value, str))
+    reported = json.dumps(status.to_dict(), allow_nan=False)
+    assert len(reported) < 4096
+    assert all(value.isprintable() for value in status.to_dict().values() if isinstance(value, str))
 
 
 # --- what is stored, read back

@@ -58,12 +58,12 @@ def test_an_offset_is_where_the_first_block_is(device, ledger):
     ],
     ids=["lost", "misplaced", "torn", "cut off"],
 )  # fmt: skip
-def test_a_block_that_is_not_the_newest_is_told(device, ledger, spoil, said):
+def test_a_block_that_is_not_the_newest_is_reported(device, ledger, spoil, said):
     old = device.read_bytes()
     ledger.write(str(device), [5])
     device.write_bytes(spoil(device.read_bytes(), old))
-    (told,) = ledger.wrong(str(device))
-    assert said in told
+    (message,) = ledger.wrong(str(device))
+    assert said in message
 
 
 def test_a_write_that_was_never_acknowledged_may_have_happened(device, ledger):
@@ -123,7 +123,7 @@ def test_a_module_that_is_left_alone_answers():
     assert (ending.result["changed"], ending.changes) == (False, [])
 
 
-def test_a_module_that_fails_says_why():
+def test_a_module_that_fails_reports_why():
     ending = trap.call("lvm_cache", [{"name": "x", "origin": "nowhere", "cache_devices": ["/dev/disk/by-id/none"]}], None, 60)
     assert "origin is 'nowhere'" in ending.result["msg"]
 
@@ -162,11 +162,11 @@ trap_imported = trap.imported
         (trap.AFTER, "nothing", ["first", "second", "third"]),
     ],
 )
-def test_it_dies_where_it_was_told_to(tmp_path, monkeypatch, kind, change, left):
+def test_it_fails_at_the_requested_point(tmp_path, monkeypatch, kind, change, left):
     monkeypatch.setattr(trap, "imported", _Stub(tmp_path).imported)
     monkeypatch.setattr(trap, "_WATCHED_FILES", (str(tmp_path),))
-    wish = trap.Wish(lambda before, text: [kind] if change in text else [])
-    ending = trap.call("lvm_cache", [], wish, 60)
+    kill_spec = trap.KillSpec(lambda before, text: [kind] if change in text else [])
+    ending = trap.call("lvm_cache", [], kill_spec, 60)
     assert sorted(path.name for path in tmp_path.iterdir()) == left
     assert (ending.kill is None) is (change == "nothing")
     assert (ending.result is None) is (change != "nothing")
@@ -189,7 +189,7 @@ def test_a_command_dies_with_its_module_or_goes_on_alone(tmp_path, monkeypatch, 
             return basic, process, main
 
     monkeypatch.setattr(trap, "imported", Sleeping(tmp_path).imported)
-    ending = trap.call("lvm_cache", [], trap.Wish(lambda before, text: [kind], expected={"sh": 0.3}), 60)
+    ending = trap.call("lvm_cache", [], trap.KillSpec(lambda before, text: [kind], expected={"sh": 0.3}), 60)
     assert ending.kill[0] == kind
     assert not done.exists()
     deadline = os.times().elapsed + (20 if goes_on else 2)

@@ -167,13 +167,13 @@ def test_precondition_is_what_snia_asks_for():
     sequential, rounds = plan("precondition", {**DISK, "capacity": "1g"}).steps
     assert has(sequential.runs[0].job, rw="write", bs="128k", loops=2)
     assert (sequential.runs[0].estimate.written, sequential.runs[0].estimate.exact) == (2 * 1024**3, True)
-    assert rounds.as_json()["rounds"] == {"most": 25, "window": 5, "range": 0.2, "slope": 0.1, "track": "write", "what": "iops"}
+    assert rounds.to_dict()["rounds"] == {"most": 25, "window": 5, "range": 0.2, "slope": 0.1, "track": "write", "what": "iops"}
     assert has(rounds.runs[0].job, rw="randwrite", bs="4k", runtime=60)
     assert rounds.barrier
 
 
 def test_latency_limit_searches_by_average_and_by_percentile():
-    found = [(step.runs[0].name, step.as_json()["search"]["metric"], step.as_json()["search"]["limit"]) for step in plan("latency_limit").steps[1:]]
+    found = [(step.runs[0].name, step.to_dict()["search"]["metric"], step.to_dict()["search"]["limit"]) for step in plan("latency_limit").steps[1:]]
     limits = [("p99-1ms", "p99", 10**6), ("mean-1ms", "mean", 10**6), ("mean-3ms", "mean", 3 * 10**6), ("mean-100ms", "mean", 10**8)]
     assert found == [(f"{rw}-4k-{label}", metric, limit) for rw in ("randread", "randwrite") for label, metric, limit in limits]
 
@@ -195,8 +195,8 @@ def test_the_suites_of_the_documentation_are_suites():
 def test_the_cells_of_the_documentation_are_cells():
     cells = [cell for example in DOCUMENTED if isinstance(example, list) for cell in example]
     search, rounds = make_plan("s", {"s": {"cells": cells[:1]}}, [DISK]).steps + make_plan("o", {"o": {"cells": cells[1:]}}, [DISK]).steps
-    assert search.as_json()["search"]["over"] == "iodepth"
-    assert rounds.as_json()["rounds"] == make_plan("o", {"o": {"cells": [{**cells[1], "rounds": {}}]}}, [DISK]).steps[0].as_json()["rounds"]
+    assert search.to_dict()["search"]["over"] == "iodepth"
+    assert rounds.to_dict()["rounds"] == make_plan("o", {"o": {"cells": [{**cells[1], "rounds": {}}]}}, [DISK]).steps[0].to_dict()["rounds"]
 
 
 def options():

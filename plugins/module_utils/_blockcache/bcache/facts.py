@@ -131,7 +131,7 @@ def parse_superblock(text: str, item: str) -> BcacheSuperblock:
             values[parts[0].strip()] = parts[1].strip()
     version, uuid, cset = values.get("sb.version", ""), values.get("dev.uuid", ""), values.get("cset.uuid", "")
     if "device]" not in version or not _UUID.match(uuid) or not _UUID.match(cset):
-        raise NotUnderstood(f"{item}: bcache-super-show did not say what the device is (sb.version '{version}', dev.uuid '{uuid}').", item=item)
+        raise NotUnderstood(f"{item}: bcache-super-show did not report the type of the device (sb.version '{version}', dev.uuid '{uuid}').", item=item)
     sectors, bucket = values.get("dev.sectors_per_block", ""), values.get("dev.sectors_per_bucket", "")
     label = values.get("dev.label", "")
     return BcacheSuperblock(
@@ -276,13 +276,13 @@ def _state_of(backing: Backing, cset: CacheSet | None, ground: HostDevices) -> C
         sends_flushes=True,
         state=state,
         problem=problem,
-        settings={key: bcache_settings.as_plain(key, text) for key, text in texts.items()},
+        settings={key: bcache_settings.parse_value(key, text) for key, text in texts.items()},
         counters=backing.counters,
     )
 
 
 def judge(backing: Backing, cset: CacheSet | None, caches: t.Sequence[BlockDevice]) -> tuple[str, str]:
-    """The state of a cache in the words of the model, and what a person can do about it."""
+    """The state of a cache in the words of the model, and what can be done about it."""
     where = node_of(backing.name)
     if backing.set is None and backing.state == NO_CACHE:
         return "ok", ""
@@ -307,11 +307,11 @@ def judge(backing: Backing, cset: CacheSet | None, caches: t.Sequence[BlockDevic
             f"{where} waits for its cache device, which holds data that is nowhere else, and is not served until then: bring that device back"
             f" and restart the host if it does not start by itself. Running it without (echo 1 > /sys/block/{backing.name}/bcache/running)"
             " loses the newest data and with it usually the file system:"
-            " a human's decision, which is never taken here."
+            " this needs a manual decision."
         )
     if backing.running:
         return "failed", (
-            f"{where} lost its cache device while it was clean and goes on without. Attach another cache device before this host is restarted and before"
+            f"{where} lost its cache device while it was clean and continues without it. Attach another cache device before this host is restarted and before"
             " the lost one comes back: the kernel would attach that again by itself and serve what is old from it, and while it is away the origin is not"
             " served after a restart."
         )

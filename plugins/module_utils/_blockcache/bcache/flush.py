@@ -71,7 +71,7 @@ class FlushOperations(abc.ABC):
 
     @abc.abstractmethod
     def _write(self, step: Step, path: str, value: str, took_effect: t.Callable[[], bool]) -> None:
-        """Write a file of sysfs and wait until it is in force."""
+        """Write a file of sysfs and wait until it is in effect."""
 
     def _flush(self, operation: Flush, step: Step) -> None:
         folder = self._backing(operation.origin)
@@ -159,7 +159,7 @@ class FlushOperations(abc.ABC):
             return
         state, dirty = self.sysfs.read(f"{folder}/state"), self.sysfs.read(f"{folder}/dirty_data")
         raise NotEffective(
-            f"{step.item}: it could not be proven that the cache of {origin} holds nothing that the origin does not have (found mode {mode},"
-            f" state {state}, {dirty} dirty); the cache stays attached and nothing is lost: look at dmesg and run again.",
+            f"{step.item}: it could not be verified that the cache of {origin} holds nothing that the origin does not have (found mode {mode},"
+            f" state {state}, {dirty} dirty); the cache stays attached and nothing is lost: check dmesg and run again.",
             item=step.item,
         )

@@ -135,7 +135,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             except DeviceMissing:
                 continue
         caches = bcache_facts.caches_of(state.registered, state.ground)
-        return {"problems": bcache_plan.problems(state), "caches": [cache.as_plain() for cache in caches if cache.origin_name in origins]}
+        return {"problems": bcache_plan.problems(state), "caches": [cache.to_dict() for cache in caches if cache.origin_name in origins]}
 
     # -- apply
 
@@ -218,7 +218,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             self._await(step, lambda: self._set_of(folder) is None, f"the kernel did not detach the cache of {origin}")
         state = self.sysfs.read(f"{folder}/state")
         if state != NO_CACHE:
-            raise NotEffective(f"{step.item}: {origin} was detached from its cache and is in the state '{state}': look at dmesg.", item=step.item)
+            raise NotEffective(f"{step.item}: {origin} was detached from its cache and is in the state '{state}': check dmesg.", item=step.item)
         bcache_journal.note_between(self._uuid(origin, step), Between(cset), self.root)
 
     @carry_out.register
@@ -237,7 +237,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
         folders = {BACKING: [self._backing(operation.origin)], SET: [f"{FOLDER}/{cset}"], CACHE: [f"{BLOCK}/{name}/bcache" for name in self._caches(cset)]}
         for folder in folders[operation.place]:
             if not self.sysfs.exists(f"{folder}/{key}"):
-                raise Refused(f"{step.item}: the kernel of this host has no bcache setting {key}: take it out for this host.", item=step.item)
+                raise Refused(f"{step.item}: the kernel of this host has no bcache setting {key}: remove it for this host.", item=step.item)
             self._write(step, f"{folder}/{key}", str(value), lambda folder=folder: has_value(key, self.sysfs.read(f"{folder}/{key}"), value))
 
     @carry_out.register
@@ -275,7 +275,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             dirty = any(line.rstrip().endswith(" dirty") for line in self.sysfs.lines(path))
         except OSError as error:
             raise NotEffective(
-                f"{step.item}: it could not be proven that the cache set {cset} holds nothing that is nowhere else, because /{path} cannot be read"
+                f"{step.item}: it could not be verified that the cache set {cset} holds nothing that is nowhere else, because /{path} cannot be read"
                 f" ({os.strerror(error.errno or 0)}); it stays: mount debugfs and run again.",
                 item=step.item,
             ) from None
@@ -322,7 +322,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
         finding = examine(self.runner, path, self.root, self.sleep)
         if finding.reasons:
             raise Refused(
-                f"{step.item}: {path} was empty when it was looked at and now {' and '.join(finding.reasons)}, so that it is not overwritten:"
+                f"{step.item}: {path} was empty when it was examined and now {' and '.join(finding.reasons)}; refusing to overwrite it:"
                 f" {finding.advice(path)}.",
                 item=step.item,
             )
@@ -346,7 +346,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
         while not registered():
             if waited > 30.0:
                 raise NotEffective(
-                    f"{step.item}: the kernel does not take {node_of(device)} as a part of a bcache: look at dmesg for the reason. A bcache that the kernel"
+                    f"{step.item}: the kernel does not take {node_of(device)} as a part of a bcache: check dmesg for the reason. A bcache that the kernel"
                     " stopped after an error comes back when the host is restarted; a cache device whose content is damaged never is: if nothing on it is"
                     " needed, run wipefs -a on it.",
                     item=step.item,
@@ -367,7 +367,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             return
         if path.rsplit("/", 1)[-1] not in ("attach", "detach", "unregister") and not took_effect():
             raise NotEffective(
-                f"{step.item}: the kernel took '{value}' for /{path} and says '{self.sysfs.read(path)}': the device may not be able to, or the value is out of"
+                f"{step.item}: the kernel took '{value}' for /{path} and reports '{self.sysfs.read(path)}': the device may not support it, or it is out of"
                 " its bounds.",
                 item=step.item,
             )
@@ -376,7 +376,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
         waited = 0.0
         while not reached():
             if waited >= patience:
-                raise NotEffective(f"{step.item}: {failure} within {patience:g} seconds: look at dmesg and run again.", item=step.item)
+                raise NotEffective(f"{step.item}: {failure} within {patience:g} seconds: check dmesg and run again.", item=step.item)
             self.sleep(PAUSE)
             waited += PAUSE
 
@@ -390,7 +390,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
     def _uuid(self, origin: str, step: Step) -> str:
         uuid = self.sysfs.read(f"{self._backing(origin)}/backing_dev_uuid")
         if not uuid:
-            raise NotEffective(f"{step.item}: {origin} is not registered as a backing device any more: look at dmesg.", item=step.item)
+            raise NotEffective(f"{step.item}: {origin} is not registered as a backing device any more: check dmesg.", item=step.item)
         return uuid
 
     def _set_of(self, folder: str) -> str | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import udev_rules as bcache_rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import DIRTY, Backing
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import BACKING, SET, SETTINGS, as_plain, has_value
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import BACKING, SET, SETTINGS, has_value, parse_value
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import BcacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.steps import EndFlush, Flush, SetLabel, SetMode, SetSetting, WriteRules
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, BcacheState, CacheSetTarget
@@ -99,7 +99,7 @@ class LivePlan:
             if has_value(key, text, value):
                 continue
             self._require_known(item, key, backing, target)
-            before = as_plain(key, text)
+            before = parse_value(key, text)
             action = f"Set {key} of {item.spec.origin if known.place == BACKING else 'the cache of ' + item.spec.origin} to {value}"
             operation = SetSetting(item.spec.origin, key, value, known.place, target.set)
             steps.append(item.step(f"settings.{key}", before, value, action, operation))
@@ -112,25 +112,25 @@ class LivePlan:
         if place != BACKING and target.exists is None:
             return
         if texts and key not in texts:
-            raise Refused(f"{item.name}: the kernel of this host has no bcache setting {key}: take it out for this host.", item=item.name)
+            raise Refused(f"{item.name}: the kernel of this host has no bcache setting {key}: remove it for this host.", item=item.name)
 
     def rules(self, item: Item, backing: Backing | None, target: CacheSetTarget) -> list[Step]:
         """The settings that no superblock holds, in the file that sets them again at boot."""
         places = []
         own = self.state.rules.get(backing.uuid, {}) if backing is not None else {}
-        wanted_own = bcache_rules.kept(item.spec.settings, BACKING, own)
-        if wanted_own != own:
-            places.append((own, wanted_own))
+        requested_own = bcache_rules.kept(item.spec.settings, BACKING, own)
+        if requested_own != own:
+            places.append((own, requested_own))
         shared = self.state.rules.get(self._cache_uuid(target), {})
-        wanted_shared = bcache_rules.kept(item.spec.settings, SET, shared)
-        if wanted_shared != shared:
-            places.append((shared, wanted_shared))
+        requested_shared = bcache_rules.kept(item.spec.settings, SET, shared)
+        if requested_shared != shared:
+            places.append((shared, requested_shared))
         if not places:
             return []
         before = {key: value for old, _new in places for key, value in old.items()}
         after = {key: value for _old, new in places for key, value in new.items()}
         action = f"Keep the settings of {item.spec.origin} over a reboot (udev rule)"
-        operation = WriteRules(item.spec.origin, dict(item.spec.settings), target.set if wanted_shared != shared else None)
+        operation = WriteRules(item.spec.origin, dict(item.spec.settings), target.set if requested_shared != shared else None)
         return [item.step("boot_rule", before or None, after or None, action, operation)]
 
     def _cache_uuid(self, target: CacheSetTarget) -> str:

@@ -58,9 +58,9 @@ if t.TYPE_CHECKING:
 def plan(state: BcacheState, specs: t.Sequence[BcacheSpec]) -> list[Step]:
     """The steps for the whole list.
 
-    :raises BadInput: if what is asked for cannot be meant on this host.
+    :raises BadInput: if the request is invalid on this host.
     :raises DeviceMissing: if the origin or the cache device is not there.
-    :raises Refused: if it would risk data, naming the option that allows it or what a person has to do.
+    :raises Refused: if it would risk data, naming the option that allows it or the manual action.
     """
     return _Plan(state, specs).steps()
 
@@ -87,7 +87,7 @@ class _Plan:
         # First what may fail without anything having been taken away.
         starting = [step for item in self.items if item.target is not None and item.target.register for step in self._make_set(item, item.target)]
         leaving = [step for item in self.items for step in self._leave(item)]
-        gone = self._deserted()
+        gone = self._orphaned_sets()
         taking_down = [step for cset, item in gone.items() for step in self._take_down(cset, item)]
         released = [step for item in self.items for step in self._release(item, gone)]
         joining = [step for item in self.items for step in self._converge(item)]
@@ -220,7 +220,7 @@ class _Plan:
         strangers = sorted(set(self.state.registered.sets[cset].backings) - mine) if cset in self.state.registered.sets else []
         if strangers:
             raise Refused(
-                f"{item.name}: another bucket_size needs the cache set made anew, and {', '.join('/dev/' + name for name in strangers)} is attached to it"
+                f"{item.name}: another bucket_size requires a new cache set, and {', '.join('/dev/' + name for name in strangers)} is attached to it"
                 " too: put it into the list, or leave bucket_size as it is.",
                 item=item.name,
             )
@@ -236,7 +236,7 @@ class _Plan:
         before = {"set": item.leaves, "mode": backing.mode, "dirty": backing.dirty}
         after = {"set": item.leaves, "mode": "writethrough" if backing.mode == "writeback" else backing.mode, "dirty": 0}
         flush = Flush(item.spec.origin, item.spec.flush_timeout, leaving=True)
-        steps.append(item.step("cache", before, after, f"Flush the cache of {target} and prove that nothing is dirty", flush))
+        steps.append(item.step("cache", before, after, f"Flush the cache of {target} and verify that nothing is dirty", flush))
         steps.append(item.step("cache", after, None, f"Detach the cache of {target}", Detach(item.spec.origin, item.leaves)))
         return steps
 
@@ -254,9 +254,9 @@ class _Plan:
     def _register_backing(self, item: Item) -> Step:
         return item.step("backing_device", "stopped", "running", f"Start the backing device {item.spec.origin}", RegisterBacking(item.spec.origin))
 
-    # -- sets that nobody needs any more
+    # -- sets that are no longer needed
 
-    def _deserted(self) -> dict[str, Item]:
+    def _orphaned_sets(self) -> dict[str, Item]:
         """The sets that are taken down, each with the item that is the reason."""
         claimed = {item.target.set for item in self.items if item.target is not None and item.target.rebuild is None}
         leaving = {item.backing.name: item.leaves for item in self.items if item.backing is not None and item.leaves is not None}
@@ -326,7 +326,7 @@ class _Plan:
         kept = self.state.rules.get(item.backing.uuid) if item.backing is not None else None
         if not kept:
             return []
-        return [item.step("boot_rule", dict(kept), None, f"Take the settings of {item.spec.origin} out of the udev rules", WriteRules(item.spec.origin))]
+        return [item.step("boot_rule", dict(kept), None, f"Remove the settings of {item.spec.origin} from the udev rules", WriteRules(item.spec.origin))]
 
     def _flushed(self, item: Item) -> list[Step]:
         backing = item.backing
@@ -397,7 +397,7 @@ class _Plan:
 
 
 def problems(state: BcacheState) -> list[str]:
-    """What a person should know of bcaches that are left as they are, one sentence each."""
+    """Warnings about bcaches that are left as they are, one sentence each."""
     found = []
     for backing in state.registered.backings.values():
         cset = state.registered.sets.get(backing.set or "")

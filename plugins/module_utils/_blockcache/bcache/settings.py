@@ -84,19 +84,19 @@ def chosen(text: str | None) -> str | None:
     return match.group(1) if match else None
 
 
-def has_value(key: str, text: str | None, wanted: int | str) -> bool:
+def has_value(key: str, text: str | None, requested: int | str) -> bool:
     """Whether the text of an attribute says what is wanted, as far as the kernel's rounding lets one see."""
     known = SETTINGS[key]
     if text is None:
         return False
     if known.kind == CHOICE:
-        return chosen(text) == wanted
+        return chosen(text) == requested
     if known.kind == SIZE:
-        return text.strip() == printed(int(wanted))
-    return text.strip() == str(wanted)
+        return text.strip() == printed(int(requested))
+    return text.strip() == str(requested)
 
 
-def as_plain(key: str, text: str | None) -> int | str | None:
+def parse_value(key: str, text: str | None) -> int | str | None:
     """The value an attribute has, as a user would write it."""
     known = SETTINGS[key]
     if text is None:

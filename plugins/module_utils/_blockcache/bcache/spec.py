@@ -49,7 +49,7 @@ def read_items(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[BcacheSpec]:
     for cache in read:
         if cache.label in labels:
             raise BadInput(
-                f"{cache.name}: its first {LABEL} characters are those of {labels[cache.label]}, and bcache keeps no more of a name: write another.",
+                f"{cache.name}: its first {LABEL} characters are those of {labels[cache.label]}, and bcache keeps no more of a name: use another.",
                 item=cache.name,
             )
         labels[cache.label] = cache.name
@@ -64,7 +64,7 @@ def _read_item(item: t.Mapping[str, t.Any]) -> BcacheSpec:
     if fields["chunk_size"] is not None:
         raise BadInput(f"{name}: chunk_size is not supported for bcache; set bucket_size (what is allocated at once) or block_size.", item=name)
     if not fields["origin"].startswith("/dev/"):
-        raise BadInput(f"{name}: the origin '{fields['origin']}' is not a path below /dev: write for example /dev/disk/by-id/ata-SERIAL.", item=name)
+        raise BadInput(f"{name}: the origin '{fields['origin']}' is not a path below /dev: use for example /dev/disk/by-id/ata-SERIAL.", item=name)
     if fields["origin"] in fields["cache_devices"]:
         raise BadInput(f"{name}: {fields['origin']} is the origin and a cache device at once: name another cache device.", item=name)
     mode = common.read_mode(item, MODES, "bcache")
@@ -85,28 +85,28 @@ def _power(value: t.Any, option: str, low: int, high: int, item: str) -> int | N
         return None
     size = parse_size(value, item, option)
     if not low <= size <= high or size & (size - 1):
-        raise BadInput(f"{item}: {option} is {value}: write a power of two from {format_size(low)} to {format_size(high)}.", item=item)
+        raise BadInput(f"{item}: {option} is {value}: use a power of two from {format_size(low)} to {format_size(high)}.", item=item)
     return size
 
 
 def _require_agreement(items: t.Iterable[BcacheSpec]) -> None:
     """Several origins may share a cache device; what they ask of it must then be the same."""
     first: dict[tuple[str, ...], BcacheSpec] = {}
-    said: dict[tuple[tuple[str, ...], str], tuple[t.Any, str]] = {}
+    seen: dict[tuple[tuple[str, ...], str], tuple[t.Any, str]] = {}
     for cache in items:
         if not cache.present or not cache.cache_devices:
             continue
         devices = tuple(sorted(cache.cache_devices))
         leader = first.setdefault(devices, cache)
         if leader.mirror != cache.mirror:
-            raise BadInput(f"{cache.name}: it shares {' and '.join(devices)} with {leader.name}, and only one of the two says mirror: true.", item=cache.name)
+            raise BadInput(f"{cache.name}: it shares {' and '.join(devices)} with {leader.name}, and only one of the two has mirror: true.", item=cache.name)
         shared = {key: value for key, value in cache.settings.items() if bcache_settings.SETTINGS[key].place != bcache_settings.BACKING}
         shared.update({"bucket_size": cache.bucket_size} if cache.bucket_size is not None else {})
         for key, value in shared.items():
-            earlier, other = said.setdefault((devices, key), (value, cache.name))
+            earlier, other = seen.setdefault((devices, key), (value, cache.name))
             if earlier != value:
                 raise BadInput(
-                    f"{cache.name}: {key} is {value}, and {other}, which shares {' and '.join(devices)}, says {earlier}: it belongs to the cache device,"
-                    " so write the same for both.",
+                    f"{cache.name}: {key} is {value}, and {other}, which shares {' and '.join(devices)}, has {earlier}: it belongs to the cache device,"
+                    " so set the same for both.",
                     item=cache.name,
                 )

@@ -167,7 +167,7 @@ def find_target(state: BcacheState, spec: BcacheSpec, awaited: t.Container[str |
     :param awaited: sets that backing devices of the list wait for: one that is there but not registered is brought back.
     :param taken: kernel names of devices that other caches of the list lie on.
     :raises DeviceMissing: if a device is not there.
-    :raises BadInput: if a path cannot be meant.
+    :raises BadInput: if a path is invalid.
     :raises Refused: if the device carries anything else.
     """
     fast = fast_device.choose(state.ground, spec, LAYER, taken=taken, check_empty=False)
@@ -241,9 +241,9 @@ def find_origin(state: BcacheState, spec: BcacheSpec) -> BlockDevice | None:
 
 
 def require_unformatted(state: BcacheState, device: BlockDevice, spec: BcacheSpec) -> None:
-    """Refuse an origin that anybody uses or that carries anything: its content could not be kept.
+    """Refuse an origin that is in use or contains anything: its content could not be kept.
 
-    :raises Refused: saying what is on it and what a person can do.
+    :raises Refused: saying what is on it and what can be done.
     """
     finding = state.ground.findings.get(device.name, DeviceUse())
     if device.signature is not None:
@@ -263,13 +263,13 @@ def new_backing_block(device: BlockDevice, target: CacheSetTarget, spec: BcacheS
 
     :raises BadInput: if the one asked for is smaller than what a device below writes.
     """
-    least = max(device.logical_block, target.block_size)
-    if spec.block_size is not None and spec.block_size < least:
+    low = max(device.logical_block, target.block_size)
+    if spec.block_size is not None and spec.block_size < low:
         raise BadInput(
-            f"{spec.name}: block_size is {format_size(spec.block_size)}, and the devices below write blocks of {format_size(least)}: write no less.",
+            f"{spec.name}: block_size is {format_size(spec.block_size)}, and the devices below write blocks of {format_size(low)}: use no less.",
             item=spec.name,
         )
-    return spec.block_size or least
+    return spec.block_size or low
 
 
 def require_fitting_blocks(block: int | None, target: CacheSetTarget, spec: BcacheSpec) -> None:
@@ -279,8 +279,8 @@ def require_fitting_blocks(block: int | None, target: CacheSetTarget, spec: Bcac
     """
     if block is not None and spec.block_size not in (None, block):
         raise Refused(
-            f"{spec.name}: {spec.origin} was made with blocks of {format_size(block)}, and block_size asks for {format_size(spec.block_size or 0)}: it"
-            " cannot be changed without making the device anew, which loses what is on it; take block_size out.",
+            f"{spec.name}: {spec.origin} was made with blocks of {format_size(block)}, and block_size requests {format_size(spec.block_size or 0)}: it"
+            " cannot be changed without recreating the device, which loses what is on it; remove block_size.",
             item=spec.name,
         )
     if block is not None and target.block_size > block:

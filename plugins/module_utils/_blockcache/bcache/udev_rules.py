@@ -72,7 +72,7 @@ def _line(uuid: str, settings: t.Mapping[str, str]) -> str:
 
 
 def kept(settings: t.Mapping[str, int | str], place: str, earlier: t.Mapping[str, str]) -> dict[str, str]:
-    """What the line of a device shall hold: what it held, with the wanted settings, without those that the kernel begins with.
+    """What the line of a device should hold: what it held, with the wanted settings, without those that the kernel begins with.
 
     :param place: ``backing`` or ``set``.
     """

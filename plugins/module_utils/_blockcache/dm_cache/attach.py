@@ -145,31 +145,31 @@ class AttachPlan:
         spec = self.spec
         layout = tables.lay_out(spec.kind, fast.size, lambda size: self._block_size(size, origin), spec.size, spec.share)
         if layout is None:
-            asked = f"{format_size(spec.size)} of data do" if spec.size is not None else "a cache does"
+            requested = f"{format_size(spec.size)} of data do" if spec.size is not None else "a cache does"
             raise BadInput(
-                f"{self.name}: {asked} not fit on {fast.path}, which has {format_size(fast.size)}, with the metadata beside it: write a smaller size, or"
+                f"{self.name}: {requested} not fit on {fast.path}, which has {format_size(fast.size)}, with the metadata beside it: use a smaller size, or"
                 " name a larger device.",
                 item=self.name,
             )
         return layout
 
     def _block_size(self, size: int, origin: BlockDevice) -> int:
-        asked = self.spec.chunk_size
+        requested = self.spec.chunk_size
         if self.spec.kind == tables.CACHE:
-            return lvm_layout.choose_chunk(size, asked, self.name)
+            return lvm_layout.choose_chunk(size, requested, self.name)
         # What is on the origin, or has the mapping open, counts on its smallest block: a larger one would break it.
         content = self.state.origins.get(self.spec.origin, OriginContent())
-        least = max(origin.logical_block, 512)
+        low = max(origin.logical_block, 512)
         largest = 512 if self._in_use() or content.block_size not in (0, 4096) else 4096
-        block = asked if asked is not None else max(least, largest)
-        if block < least:
+        block = requested if requested is not None else max(low, largest)
+        if block < low:
             raise BadInput(
-                f"{self.name}: settings.block_size is {block}, and {self.spec.origin} has sectors of {least} bytes: set settings.block_size to {least}.",
+                f"{self.name}: settings.block_size is {block}, and {self.spec.origin} has sectors of {low} bytes: set settings.block_size to {low}.",
                 item=self.name,
             )
-        if asked is not None and self._in_use() and asked > least:
+        if requested is not None and self._in_use() and requested > low:
             raise self._refused(
-                f"is in use as {self.spec.path} with sectors of {least} bytes, which settings.block_size: {asked} would break: set it to {least}"
+                f"is in use as {self.spec.path} with sectors of {low} bytes, which settings.block_size: {requested} would break: set it to {low}"
             )
         return block
 
@@ -189,7 +189,7 @@ class AttachPlan:
         return {key: value for key, value in merged.items() if value is not None}
 
     def _clear_step(self, fast: str, *, readable: bool, maybe: bool = False) -> Step:
-        action = f"Leave {fast or 'the cache device'} empty" if readable else f"Let go of {fast or 'the cache device that is gone'}"
+        action = f"Leave {fast or 'the cache device'} empty" if readable else f"Release {fast or 'the cache device that is gone'}"
         return self._step("cache_device", fast, None, action, ClearDevice(fast, erase=readable or maybe, must=readable))
 
     def _in_use(self) -> bool:
@@ -227,7 +227,7 @@ class AttachPlan:
 
     def _unit_step(self, record: Record, action: str = "") -> Step:
         what = "without a cache" if record.table is None else f"with its {record.table.kind} in mode {record.table.mode}"
-        action = action or f"Have {self.spec.path} brought up at boot {what}, before file systems are mounted"
+        action = action or f"Start {self.spec.path} at boot {what}, before file systems are mounted"
         before = None if self.record is None else self.record.table.mode if self.record.table is not None else "no cache"
         after = record.table.mode if record.table is not None else "no cache"
         return self._step("unit", before, after, action, WriteUnit(record))

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The raw device-mapper caches of a host: those of this collection and those that somebody made by hand.
+"""The raw device-mapper caches of a host: those of this collection and those that were created manually.
 
 Sources: dmsetup(8) (``info -c``, ``table``, ``status``); the names and UUIDs of our own mappings are in ``dm_cache_table.py``.
 """
@@ -39,8 +39,8 @@ class Mapping:
 
     :param number: ``major:minor``.
     :param opens: how many have it open: mounts, mappings on it, programs.
-    :param waiting: whether another table is loaded and not in force.
-    :param rows: the table in force; none if there is none.
+    :param waiting: whether another table is loaded and not in effect.
+    :param rows: the table in effect; none if there is none.
     """
 
     name: str
@@ -201,13 +201,13 @@ def judge(name: str, found: Attached, status: dm.CacheStatus) -> tuple[str, str]
     if found.cache_name is None:
         return "cache_missing", f"The cache device of {origin} is gone, and {lost}: bring it back."
     if status.failed:
-        return "failed", f"The kernel serves nothing from the cache of {origin} any more, and {lost}: look at dmesg."
+        return "failed", f"The kernel serves nothing from the cache of {origin} any more, and {lost}: check dmesg."
     if status.needs_check:
-        return "needs_check", f"The kernel marked the metadata of the cache of {origin} as needing a check, and {lost}: look at dmesg and run cache_check."
+        return "needs_check", f"The kernel marked the metadata of the cache of {origin} as needing a check, and {lost}: check dmesg and run cache_check."
     if status.read_only:
-        return "read_only", f"The metadata of the cache of {origin} cannot be written, and {lost}: look at dmesg for errors of the cache device."
+        return "read_only", f"The metadata of the cache of {origin} cannot be written, and {lost}: check dmesg for errors of the cache device."
     if status.errors:
-        return "failed", f"The writecache of {origin} has met {status.errors} errors, and {lost}: look at dmesg for errors of its devices."
+        return "failed", f"The writecache of {origin} has met {status.errors} errors, and {lost}: check dmesg for errors of its devices."
     return "ok", ""
 
 
@@ -216,7 +216,7 @@ def _unloaded(record: Record, devices: Devices) -> CacheState:
     origin, fast = _at(devices, record.origin), _at(devices, record.cache_device)
     mode = table.mode if table is not None else None
     what = "it may hold what its origin does not have" if record.may_be_dirty else "its origin has everything"
-    problem = f"The cache {record.name} is known to this host and is not running, and {what}: look at the unit {LAYER} of it with systemctl and journalctl."
+    problem = f"The cache {record.name} is known to this host and is not running, and {what}: check the unit {LAYER} of it with systemctl and journalctl."
     return CacheState(
         type=LAYER,
         name=record.name,

@@ -129,7 +129,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
     def facts(self, state: DmCacheState) -> dict[str, t.Any]:
         names = {item.name for item in self.spec}
         bare = bare_mounts_of(state.fstab, state.devices, self.spec)
-        return {"problems": [*problems(state), *bare], "caches": [cache.as_plain() for cache in state.caches if cache.name in names]}
+        return {"problems": [*problems(state), *bare], "caches": [cache.to_dict() for cache in state.caches if cache.name in names]}
 
     def check_settled(self, state: DmCacheState) -> None:
         """Blocks that count as dirty although nothing depends on them, and lines of fstab that name an origin."""
@@ -204,7 +204,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
         finding = cache_device.examine(self.runner, path, self.root, self.sleep)
         if finding.reasons:
             raise Refused(
-                f"{step.item}: {path} was empty when it was looked at and now {' and '.join(finding.reasons)}, so that it is not taken for a cache:"
+                f"{step.item}: {path} was empty when it was examined and now {' and '.join(finding.reasons)}; refusing to use it as a cache device:"
                 f" {finding.advice(path)}.",
                 item=step.item,
             )
@@ -281,8 +281,8 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
             mark_started(self.runner, unit)
         except CommandFailed as error:
             raise CommandFailed(
-                f"{step.item}: the cache could not be started, and nothing was changed on its devices: look at journalctl -u {unit};"
-                " if cache_check found its metadata damaged, a person must decide about cache_repair.",
+                f"{step.item}: the cache could not be started, and nothing was changed on its devices: check journalctl -u {unit};"
+                " if cache_check found its metadata damaged, decide manually about cache_repair.",
                 item=step.item,
                 completed=error.completed,
             ) from None
@@ -313,8 +313,8 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
         if status is None or not settled or status.dirty != 0 or status.errors:
             found = "no cache" if status is None else "a failed cache" if status.failed else f"{status.dirty} dirty blocks"
             raise NotEffective(
-                f"{step.item}: it could not be proven that the cache of /dev/mapper/{name} holds nothing that the origin does not have (found {found});"
-                " the cache stays attached and nothing is lost: look at dmesg and run again.",
+                f"{step.item}: it could not be verified that the cache of /dev/mapper/{name} holds nothing that the origin does not have (found {found});"
+                " the cache stays attached and nothing is lost: check dmesg and run again.",
                 item=step.item,
             )
         write_out(self.runner, step.item, f"/dev/mapper/{name}")
@@ -346,7 +346,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
         try:
             return self.runner.run(["dmsetup", *words], timeout=PATIENCE, item=step.item)
         except CommandFailed as error:
-            error.message = f"{step.item}: {error.message.rstrip('.')}; the kernel says why in dmesg."
+            error.message = f"{step.item}: {error.message.rstrip('.')}; see dmesg for the reason."
             error.args = (error.message,)
             raise
 

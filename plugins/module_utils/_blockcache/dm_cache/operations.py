@@ -57,7 +57,7 @@ class EnterPassthrough(Operation):
 
 @dataclass(frozen=True)
 class ResumeMapping(Operation):
-    """Let a mapping go on with the table in force, and drop one that waits."""
+    """Let a mapping go on with the table in effect, and drop one that waits."""
 
 
 @dataclass(frozen=True)
@@ -98,4 +98,4 @@ class ClearDevice(Operation):
 
 @dataclass(frozen=True)
 class RemoveMapping(Operation):
-    """Remove what is mounted, once nobody uses it."""
+    """Remove what is mounted, once it is unused."""

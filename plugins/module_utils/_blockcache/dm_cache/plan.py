@@ -47,7 +47,7 @@ def plan(state: DmCacheState, specs: t.Sequence[DmCacheSpec]) -> list[Step]:
 
     :raises BadInput: if the specification is invalid on this host.
     :raises DeviceMissing: if the origin or the cache device is not there.
-    :raises Refused: if it would risk data, naming the option that allows it or what a person has to do.
+    :raises Refused: if it would risk data, naming the option that allows it or the manual action.
     :raises ToolMissing: if a cache is to be attached and cache_check is not installed.
     """
     taken: dict[str, str] = {}
@@ -61,32 +61,32 @@ class _CachePlan(AttachPlan):
     """The plan of one cache, after those of the caches before it in the list."""
 
     def steps(self) -> list[Step]:
-        steps = self._mend()
+        steps = self._recover()
         if self.top is None and self.record is not None and self.record.table is not None:
             return [*steps, *self._known(self.record)]
         if self.top is None:
-            return [*steps, *self._bare()]
+            return [*steps, *self._plan_uncached()]
         self._require_same_origin()
         attached = dm_cache_facts.attached_of(self.top, self.state.kernel, self.state.devices)
-        return [*steps, *(self._attached(attached) if attached is not None else self._bare())]
+        return [*steps, *(self._attached(attached) if attached is not None else self._plan_uncached())]
 
-    def _mend(self) -> list[Step]:
+    def _recover(self) -> list[Step]:
         """What a command that was killed left behind."""
         top = self.top
         if top is None:
             return []
         if tables.parse_uuid(top.uuid) != ("top", self.name):
-            raise self._refused(f"cannot be cached as {self.spec.path}, because somebody else has a mapping of that name: write another name")
+            raise self._refused(f"cannot be cached as {self.spec.path}, because another device-mapper device has that name: use another name")
         if not top.rows:
             self.top = None
             return [self._step("mapping", "without a table", None, f"Remove what is left of {self.spec.path} from a run that was broken off", RemoveMapping())]
         if top.table is None:
-            raise self._refused(f"has a table under {self.spec.path} that is not one of ours: a person changed it and must change it back")
+            raise self._refused(f"has a table under {self.spec.path} that was not written by this collection: it was changed manually, so change it back")
         if not (top.suspended or top.waiting):
             return []
         before = {"suspended": top.suspended, "waiting_table": top.waiting}
         after = {"suspended": False, "waiting_table": False}
-        action = f"Let {self.spec.path} go on with the table it has" if top.suspended else f"Drop the table of {self.spec.path} that waits and is not wanted"
+        action = f"Resume {self.spec.path} with its current table" if top.suspended else f"Drop the table of {self.spec.path} that waits and is not wanted"
         return [self._step("mapping", before, after, action, ResumeMapping())]
 
     # -- a cache is loaded
@@ -114,14 +114,14 @@ class _CachePlan(AttachPlan):
         if harmless:
             way = "it wrote through, so nothing is lost: run with state: absent, after which the origin serves alone, then again with a good device"
         else:
-            way = "a person must decide what becomes of blocks that were not written back; nothing was changed"
+            way = "decide manually what becomes of blocks that were not written back; nothing was changed"
         raise self._refused(f"has a cache in state {state}. {problem.rstrip('.')}; {way}")
 
     def _adjust(self, found: Attached, status: dm.CacheStatus, fast: FastDevice) -> list[Step]:
         """The same cache on the same device: its mode and settings, by one exchange of tables."""
         spec, layout = self.spec, found.layout
         if layout is None:
-            raise self._refused(f"has a table under {spec.path} that is not one of ours: a person changed it and must change it back")
+            raise self._refused(f"has a table under {spec.path} that was not written by this collection: it was changed manually, so change it back")
         target = self._table(layout, found.table.length, self._merged(self._settings(found.table)))
         record = self._record(fast.path, layout, target)
         loaded = _same(found.table, target)
@@ -183,7 +183,7 @@ class _CachePlan(AttachPlan):
         return [flush, self._prove_step()]
 
     def _prove_step(self) -> Step:
-        action = f"Prove that no block of the cache of {self.spec.path} is dirty and none can become so"
+        action = f"Verify that no block of the cache of {self.spec.path} is dirty and none can become so"
         return self._step("dirty", "not proven", 0, action, ProveClean())
 
     def _detach(self, found: Attached, *, broken: bool = False) -> list[Step]:
@@ -199,17 +199,17 @@ class _CachePlan(AttachPlan):
         steps = [] if self._stored(alone) else [self._unit_step(alone)]
         before = {"kind": found.table.kind, "cache_device": fast, "chunk_size": found.table.block_size, "size": found.layout.data if found.layout else None}
         linear = LinearTable(found.table.length, self._origin_path())
-        action = f"Let {self.spec.path} go to {self._origin_path()} without the cache"
+        action = f"Map {self.spec.path} to {self._origin_path()} without the cache"
         steps.append(self._step("cache", before, None, action, LoadTable(linear.render())))
         return [*steps, self._clear_step(fast, readable=found.cache_name is not None and not broken, maybe=broken)]
 
     def _finish_absence(self, alone: Record) -> list[Step]:
-        """The mapping itself goes when nobody uses it, else it stays without a cache."""
+        """The mapping itself goes when it is unused, else it stays without a cache."""
         if self._in_use():
-            action = f"Keep {self.spec.path} as a plain way to {alone.origin}, because it is in use, also after a reboot"
+            action = f"Keep {self.spec.path} as a linear mapping of {alone.origin}, because it is in use, also after a reboot"
             # The record that the cache is taken away with says the same while its device is remembered.
             return [*([] if alone.cache_device else [self._unit_step(alone, action)]), *self._released()]
-        unit = self._step("unit", "enabled", None, f"Take the unit of {self.spec.path} away", WriteUnit(None))
+        unit = self._step("unit", "enabled", None, f"Remove the unit of {self.spec.path}", WriteUnit(None))
         return [self._step("mapping", self.spec.path, None, f"Remove {self.spec.path}", RemoveMapping()), unit, *self._released()]
 
     def _released(self) -> list[Step]:
@@ -223,14 +223,14 @@ class _CachePlan(AttachPlan):
         Somebody may have used the origin without it since. What wrote through is therefore made anew; what wrote back has to be used.
         """
         if not record.may_be_dirty:
-            return self._bare()
+            return self._plan_uncached()
         table = t.cast(CacheTable, record.table)
         head = self.state.heads.get(record.cache_device)
         if head is None or not set(head) & OUR_METADATA:
             missing = "is not there" if head is None else "does not carry the metadata of the cache any more"
             raise self._refused(
                 f"has a cache that is not running, because {record.cache_device} {missing}, and the newest data may be only on that device:"
-                " bring it back; if it is lost for good, a person must decide about the data"
+                " bring it back; if it is permanently lost, decide manually about the data"
             )
         origin, fast = self._resolve(record.origin), self._resolve(record.cache_device)
         self._require_unused(origin)
@@ -252,7 +252,7 @@ class _CachePlan(AttachPlan):
             return self._adjust(found, dataclasses.replace(status, dirty=0), fast)
         return self._rebuild(found, status)
 
-    def _bare(self) -> list[Step]:
+    def _plan_uncached(self) -> list[Step]:
         if self.spec.state == "present":
             return self._attach(None)
         if self.spec.state == "flushed":
@@ -270,7 +270,7 @@ class _CachePlan(AttachPlan):
             steps.append(self._clear_step(fast, readable=False, maybe=not theirs))
         if self.top is None:
             gone = self.name in self.state.units
-            unit = [self._step("unit", "enabled", None, f"Take the unit of {self.spec.path} away", WriteUnit(None))] if gone else []
+            unit = [self._step("unit", "enabled", None, f"Remove the unit of {self.spec.path}", WriteUnit(None))] if gone else []
             return [*steps, *unit, *self._released()]
         alone = Record(self.name, self._origin_path(), t.cast(LinearTable, self.top.table).length)
         missing = dataclasses.replace(record, table=None) if record is not None and fast and head is None else alone
@@ -293,7 +293,7 @@ class _CachePlan(AttachPlan):
             return
         if found is None or found.name != origin.name:
             spelled = (found.stable_path or found.path) if found is not None else "a device that is gone"
-            raise self._refused(f"is not what {self.spec.path} caches, which is {spelled}: write another name, or that origin")
+            raise self._refused(f"is not what {self.spec.path} caches, which is {spelled}: use another name, or that origin")
 
     def _spell_cache(self, found: Attached) -> str:
         """The path of the device that a cache lies on, as it was written when it was made."""

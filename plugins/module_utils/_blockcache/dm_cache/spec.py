@@ -54,7 +54,7 @@ def _read_item(item: t.Mapping[str, t.Any]) -> DmCacheSpec:
     name = common["name"]
     _require_usable_name(name)
     if not common["origin"].startswith("/dev/"):
-        raise BadInput(f"{name}: origin is '{common['origin']}': write the path of a device below /dev, for example /dev/disk/by-id/ata-SERIAL.", item=name)
+        raise BadInput(f"{name}: origin is '{common['origin']}': use the path of a device below /dev, for example /dev/disk/by-id/ata-SERIAL.", item=name)
     if common["origin"] in common["cache_devices"]:
         raise BadInput(f"{name}: {common['origin']} is origin and cache device at once: name another cache device.", item=name)
     kind = item.get("kind") or tables.CACHE
@@ -74,6 +74,6 @@ def _as_in_table(fields: dict[str, t.Any]) -> dict[str, t.Any]:
 
 def _require_usable_name(name: str) -> None:
     if name in _RESERVED or name.startswith(tables.PREFIX):
-        raise BadInput(f"{name}: this name is taken by device-mapper or by what lies under caches: write another.", item=name)
+        raise BadInput(f"{name}: this name is taken by device-mapper or by what lies under caches: use another.", item=name)
     if len(name) > _LONGEST_NAME:
         raise BadInput(f"{name}: the name of a cache may have {_LONGEST_NAME} characters, and this has {len(name)}.", item=name)

@@ -79,7 +79,7 @@ def counted_dirty(state: DmCacheState, name: str) -> str:
     return (
         f"/dev/mapper/{name} writes through, so that nothing depends on its cache, and the kernel counts {status.dirty} blocks of the cache as dirty all the"
         " same: its metadata was not closed cleanly when the host went down, or a flush was broken off. It writes them back while nothing else is to do;"
-        f" state: flushed does it at once, and systemctl stop {unit} and systemctl start {unit} end it for good."
+        f" state: flushed does it at once, and systemctl stop {unit} and systemctl start {unit} end it permanently."
     )
 
 
@@ -92,8 +92,8 @@ def problems(state: DmCacheState) -> list[str]:
         attached = dm_cache_facts.attached_of(mapping, state.kernel, state.devices)
         if isinstance(mapping.table, LinearTable):
             found.append(
-                f"/dev/mapper/{name} has no cache any more and stays, as a plain way to its origin, because it is in use: unmount it, mount the origin"
-                " instead, and run again with state: absent to take the name away; or attach a cache again."
+                f"/dev/mapper/{name} has no cache any more and remains as a linear mapping of its origin, because it is in use: unmount it, mount the origin"
+                " instead, and run again with state: absent to remove the name; or attach a cache again."
             )
         elif attached is not None and not attached.table.settled and state.ground.redundancy([attached.cache_name or ""]) == DEGRADED:
             found.append(

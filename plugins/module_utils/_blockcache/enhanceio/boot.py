@@ -73,7 +73,7 @@ def unit_name(name: str) -> str:
 
 
 def read_units(root: Path = Path("/")) -> dict[str, str]:
-    """The text of the unit of every cache of ours that shall run, by the name of the cache."""
+    """The text of the unit of every cache of ours that should run, by the name of the cache."""
     texts = {name: boot_unit.read_unit(unit_name(name), root) for name in boot_unit.unit_items(LAYER, root)}
     return {name: text for name, text in texts.items() if text}
 
@@ -83,7 +83,7 @@ def sysctl(name: str, key: str, value: int) -> str:
     return f"dev.enhanceio.{name}.{key}={value}"
 
 
-def wanted_files(
+def needed_files(
     name: str, origin: str, fast: str, mode: str, policy: str, block_size: int, settings: t.Mapping[str, int], tools: t.Mapping[str, str], module: str
 ) -> AtBoot:
     """The files for a cache that is as described. All paths stay the same after every boot.

@@ -161,7 +161,7 @@ def _describe_waiting(name: str, unit: str, devices: Devices, root: Path) -> Cac
         redundancy=redundancy(root, fast.name) if fast else UNMIRRORED,
         sends_flushes=mode not in SWALLOWS,
         state="inactive" if fast else "cache_missing",
-        problem=f"The EnhanceIO cache {name} should run and does not: look at systemctl status {enhanceio_boot.unit_name(name)} and at dmesg.{held}",
+        problem=f"The EnhanceIO cache {name} should run and does not: check systemctl status {enhanceio_boot.unit_name(name)} and dmesg.{held}",
     )
 
 
@@ -219,8 +219,8 @@ def _state(cache: Cache) -> tuple[str, str]:
             gone = "a device of it failed"
         held = f" Up to {cache.dirty} bytes are only on the cache device." if cache.dirty else ""
         return "failed", (
-            f"The EnhanceIO cache {cache.name} answers every request with an error, because {gone}: bring the device back, look at dmesg, and let a"
-            f" person decide; deleting a cache that has failed drops what is dirty.{held}"
+            f"The EnhanceIO cache {cache.name} answers every request with an error, because {gone}: bring the device back, check dmesg, and"
+            f" decide manually; deleting a cache that has failed drops what is dirty.{held}"
         )
     return "ok", ""
 

@@ -125,7 +125,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
 
     def facts(self, state: EnhanceIOState) -> dict[str, t.Any]:
         named = [state.caches[item.name] for item in self.spec if item.name in state.caches]
-        return {"problems": problems(state), "caches": [proc.describe(cache, state.devices, self.root).as_plain() for cache in named]}
+        return {"problems": problems(state), "caches": [proc.describe(cache, state.devices, self.root).to_dict() for cache in named]}
 
     def check_settled(self, state: EnhanceIOState) -> None:
         """Caches that are dirty in a mode that writes through."""
@@ -173,8 +173,8 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         """Only for caches that are to enter write-back: it means asking every drive."""
         modes = {name: cache.config.mode for name, cache in caches.items()}
         entering = [item for item in self.spec if item.present and item.mode in proc.SWALLOWS and modes.get(item.name) != item.mode]
-        asked = [item for item in entering if not item.allow_ignored_flushes]
-        paths = dict.fromkeys(path for item in asked for path in (item.origin, *item.cache_devices))
+        requested = [item for item in entering if not item.allow_ignored_flushes]
+        paths = dict.fromkeys(path for item in requested for path in (item.origin, *item.cache_devices))
         found: dict[str, t.Sequence[str]] = {}
         for path in paths:
             # The plan says which device is not there.
@@ -198,7 +198,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         finding = examine(self.runner, path, self.root, self.sleep)
         if finding.reasons:
             raise Refused(
-                f"{step.item}: {path} was empty when it was looked at and now {' and '.join(finding.reasons)}, so that it is not taken for a cache:"
+                f"{step.item}: {path} was empty when it was examined and now {' and '.join(finding.reasons)}; refusing to use it as a cache device:"
                 f" {finding.advice(path)}.",
                 item=step.item,
             )
@@ -209,7 +209,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         cache = self._require_cache(step, operation.origin)
         if cache.config.block_size != operation.block_size:
             raise NotEffective(
-                f"{step.item}: the EnhanceIO of this host made blocks of {cache.config.block_size} bytes where {operation.block_size} were asked for: leave"
+                f"{step.item}: the EnhanceIO of this host made blocks of {cache.config.block_size} bytes where {operation.block_size} were requested: leave"
                 " chunk_size out. The cache runs and nothing is lost.",
                 item=step.item,
             )
@@ -221,7 +221,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         completed = self.runner.run(["eio_cli", "enable", *_options(operation), "-c", step.item], ok=None, timeout=PATIENCE, item=step.item)
         if self._cache(step) is None:
             raise NotEffective(
-                f"{step.item}: the cache on {operation.path} could not be started, and may hold blocks that {operation.origin} does not have: look at dmesg,"
+                f"{step.item}: the cache on {operation.path} could not be started, and may hold blocks that {operation.origin} does not have: check dmesg,"
                 " and do not use the origin until it runs.",
                 item=step.item,
                 completed=completed,
@@ -246,9 +246,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         """Begin the cleaning, and begin it again if it went through and left something."""
         cache = self._require_cache(step, origin)
         if cache.config.state != "normal":
-            raise NotEffective(
-                f"{step.item}: the cache became {cache.config.state} while it was flushed: look at dmesg; nothing was taken away.", item=step.item
-            )
+            raise NotEffective(f"{step.item}: the cache became {cache.config.state} while it was flushed: check dmesg; nothing was removed.", item=step.item)
         cleaning = cache.stats["do_clean"]
         if cache.config.mode == "writeback" and (not cleaning & output.CLEAN_KEEP or (cache.stats["nr_dirty"] and not cleaning & output.CLEAN_START)):
             self._set(step, "do_clean", output.CLEAN_START | output.CLEAN_KEEP)
@@ -265,7 +263,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
             self._require_clean(step, origin)
         elif self._require_cache(step, origin).config.flags & output.FAST_REMOVE:
             raise Refused(
-                f"{step.item}: somebody has set fast removal (control=6) for this cache, with which it would lose what is dirty when it is deleted:"
+                f"{step.item}: fast removal (control=6) is set for this cache, so deleting it would lose its dirty blocks:"
                 f" set dev.enhanceio.{step.item}.control=7 first.",
                 item=step.item,
             )
@@ -298,8 +296,8 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         self.runner.run(["eio_cli", "notify", "-a", "add", "-s", path, "-c", step.item], ok=None, timeout=PATIENCE, item=step.item)
         if getattr(self._config(step), "state", None) != "normal":
             raise NotEffective(
-                f"{step.item}: the driver did not take {path} back, which must be as large as the device that was lost: look at dmesg, or take the cache away"
-                " with state: absent and make it anew.",
+                f"{step.item}: the driver did not take {path} back, which must be as large as the device that was lost: check dmesg, or remove the cache"
+                " with state: absent and create it again.",
                 item=step.item,
             )
 
@@ -313,7 +311,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         self._run(step, ["eio_cli", "delete", "-c", step.item], lambda: self._cache(step) is None)
         self._forget_foreign_rule(step)
         if self._cache(step) is not None:
-            raise NotEffective(f"{step.item}: eio_cli ended well and the cache is still there: look at dmesg.", item=step.item)
+            raise NotEffective(f"{step.item}: eio_cli ended well and the cache is still there: check dmesg.", item=step.item)
 
     @carry_out.register
     def _wipe(self, operation: WipeSuperblock, step: Step) -> None:
@@ -371,7 +369,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         completed = self.runner.run(command, ok=None, timeout=PATIENCE, item=step.item)
         if not took_effect():
             raise CommandFailed(
-                f"{step.item}: {completed.command_line} did not do it (exit status {completed.rc}): {completed.last_words}. Look at dmesg.",
+                f"{step.item}: {completed.command_line} did not do it (exit status {completed.rc}): {completed.last_words}. Check dmesg.",
                 item=step.item,
                 completed=completed,
             )
@@ -389,7 +387,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
     def _require_cache(self, step: Step, origin: str) -> proc.Cache:
         cache = self._cache(step)
         if cache is None:
-            raise NotEffective(f"{step.item}: the cache of {origin} does not run any more: look at dmesg.", item=step.item)
+            raise NotEffective(f"{step.item}: the cache of {origin} does not run any more: check dmesg.", item=step.item)
         return cache
 
     def _require_clean(self, step: Step, origin: str, *, left_writeback: bool = False) -> None:
@@ -399,8 +397,8 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         if cache.stats["nr_dirty"] or not kept or cache.config.state == "failed":
             found = f"mode {cache.config.mode}, state {cache.config.state}, {cache.stats['nr_dirty']} dirty blocks"
             raise NotEffective(
-                f"{step.item}: it could not be proven that the cache of {origin} holds nothing that the origin does not have (found {found});"
-                " the cache stays and nothing is lost: look at dmesg and run again.",
+                f"{step.item}: it could not be verified that the cache of {origin} holds nothing that the origin does not have (found {found});"
+                " the cache stays and nothing is lost: check dmesg and run again.",
                 item=step.item,
             )
 

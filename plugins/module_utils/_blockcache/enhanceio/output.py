@@ -105,7 +105,7 @@ def parse_config(text: str, item: str) -> Config:
     values = _pairs(text, f"/proc/enhanceio/{item}/config", item)
     mode, policy = _natural(values, "mode", item), _natural(values, "eviction", item)
     if mode not in MODES:
-        raise _misunderstood("config", item, f"mode {mode} is none of {', '.join(map(str, MODES))}")
+        raise _misunderstood("config", item, f"mode {mode} is not one of {', '.join(map(str, MODES))}")
     if values.get("state") not in ("normal", "degraded", "failed"):
         raise _misunderstood("config", item, f"state is {values.get('state')!r}")
     flags = values.get("flags", "")
@@ -136,7 +136,7 @@ def parse_stats(text: str, item: str) -> dict[str, int]:
     values = _numbers(text, "stats", item)
     missing = [name for name in _NEEDED if name not in values]
     if missing:
-        raise _misunderstood("stats", item, f"it does not tell {', '.join(missing)}")
+        raise _misunderstood("stats", item, f"it does not report {', '.join(missing)}")
     negative = [name for name in ("nr_blocks", "nr_dirty", "do_clean") if values[name] < 0]
     if negative:
         raise _misunderstood("stats", item, f"{negative[0]} is {values[negative[0]]}")
@@ -215,7 +215,7 @@ def _natural(values: t.Mapping[str, str], name: str, item: str) -> int:
 def _text(values: t.Mapping[str, str], name: str, item: str) -> str:
     value = values.get(name, "")
     if not value:
-        raise _misunderstood("config", item, f"it does not tell {name}")
+        raise _misunderstood("config", item, f"it does not report {name}")
     return value
 
 

@@ -62,7 +62,7 @@ def plan(state: EnhanceIOState, specs: t.Sequence[EnhanceIOSpec]) -> list[Step]:
 
     :raises BadInput: if the specification is invalid on this host.
     :raises DeviceMissing: if the origin or a cache device is not there.
-    :raises Refused: if it would risk data, naming the option that allows it or what a person has to do.
+    :raises Refused: if it would risk data, naming the option that allows it or the manual action.
     :raises ToolMissing: if the driver or a tool is not there and is needed.
     """
     taken: set[str] = set()
@@ -130,7 +130,7 @@ class _CachePlan:
         found = find(self.state.devices, cache.config.source)
         if found is None or found.name != origin.name:
             raise self._refused(
-                f"and the EnhanceIO cache {self.name} that runs is that of {cache.config.source}: give this one another name, or take that one away first"
+                f"and the EnhanceIO cache {self.name} that runs is that of {cache.config.source}: give this one another name, or remove that one first"
             )
 
     def _require_healthy(self, cache: Cache) -> None:
@@ -139,8 +139,8 @@ class _CachePlan:
             raise self._refused("has a cache that another command is changing, or a shutdown: wait until it is done and run again")
         if config.state == "failed":
             raise self._refused(
-                "has a cache that has failed, so that it cannot be flushed and every request ends with an error: bring the lost device back and look at"
-                " dmesg; deleting a failed cache would drop what is dirty, so a person must decide"
+                "has a cache that has failed, so that it cannot be flushed and every request ends with an error: bring the lost device back and check"
+                " dmesg; deleting a failed cache would drop what is dirty, so decide manually"
             )
 
     def _adjust(self, cache: Cache) -> list[Step]:
@@ -164,13 +164,13 @@ class _CachePlan:
         eio_cli hands the block size over in a way that the driver does not understand: it always takes 4096 bytes, and only
         the size of its sets tells what was asked for.
         """
-        asked = self.spec.chunk_size
-        if asked is None or asked == config.block_size:
+        requested = self.spec.chunk_size
+        if requested is None or requested == config.block_size:
             return False
-        if config.block_size == BLOCK_SIZE and config.set_size == SET_SIZES[asked]:
+        if config.block_size == BLOCK_SIZE and config.set_size == SET_SIZES[requested]:
             raise BadInput(
-                f"{self.name}: the EnhanceIO of this host does not follow eio_cli about the size of blocks: they are {BLOCK_SIZE} bytes after {asked} were"
-                " asked for. Leave chunk_size out.",
+                f"{self.name}: the EnhanceIO of this host does not follow eio_cli about the size of blocks: they are {BLOCK_SIZE} bytes after {requested} were"
+                " requested. Leave chunk_size out.",
                 item=self.name,
             )
         return True
@@ -188,7 +188,7 @@ class _CachePlan:
         if config.mode != mode:
             steps.append(self._mode_step(config.mode, mode))
         elif mode == "writeback" and cache.stats["do_clean"]:
-            action = f"Let writes to {self.spec.origin} stay in the cache {self.name} again, after a flush that was broken off"
+            action = f"Keep writes to {self.spec.origin} in the cache {self.name} again, after a flush that was broken off"
             steps.append(self._step("do_clean", cache.stats["do_clean"], 0, action, StopCleaning()))
         if config.policy != policy:
             steps.append(self._policy_step(config.policy, policy))
@@ -202,7 +202,7 @@ class _CachePlan:
         steps: list[Step] = []
         if cache.config.mode == "writeback":
             steps += [self._flush_step(cache), self._mode_step("writeback", "writethrough")]
-        action = f"Prove that no block of the cache {self.name} of {self.spec.origin} is dirty"
+        action = f"Verify that no block of the cache {self.name} of {self.spec.origin} is dirty"
         steps.append(self._step("dirty", "not proven", 0, action, ProveClean(self.spec.origin)))
         steps += self._boot_steps(None)
         before = {"mode": cache.config.mode, "policy": cache.config.policy, "block_size": cache.config.block_size, "device": cache.config.fast}
@@ -218,8 +218,8 @@ class _CachePlan:
 
         :raises Refused: if it is that of another origin, or if a write-back cache that should run cannot be looked at.
         """
-        boot_files = self.state.boot.get(self.name, AtBoot())
-        for path in (*self.spec.cache_devices, *([boot_files.fast] if boot_files.fast else [])):
+        needed_files = self.state.boot.get(self.name, AtBoot())
+        for path in (*self.spec.cache_devices, *([needed_files.fast] if needed_files.fast else [])):
             device = find(self.state.devices, path)
             if device is None:
                 continue
@@ -229,11 +229,11 @@ class _CachePlan:
                 if superblock is not None and superblock.name == self.name:
                     self._require_of_this_origin(place, superblock)
                     return place, superblock
-        if boot_files.rule and (not boot_files.fast or find(self.state.devices, boot_files.fast) is None):
-            lost = f"its cache device {boot_files.fast}" if boot_files.fast else "its cache device"
+        if needed_files.rule and (not needed_files.fast or find(self.state.devices, needed_files.fast) is None):
+            lost = f"its cache device {needed_files.fast}" if needed_files.fast else "its cache device"
             raise self._refused(
-                f"has a write-back cache that does not run, and {lost} cannot be found, which may hold newer blocks: bring it back; if it is lost for good,"
-                f" a person must decide and remove /{boot.RULE.format(name=self.name)}, which hides the origin"
+                f"has a write-back cache that does not run, and {lost} cannot be found, which may hold newer blocks: bring it back; if it is permanently lost,"
+                f" decide manually and remove /{boot.RULE.format(name=self.name)}, which hides the origin"
             )
         return None
 
@@ -254,7 +254,7 @@ class _CachePlan:
         if used:
             raise self._refused(
                 f"{used[0]} without its write-back cache {self.name}, which does not run and may hold newer blocks: stop using it at once; if anything was"
-                " written to it since, a person must decide which of the two is right"
+                " written to it since, decide manually which of the two is right"
             )
         after = {"mode": superblock.mode, "policy": superblock.policy, "device": path}
         enable = EnableCache(self.spec.origin, path, superblock.mode, superblock.policy)
@@ -364,11 +364,11 @@ class _CachePlan:
     # -- settings and files
 
     def _setting_steps(self, known: t.Mapping[str, int], mode: str) -> list[Step]:
-        asked = self._settings(mode)
-        strange = sorted(set(asked) - set(known)) if "dirty_high_threshold" in known else []
+        requested = self._settings(mode)
+        strange = sorted(set(requested) - set(known)) if "dirty_high_threshold" in known else []
         if strange:
-            raise BadInput(f"{self.name}: the EnhanceIO of this host has no setting {strange[0]}: take it out of settings.", item=self.name)
-        return [self._setting_step(*change) for change in settings.changes(asked, known, self.name)]
+            raise BadInput(f"{self.name}: the EnhanceIO of this host has no setting {strange[0]}: remove it from settings.", item=self.name)
+        return [self._setting_step(*change) for change in settings.changes(requested, known, self.name)]
 
     def _settings(self, mode: str) -> dict[str, int]:
         devices = [find(self.state.devices, path) for path in self.spec.cache_devices]
@@ -377,7 +377,7 @@ class _CachePlan:
     def _files(self, mode: str, policy: str, block_size: int, fast: str) -> AtBoot:
         if set(boot.TOOLS) - set(self.state.tools):
             self._require_tools()
-        return boot.wanted_files(self.name, self.spec.origin, fast, mode, policy, block_size, self._settings(mode), self.state.tools, self.state.module)
+        return boot.needed_files(self.name, self.spec.origin, fast, mode, policy, block_size, self._settings(mode), self.state.tools, self.state.module)
 
     def _boot_steps(self, files: AtBoot | None, *, replaces: bool = False) -> list[Step]:
         """The step that writes the files that bring the cache back; none if they are as specified.

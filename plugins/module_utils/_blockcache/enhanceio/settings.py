@@ -45,33 +45,33 @@ def existing(mode: str, known: t.Mapping[str, int]) -> dict[str, int]:
     return {key: value for key, value in known.items() if SETTINGS[key].exists_in(mode)}
 
 
-def values(asked: t.Mapping[str, int | None], mode: str, smallest: int) -> dict[str, int]:
+def values(requested: t.Mapping[str, int | None], mode: str, smallest: int) -> dict[str, int]:
     """What the user set, as far as it exists in a mode; the driver's defaults as numbers.
 
     :param smallest: bytes of the cache device: a new cache is cleaned every so many minutes as it has 16 GiB.
     """
     usual = {"time_based_clean_interval": max((smallest // SECTOR) >> 25, 1)}
-    chosen = {key: value for key, value in asked.items() if SETTINGS[key].exists_in(mode)}
+    chosen = {key: value for key, value in requested.items() if SETTINGS[key].exists_in(mode)}
     return {key: value if value is not None else usual.get(key, _default(key)) for key, value in chosen.items()}
 
 
-def changes(asked: t.Mapping[str, int], known: t.Mapping[str, int], item: str) -> list[tuple[str, int | None, int]]:
+def changes(requested: t.Mapping[str, int], known: t.Mapping[str, int], item: str) -> list[tuple[str, int | None, int]]:
     """Name, value found (None if it cannot be told) and value wanted of what differs, in an order that the driver takes.
 
     :param known: what is set now; of a cache that was just made nothing is known, and it has the defaults.
     :raises BadInput: if a lower threshold would be above its higher one.
     """
-    order = [key for key, value in asked.items() if known.get(key) != value]
+    order = [key for key, value in requested.items() if known.get(key) != value]
     if order:
-        require_order(VOCABULARY, {**known, **asked}, item)
+        require_order(VOCABULARY, {**known, **requested}, item)
     for low, high in VOCABULARY.pairs:
         was = {key: known.get(key, _default(key)) for key in (low, high)}
-        final = {key: asked.get(key, was[key]) for key in (low, high)}
+        final = {key: requested.get(key, was[key]) for key in (low, high)}
         if low in order and high in order:
             first, second = (high, low) if final[high] >= was[low] else (low, high)
             order.remove(second)
             order.insert(order.index(first) + 1, second)
-    return [(key, known.get(key), asked[key]) for key in order]
+    return [(key, known.get(key), requested[key]) for key in order]
 
 
 def _default(key: str) -> int:

@@ -86,8 +86,8 @@ def _read_item(item: t.Mapping[str, t.Any]) -> EnhanceIOSpec:
 def _require_path(path: str, item: str) -> None:
     if not _PATH.match(path):
         raise BadInput(
-            f"{item}: '{path}' is kept in EnhanceIO's superblock and in a udev rule: write a path below /dev of at most 127 letters, digits and _.:+=@,-/.",
+            f"{item}: '{path}' is kept in EnhanceIO's superblock and in a udev rule: use a path below /dev of at most 127 letters, digits and _.:+=@,-/.",
             item=item,
         )
     if not is_stable(path):
-        raise BadInput(f"{item}: {path} may be another device after the next reboot: write a link such as /dev/disk/by-id/… that stays.", item=item)
+        raise BadInput(f"{item}: {path} may be another device after the next reboot: use a link such as /dev/disk/by-id/… that stays.", item=item)

@@ -88,8 +88,8 @@ class Diff:
         if fast.device is None or spec.mode != "writeback" or self.stored_on != fast.device.name:
             return False
         found = (stored.block_size, stored.associativity, stored.disk_associativity, stored.metadata_block_size, stored.write_only)
-        asked = (spec.block_size, spec.associativity, spec.disk_associativity, spec.metadata_block_size, spec.write_only)
-        return found == asked and abs(stored.blocks - self._blocks(fast)) <= spec.associativity
+        requested = (spec.block_size, spec.associativity, spec.disk_associativity, spec.metadata_block_size, spec.write_only)
+        return found == requested and abs(stored.blocks - self._blocks(fast)) <= spec.associativity
 
     def _size(self, fast: fast_device.FastDevice) -> int:
         """Bytes of the SSD that the cache takes, with its metadata."""
@@ -134,14 +134,14 @@ class Diff:
         if running is not None:
             devices = self.state.ground.devices
             if name_behind(devices, spec.origin) not in (None, running.disk_name):
-                raise self._refused(f"caches {running.table.disk}, and origin is {spec.origin}: take it away with state: absent and that origin first")
+                raise self._refused(f"caches {running.table.disk}, and origin is {spec.origin}: remove it with state: absent and that origin first")
             return
         other = next((cache for cache in self.state.running.values() if origin is not None and cache.disk_name == origin.name), None)
         if other is not None:
             raise self._refused(f"would be a second cache of {spec.origin}, which the flashcache device {other.name} caches: use that name, or remove it")
         mapped = next((device for device in self.state.ground.devices if device.dm_name == spec.name), None)
         if mapped is not None:
-            raise self._refused(f"cannot be made: a device-mapper device of that name is there, and it is no flashcache device ({mapped.kind})")
+            raise self._refused(f"cannot be made: a device-mapper device of that name is there, and it is not a flashcache device ({mapped.kind})")
 
     def _require_in_sight(self) -> None:
         """What wrote back and does not run: that its SSD cannot be found is no proof that nothing is only there."""
@@ -151,8 +151,8 @@ class Diff:
             return
         raise self._refused(
             f"has a write-back cache that does not run, and its device {ssd} cannot be found, which may hold newer blocks than its origin: bring it back"
-            " and do not use the origin before; if it is lost for good, a person must decide and take the unit"
-            f" {boot_unit.unit_name('flashcache', self.spec.name)} away"
+            " and do not use the origin before; if it is permanently lost, decide manually and remove the unit"
+            f" {boot_unit.unit_name('flashcache', self.spec.name)}"
         )
 
     def _require_fast(self, fast: fast_device.FastDevice, origin: BlockDevice) -> None:
@@ -184,7 +184,7 @@ class Diff:
     def _require_size(self, fast: fast_device.FastDevice, origin: BlockDevice) -> None:
         spec, size = self.spec, self._size(fast)
         if size > fast.size:
-            raise BadInput(f"{spec.name}: size is {format_size(size)}, and {fast.path} has {format_size(fast.size)}: write a smaller size.", item=spec.name)
+            raise BadInput(f"{spec.name}: size is {format_size(size)}, and {fast.path} has {format_size(fast.size)}: use a smaller size.", item=spec.name)
         if self._blocks(fast) < spec.associativity:
             raise BadInput(
                 f"{spec.name}: {format_size(size)} is not enough for one set of {spec.associativity} blocks of {format_size(spec.block_size)}.",
@@ -193,11 +193,11 @@ class Diff:
         if fast.device is not None and spec.mode == "writeback" and spec.metadata_block_size < fast.device.logical_block:
             raise BadInput(
                 f"{spec.name}: metadata_block_size is {format_size(spec.metadata_block_size)}, and {fast.path} has sectors of"
-                f" {format_size(fast.device.logical_block)}: write at least that.",
+                f" {format_size(fast.device.logical_block)}: use at least that.",
                 item=spec.name,
             )
         if size > origin.size:
-            raise self._refused(f"would have {format_size(size)}, more than its origin {spec.origin} with {format_size(origin.size)}: write a smaller size")
+            raise self._refused(f"would have {format_size(size)}, more than its origin {spec.origin} with {format_size(origin.size)}: use a smaller size")
         needed, memory = memory_of(size, spec.block_size), self.state.memory
         if memory and needed > memory * MEMORY_SHARE:
             raise self._refused(
@@ -225,14 +225,14 @@ class Diff:
         if not uses and running.opened:
             uses = [f"is open ({running.opened} times)"]
         if uses:
-            raise self._refused(f"has to be taken down to {purpose}, and /dev/mapper/{running.name} {' and '.join(uses)}: unmount it first")
+            raise self._refused(f"must be stopped to {purpose}, and /dev/mapper/{running.name} {' and '.join(uses)}: unmount it first")
 
     def _require_loadable(self, stored: FlashcacheSuperblock, path: str) -> None:
         devices = self.state.ground.devices
         if stored.state == UNSTABLE:
             raise self._refused(
                 f"cannot be loaded from {path}: its metadata could not be written when it was shut down, and the kernel takes it no more;"
-                " what was dirty is in no other place, so restore the origin from a backup, or let a person look at it before flashcache_destroy"
+                " what was dirty is in no other place, so restore the origin from a backup, or examine it before you run flashcache_destroy"
             )
         disk, ssd = devices.resolve(stored.disk, self.spec.name), devices.resolve(path, self.spec.name)
         for device, place, recorded in ((ssd, path, stored.ssd_size), (disk, stored.disk, stored.disk_size)):
@@ -280,7 +280,7 @@ class Diff:
         if array is not None and array.uuid:
             return array.path
         if device is None:
-            raise DeviceMissing(f"{self.spec.name}: /dev/{name} has gone.", item=self.spec.name)
+            raise DeviceMissing(f"{self.spec.name}: /dev/{name} is missing.", item=self.spec.name)
         return device.stable_path or device.path
 
     def _refused(self, reason: str) -> Refused:

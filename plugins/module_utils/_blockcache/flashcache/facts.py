@@ -139,12 +139,12 @@ def warnings_of(cache: Running, ground: HostDevices) -> t.Iterator[str]:
     for path in (table.ssd, table.disk):
         if not is_stable(path):
             yield (
-                f"{name}: the cache was made with the path {path}, which may be another device after the next reboot: take it away with state: absent and"
+                f"{name}: the cache was made with the path {path}, which may be another device after the next reboot: remove it with state: absent and"
                 " make it again."
             )
     failed = [f"{count} {_spoken(key)}" for key, count in sorted(cache.errors.items()) if count]
     if failed:
-        yield f"{name}: flashcache has counted {' and '.join(failed)}: look at dmesg and at the health of {table.ssd} and {table.disk}."
+        yield f"{name}: flashcache has counted {' and '.join(failed)}: check dmesg and the health of {table.ssd} and {table.disk}."
     disk = ground.devices.get(cache.disk_name) if cache.disk_name else None
     if disk is not None and disk.signature is not None and disk.signature.type == "LVM2_member":
         yield (
@@ -155,7 +155,7 @@ def warnings_of(cache: Running, ground: HostDevices) -> t.Iterator[str]:
 
 def _condition(cache: Running) -> tuple[str, str]:
     if cache.ssd_name is None:
-        return "cache_missing", f"The SSD {cache.table.ssd} of the cache {cache.name} has gone: bring it back, and do not use {cache.table.disk} before."
+        return "cache_missing", f"The SSD {cache.table.ssd} of the cache {cache.name} is missing: bring it back, and do not use {cache.table.disk} before."
     failed = cache.errors.get("ssd_read_errors", 0) + cache.errors.get("ssd_write_errors", 0)
     if failed and cache.table.mode != "writeback":
         # bypass_cache of struct cache_c is set by the first error and cleared by nothing.

@@ -105,7 +105,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             self.warn(warning)
         if not self.spec:
             return FlashcacheState(HostDevices(Devices(())), {}, {}, {}, Places({}, self.kernel_module))
-        # One that was written and not enabled is none where one shall be, and one where none shall be.
+        # One that was written and not enabled is none where one should be, and one where none should be.
         units = {item.name: (boot_unit.read_unit if item.present else boot_unit.stored_unit)(_unit(item.name), self.root) for item in self.spec}
         remains = {item.name: flashcache_remains.read_remains(item.name, self.root) for item in self.spec}
         emptied = {item: left.device for item, left in remains.items()}
@@ -153,14 +153,14 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         of_caches = [text for cache in caches for text in flashcache_facts.warnings_of(cache, state.ground)]
         return {
             "problems": [*of_run, *of_host, *of_caches],
-            "caches": [flashcache_facts.state_of(cache, state.ground).as_plain() for cache in caches],
+            "caches": [flashcache_facts.state_of(cache, state.ground).to_dict() for cache in caches],
         }
 
     def _warnings(self, state: FlashcacheState) -> list[str]:
         return [*self._exposed(state), *bare_mounts_of(state.fstab, state.ground.devices, self.spec)]
 
     def _exposed(self, state: FlashcacheState) -> list[str]:
-        """Caches that run over a drive whose volatile cache somebody has turned on since."""
+        """Caches that run over a drive whose volatile cache was turned on since."""
         sentences = []
         for item in self.spec:
             clauses = flashcache_diff.volatile_under(state, item) if item.name in state.running and not item.allow_ignored_flushes else []
@@ -178,7 +178,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             devices = self._settled_devices()
             running = flashcache_host.read_running(devices, self.runner, self.root)
             names = {name for name in (flashcache_host.name_behind(devices, path) for path in paths) if name}
-            removing = {name for name in names if _held_by_nobody(devices, name)}
+            removing = {name for name in names if _is_unused(devices, name)}
             if not removing or waited >= STANDSTILL:
                 return devices, running, removing
             self.sleep(INTERVAL)
@@ -219,7 +219,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         finding = examine(self.runner, ssd, self.root, self.sleep)
         if finding.reasons:
             raise Refused(
-                f"{step.item}: {ssd} was to be empty and now {' and '.join(finding.reasons)}, so that it is not taken for a cache: {finding.advice(ssd)}.",
+                f"{step.item}: {ssd} was to be empty and now {' and '.join(finding.reasons)}; refusing to use it as a cache device: {finding.advice(ssd)}.",
                 item=step.item,
             )
         self._run_until_there(step, operation.command)
@@ -240,17 +240,17 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         folder = self._folder(step)
         self._write(step, folder, "cache_all", 0)
         self._empty_whitelist(step, folder)
-        looks: list[int] = []
+        readings: list[int] = []
 
-        def look() -> int | None:
+        def count_dirty() -> int | None:
             dirty = flashcache_host.read_dirty(self.runner, step.item)
             # One pass leaves out the blocks that were busy when it came by: another for those.
-            if dirty and (not looks or dirty >= looks[-1]):
+            if dirty and (not readings or dirty >= readings[-1]):
                 self._write(step, folder, "do_sync", 1)
-            looks[:] = [] if dirty is None else [dirty]
+            readings[:] = [] if dirty is None else [dirty]
             return dirty
 
-        FlushWatch(step.item, f"/dev/mapper/{step.item}", look, limit=operation.flush_timeout, clock=self.clock).until_clean(self.sleep)
+        FlushWatch(step.item, f"/dev/mapper/{step.item}", count_dirty, limit=operation.flush_timeout, clock=self.clock).until_clean(self.sleep)
         self._write(step, folder, "do_sync", 0)
         self._require_flushed(step, folder)
 
@@ -280,8 +280,8 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         stored = flashcache_host.read_superblock(self.root, ssd)
         if stored is not None and not stored.clean:
             raise NotEffective(
-                f"{step.item}: the cache was removed, and its superblock on {ssd} says '{stored.state_name}': {stored.disk} may lack blocks that are only"
-                f" on {ssd}, so nothing was made empty: look at dmesg, and load it again with flashcache_load {ssd} before {stored.disk} is used.",
+                f"{step.item}: the cache was removed, and its superblock on {ssd} reports '{stored.state_name}': {stored.disk} may lack blocks that are only"
+                f" on {ssd}, so nothing was made empty: check dmesg, and load it again with flashcache_load {ssd} before {stored.disk} is used.",
                 item=step.item,
             )
         finding = examine(self.runner, ssd, self.root, self.sleep)
@@ -298,7 +298,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         udev.refresh(self.runner, [ssd], step.item)
         finding = examine(self.runner, ssd, self.root, self.sleep)
         if finding.reasons:
-            raise NotEffective(f"{step.item}: {ssd} was made empty and still {' and '.join(finding.reasons)}: look at dmesg.", item=step.item)
+            raise NotEffective(f"{step.item}: {ssd} was made empty and still {' and '.join(finding.reasons)}: check dmesg.", item=step.item)
         flashcache_remains.note_remains(step.item, None, self.root)
 
     @carry_out.register
@@ -332,7 +332,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
     def _folder(self, step: Step) -> str:
         running = parse_tables(self.runner.run(["dmsetup", "table", step.item], item=step.item).stdout).get("")
         if running is None:
-            raise NotEffective(f"{step.item}: /dev/mapper/{step.item} is no flashcache device any more: run again.", item=step.item)
+            raise NotEffective(f"{step.item}: /dev/mapper/{step.item} is no longer a flashcache device: run again.", item=step.item)
         return running.folder
 
     def _write(self, step: Step, folder: str, key: str, value: int) -> None:
@@ -348,7 +348,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         left = flashcache_host.read_whitelist(self.root, folder)
         if left:
             raise NotEffective(
-                f"{step.item}: the processes {', '.join(map(str, left))} are on the whitelist of the cache and go on writing to it: end them, and run again.",
+                f"{step.item}: the processes {', '.join(map(str, left))} are on the whitelist of the cache and still write to it: end them, and run again.",
                 item=step.item,
             )
 
@@ -358,8 +358,8 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         cache_all = flashcache_host.read_sysctls(self.root, folder).get("cache_all")
         if dirty != 0 or cache_all != 0 or flashcache_host.read_whitelist(self.root, folder):
             raise NotEffective(
-                f"{step.item}: it could not be proven that the cache holds nothing that the origin does not have (dirty blocks {dirty}, cache_all {cache_all});"
-                " it stays and nothing is lost: look at dmesg and run again.",
+                f"{step.item}: it could not be verified that the origin has everything that the cache holds (dirty blocks {dirty}, cache_all {cache_all});"
+                " it stays and nothing is lost: check dmesg and run again.",
                 item=step.item,
             )
 
@@ -368,7 +368,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         errors = {key: count for key, count in flashcache_host.read_errors(self.root, folder).items() if count}
         if errors:
             counted = ", ".join(f"{key} {count}" for key, count in sorted(errors.items()))
-            self.warn(f"{step.item}: the cache had counted errors before it was removed ({counted}): look at dmesg and at the health of its devices.")
+            self.warn(f"{step.item}: the cache had counted errors before it was removed ({counted}): check dmesg and the health of its devices.")
 
     def _note_remains(self, step: Step, lasting: str, digest: str) -> None:
         self.left[step.item] = digest
@@ -378,7 +378,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         return bool(remains.digest) and flashcache_remains.digest_of(remains.device, self.root) == remains.digest
 
     def _require_as_left(self, step: Step, ssd: str, stored: FlashcacheSuperblock | None, finding: DeviceUse) -> None:
-        """A run that was killed may have been followed by a person who has put the SSD to another use."""
+        """A run that was killed may have been followed by another use of the SSD."""
         digest = self.left.get(step.item) or flashcache_remains.read_remains(step.item, self.root).digest
         if self._is_as_left(Remains(ssd, digest)):
             return
@@ -392,7 +392,7 @@ def _unit(item: str) -> str:
     return boot_unit.unit_name(LAYER, item)
 
 
-def _held_by_nobody(devices: Devices, name: str) -> bool:
+def _is_unused(devices: Devices, name: str) -> bool:
     """Whether a device is held by a mapping that has no name any more, which is how one looks that is being removed."""
     device = devices.get(name)
     holders = [devices.get(holder) for holder in device.holders] if device is not None else []

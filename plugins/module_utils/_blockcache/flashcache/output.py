@@ -250,7 +250,7 @@ def _table(sectors: int, body: str) -> Table:
             associativity=int(pairs["associativity"]),
             total=int(pairs["total blocks"]),
             cached=int(pairs["cached blocks"]),
-            # Without this line nobody could tell whether a write-back cache is clean.
+            # Without this line it cannot be determined whether a write-back cache is clean.
             dirty=int(pairs["dirty blocks"]) if mode == "writeback" else 0,
             metadata_block_size=_suffixed(metadata) if metadata is not None else None,
             disk_associativity=_suffixed(disk_associativity) if disk_associativity is not None else None,

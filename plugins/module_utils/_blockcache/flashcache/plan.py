@@ -64,18 +64,18 @@ class CachePlan(Diff):
     def steps(self) -> list[Step]:
         if not self.running and self.candidates & self.state.removing:
             raise self._refused(
-                "is still being removed by another process, which writes back what is dirty: wait until that has ended (look at dmesg), and run again"
+                "is still being removed by another process, which writes back what is dirty: wait until that has ended (check dmesg), and run again"
             )
         self._require_in_sight()
         if self.spec.state == "absent":
             return self._absent()
         if self.spec.state == "flushed":
             return self._flushed()
-        return self._present()
+        return self._plan_cache()
 
     # -- the three states
 
-    def _present(self) -> list[Step]:
+    def _plan_cache(self) -> list[Step]:
         self._require_module()
         origin = self._origin()
         self._require_own_name(origin)
@@ -93,7 +93,7 @@ class CachePlan(Diff):
                 return [*self._load_for_use(stored, fast)]
             steps = [*self._empty_stored(stored, self._path_of(self.stored_on)), *steps]
         else:
-            steps = [*(self._go_on_emptying() or self._forget_steps("which has gone")), *steps]
+            steps = [*(self._go_on_emptying() or self._forget_steps("which is missing")), *steps]
         if fast.device is None or name_behind(self.state.ground.devices, flashcache_unit.ssd_of(self.unit)) != fast.device.name:
             steps = self._without_maker(steps)
         self._require_safe(fast, origin)
@@ -133,7 +133,7 @@ class CachePlan(Diff):
         table = running.table
         if running.ssd_name is None and table.dirty:
             raise self._refused(
-                f"has {table.dirty} dirty blocks on {table.ssd}, which has gone: bring that SSD back, or restore {table.disk} from a backup and remove the"
+                f"has {table.dirty} dirty blocks on {table.ssd}, which is missing: bring that SSD back, or restore {table.disk} from a backup and remove the"
                 " cache yourself"
             )
         # The path it was made with may be another device after a reboot.
@@ -163,7 +163,7 @@ class CachePlan(Diff):
         return [*steps[:clear], away, *steps[clear:]]
 
     def _unit_away_step(self) -> Step:
-        return self._step("unit", self.unit, None, f"Take the unit of {self.spec.name} away", WriteUnit(""))
+        return self._step("unit", self.unit, None, f"Remove the unit of {self.spec.name}", WriteUnit(""))
 
     def _go_on_emptying(self) -> list[Step]:
         """The SSD that an earlier run was about to empty, if it is in sight."""
@@ -257,7 +257,7 @@ class CachePlan(Diff):
     def _start_steps(self) -> list[Step]:
         if self.spec.name in self.state.started:
             return []
-        action = f"Let systemd know that {self.spec.name} is up, so that it is taken down at shutdown"
+        action = f"Notify systemd that {self.spec.name} is active, so that it is stopped at shutdown"
         return [self._step("unit_started", False, True, action, StartUnit())]
 
     def _create_command(self, fast: fast_device.FastDevice, origin: BlockDevice) -> list[str]:
@@ -289,7 +289,7 @@ class CachePlan(Diff):
         return self._step("dirty_blocks", dirty, 0, action, FlushCache(self.spec.flush_timeout))
 
     def _clear_step(self, path: str) -> Step:
-        return self._step("cache_device", path, None, f"Prove that nothing is dirty on {path} and make it empty", ClearDevice(path, _lasting(path)))
+        return self._step("cache_device", path, None, f"Verify that nothing is dirty on {path} and make it empty", ClearDevice(path, _lasting(path)))
 
     def _setting_step(self, key: str, before: int | None, value: int) -> Step:
         return self._step(f"settings.{key}", before, value, f"Set {key} of {self.spec.name} to {value}", SetSysctl(key, value))

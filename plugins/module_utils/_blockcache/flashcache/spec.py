@@ -90,7 +90,7 @@ def _read_item(item: t.Mapping[str, t.Any]) -> FlashcacheSpec:
     block = _power(common["chunk_size"] if common["chunk_size"] is not None else DEFAULT_BLOCK, "chunk_size", name, KIB, MIB)
     associativity = item.get("associativity") or DEFAULT_ASSOCIATIVITY
     if associativity & (associativity - 1) or not 256 <= associativity <= 8192:
-        raise BadInput(f"{name}: associativity is {associativity}: write a power of two from 256 to 8192.", item=name)
+        raise BadInput(f"{name}: associativity is {associativity}: use a power of two from 256 to 8192.", item=name)
     return FlashcacheSpec(
         **common,
         mode=mode,
@@ -116,9 +116,9 @@ def _require_path(path: str, item: str) -> None:
         )
 
 
-def _power(size: int, option: str, item: str, least: int, most: int) -> int:
-    if size & (size - 1) or not least <= size <= most:
-        raise BadInput(f"{item}: {option} is {format_size(size)}: write a power of two from {format_size(least)} to {format_size(most)}.", item=item)
+def _power(size: int, option: str, item: str, low: int, high: int) -> int:
+    if size & (size - 1) or not low <= size <= high:
+        raise BadInput(f"{item}: {option} is {format_size(size)}: use a power of two from {format_size(low)} to {format_size(high)}.", item=item)
     return size
 
 

@@ -75,8 +75,8 @@ class LvmCommands:
         return dm.read_status(self.runner).get(cached.device_name)
 
     def _physical_volume(self, path: str, report: lvm_report.Report | None = None) -> lvm_report.PhysicalVolume | None:
-        wanted = self._real(path)
-        return next((pv for pv in (report or self._report()).physical if self._real(pv.path) == wanted), None)
+        real_path = self._real(path)
+        return next((pv for pv in (report or self._report()).physical if self._real(pv.path) == real_path), None)
 
     def _known_physical_volume(self, step: Step, path: str, report: lvm_report.Report) -> lvm_report.PhysicalVolume:
         physical = self._physical_volume(path, report)
@@ -120,8 +120,8 @@ class LvmCommands:
             return
         found = "no cache" if kernel is None else "a failed cache" if kernel.failed else f"mode {kernel.mode} with {kernel.dirty} dirty blocks"
         raise NotEffective(
-            f"{step.item}: it could not be proven that the cache of {cached.full_name} holds nothing that the origin does not have"
-            f" (found {found}); the cache stays attached and nothing is lost: look at dmesg and run again.",
+            f"{step.item}: it could not be verified that the cache of {cached.full_name} holds nothing that the origin does not have"
+            f" (found {found}); the cache stays attached and nothing is lost: check dmesg and run again.",
             item=step.item,
         )
 

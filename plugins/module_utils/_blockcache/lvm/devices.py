@@ -91,7 +91,7 @@ class Placement:
     def _own(self, origin: LogicalVolume, device: BlockDevice, path: str) -> list[Step]:
         spec = self.spec
         if any(device.name in self.state.devices_under(part) for part in self._origin_parts(origin)):
-            raise self._bad(f"already lies on {path}: a cache on the same device as its origin makes nothing faster; name another device")
+            raise self._bad(f"already lies on {path}: a cache on the same device as its origin has no benefit; name another device")
         physical = self.state.physical_of(device)
         if physical is not None and physical.vg == spec.vg:
             if not physical.allocatable:
@@ -136,8 +136,8 @@ class Placement:
         spec = self.spec
         devices = self.devices()
         rooms = [self._room(device) for device in devices]
-        least = min(rooms, key=lambda room: room.free)
-        layout = lvm_layout.lay_out(spec.kind, least, size=spec.size, share=spec.share, chunk_size=spec.chunk_size, item=spec.name, mirror=spec.mirror)
+        low = min(rooms, key=lambda room: room.free)
+        layout = lvm_layout.lay_out(spec.kind, low, size=spec.size, share=spec.share, chunk_size=spec.chunk_size, item=spec.name, mirror=spec.mirror)
         for device, room in zip(devices, rooms):
             self.earlier.rooms[device.name] = lvm_layout.Room(room.free - layout.footprint, room.extent_size, max(room.spare, layout.metadata))
         return layout
@@ -183,7 +183,7 @@ class Placement:
                 if physical is None or physical.vg not in (None, self.spec.vg) or self.still_used(device) or device.name in self.earlier.released:
                     continue
                 self.earlier.released.add(device.name)
-                group = f"Take {path} out of volume group {physical.vg} and make it" if physical.vg else f"Make {path}"
+                group = f"Remove {path} from volume group {physical.vg} and make it" if physical.vg else f"Make {path}"
                 before = physical.vg or "no volume group"
                 steps.append(self._step(f"devices.{path}", before, None, f"{group} no physical volume any more", ReleaseDevice(self.spec.vg, path)))
         return steps

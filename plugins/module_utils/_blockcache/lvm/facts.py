@@ -155,8 +155,8 @@ def _of_lvm(device: BlockDevice) -> bool:
 
 
 def _device_of(state: LvmState, vg: str, name: str) -> BlockDevice | None:
-    wanted = dm.device_name(vg, name)
-    return next((device for device in state.devices if device.dm_name == wanted), None)
+    dm_name_of_lv = dm.device_name(vg, name)
+    return next((device for device in state.devices if device.dm_name == dm_name_of_lv), None)
 
 
 def _path(device: BlockDevice | None) -> str | None:

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is wrong with a cache, and what a person can do about it.
+"""What is wrong with a cache, and what can be done about it.
 
 What LVM allows of a volume that misses a device was seen with 2.03.16: lvchange refuses everything; ``lvconvert --uncache``
 takes a write-through cache away without ``--force``, and refuses a write-back one.
@@ -25,16 +25,16 @@ if t.TYPE_CHECKING:
 
 #: Bytes of kernel memory for each block of a writecache: about 2 GiB for 100 GiB in blocks of 4096 bytes (lvmcache(7)).
 WRITECACHE_BLOCK_MEMORY = 82
-#: The share of the memory above which a person is told.
+#: The share of the memory above which a warning is given.
 MEMORY_SHARE = 0.25
 
 
 def diagnose(state: LvmState, cached: LogicalVolume) -> tuple[str, str]:
-    """One of ``model.STATES``, and if it is not ``ok`` what is wrong and what a person can do, as the rest of a sentence about the volume."""
+    """One of ``model.STATES``, and if it is not ``ok`` what is wrong and what can be done, as the rest of a sentence about the volume."""
     pool = state.pool_of(cached)
     kernel = state.kernel.get(cached.full_name, CacheStatus())
     if any(state.lost(part) for part in _origin_of(state, cached)):
-        return "failed", "lies on a device that is missing: bring it back, or let a person repair the volume group"
+        return "failed", "lies on a device that is missing: bring it back, or repair the volume group manually"
     if pool is None or state.lost(pool):
         return "cache_missing", _missing_advice(state, cached)
     if kernel.failed or kernel.errors:
@@ -46,18 +46,18 @@ def diagnose(state: LvmState, cached: LogicalVolume) -> tuple[str, str]:
             else "a restore from backup (a cachevol cannot be repaired); what the cache holds alone is lost with it"
         )
         condition = "read_only" if kernel.read_only and not kernel.needs_check else "needs_check"
-        return condition, f"has cache metadata that the kernel marked as needing a check: deactivate it, then a person runs {how}"
+        return condition, f"has cache metadata that the kernel marked as needing a check: deactivate it, then run {how}"
     if not cached.active:
         return "inactive", inactive_advice(cached)
     return "ok", ""
 
 
 def inactive_advice(volume: LogicalVolume) -> str:
-    """What a person can do about a volume whose cache cannot be read back. The caller says which it is."""
+    """What can be done about a volume whose cache cannot be read back. The caller says which it is."""
     if volume.suspended:
         return (
             "is suspended, because a command was killed in the middle of a change or the kernel refused a table, and everything that is written to it"
-            " waits: a run with its cache in the list lets it go on"
+            " waits: a run with its cache in the list resumes it"
         )
     return f"is not active, so that its cache cannot be read back: activate it with lvchange -ay {volume.full_name} first"
 
@@ -97,12 +97,12 @@ def counted_dirty(state: LvmState, cached: LogicalVolume) -> str:
     return (
         f"{cached.full_name} writes through, so that nothing depends on its cache, and the kernel counts {kernel.dirty} blocks of the cache as dirty all the"
         " same: its metadata was not closed cleanly when the host went down, or a flush was broken off. It writes them back while nothing else is to do;"
-        f" state: flushed does it at once, and lvchange -an and lvchange -ay {cached.full_name} end it for good."
+        f" state: flushed does it at once, and lvchange -an and lvchange -ay {cached.full_name} end it permanently."
     )
 
 
 def problems(state: LvmState) -> list[str]:
-    """What a person should know of the caches of the host as they are left, one sentence each."""
+    """Warnings about the caches of the host as they are left, one sentence each."""
     found = []
     for cached in state.volumes:
         if not cached.cached:
@@ -154,25 +154,25 @@ def _origin_of(state: LvmState, cached: LogicalVolume) -> list[LogicalVolume]:
 def _missing_advice(state: LvmState, cached: LogicalVolume) -> str:
     if writes_through(state, cached):
         return (
-            "has a cache whose device is missing; it wrote through, so that nothing is lost with it: state: absent takes it away without --force,"
+            "has a cache whose device is missing; it wrote through, so that nothing is lost with it: state: absent removes it without --force,"
             " and a run that names cache devices that are there puts a new one in its place"
         )
     return (
-        "has a cache whose device is missing, and with write-back its newest data may lie only there: bring the device back and load the cache"
-        f" anew with lvchange -an and lvchange -ay {cached.full_name}, which loses nothing;"
-        " if it is lost for good, a person must decide about lvconvert --uncache --force, which drops what was dirty"
+        "has a cache whose device is missing, and with write-back its newest data may lie only there: bring the device back and reload the cache"
+        f" with lvchange -an and lvchange -ay {cached.full_name}, which loses nothing;"
+        " if it is permanently lost, decide manually about lvconvert --uncache --force, which drops what was dirty"
     )
 
 
 def _failed_advice(state: LvmState, cached: LogicalVolume, kernel: CacheStatus) -> str:
     if kernel.errors:
-        return f"has a writecache that the kernel reports as failed with error {kernel.errors}: look at dmesg; a person must decide"
+        return f"has a writecache that the kernel reports as failed with error {kernel.errors}: check dmesg and decide manually"
     if writes_through(state, cached):
         return (
             "has a cache that the kernel reports as failed; it wrote through, so that nothing is lost with it:"
-            " state: absent takes it away without --force, and a run with state: present makes it anew"
+            " state: absent removes it without --force, and a run with state: present recreates it"
         )
     return (
-        "has a cache that the kernel reports as failed, so that it cannot be flushed: look at dmesg, bring its device back, and load it anew"
-        f" with lvchange -an and lvchange -ay {cached.full_name}, which loses nothing; if that fails, a person must decide"
+        "has a cache that the kernel reports as failed, so that it cannot be flushed: check dmesg, bring its device back, and reload it"
+        f" with lvchange -an and lvchange -ay {cached.full_name}, which loses nothing; if that fails, decide manually"
     )

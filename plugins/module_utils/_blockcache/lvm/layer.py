@@ -46,7 +46,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         """One report of LVM, the block devices, and where there is a cache one dmsetup or two, whatever the number of caches.
 
         Only a cache device that is no physical volume yet costs a wipefs more, and is opened; and a file system whose
-        writecache shall have a certain block size is asked for its own.
+        writecache should have a certain block size is asked for its own.
         """
         for warning in former_names(self.spec):
             self.warn(warning)
@@ -89,7 +89,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
     def facts(self, state: LvmState) -> dict[str, t.Any]:
         origins = {spec.origin for spec in self.spec}
         caches = [lvm_facts.describe(state, volume) for volume in state.volumes if volume.cached and volume.full_name in origins]
-        return {"problems": lvm_health.problems(state), "caches": [cache.as_plain() for cache in caches]}
+        return {"problems": lvm_health.problems(state), "caches": [cache.to_dict() for cache in caches]}
 
     def check_settled(self, state: LvmState) -> None:
         """Warn of the memory that writecaches take, of cache devices that could not be given back, and of counters after a crash."""

@@ -83,7 +83,7 @@ class LvmOperations(LvmCommands):
         finding = cache_device.examine(self.runner, path, self.root, self.sleep)
         if finding.reasons:
             raise Refused(
-                f"{step.item}: {path} was empty when it was looked at and now {' and '.join(finding.reasons)}, so that it is not taken for a cache:"
+                f"{step.item}: {path} was empty when it was examined and now {' and '.join(finding.reasons)}; refusing to use it as a cache device:"
                 f" {finding.advice(path)}.",
                 item=step.item,
             )
@@ -297,7 +297,7 @@ class LvmOperations(LvmCommands):
         completed = self._run(step, ["lvchange", "--yes", "--cachesettings", text, cached.full_name], None)
         if completed.rc and "nrecognized writecache setting" in completed.stdout + completed.stderr:
             raise NotEffective(
-                f"{step.item}: this version of LVM does not know the writecache setting {' or '.join(values if named is None else named)};"
+                f"{step.item}: this version of LVM does not support the writecache setting {' or '.join(values if named is None else named)};"
                 " everything else is as wanted: leave it out, or use a newer lvm2.",
                 item=step.item,
                 completed=completed,
@@ -346,7 +346,7 @@ class LvmOperations(LvmCommands):
         cached = state.volume(target.vg, target.lv)
         if cached is not None and cached.cached and not lvm_health.writes_through(state, cached):
             raise NotEffective(
-                f"{step.item}: the cache of {target.full_name} is not known to have written through any more, and stays: look at dmesg and run again.",
+                f"{step.item}: the cache of {target.full_name} is not known to have written through any more, and stays: check dmesg and run again.",
                 item=step.item,
             )
         self._uncache(target, step)

@@ -49,9 +49,9 @@ problems = lvm_health.problems
 def plan(state: LvmState, specs: t.Sequence[LvmCacheSpec]) -> list[Step]:
     """The steps for every cache of the list, in its order.
 
-    :raises BadInput: if what is asked for cannot be meant on this host.
+    :raises BadInput: if the request is invalid on this host.
     :raises DeviceMissing: if the origin or the cache device is not there.
-    :raises Refused: if it would risk data, naming the option that allows it or what a person has to do.
+    :raises Refused: if it would risk data, naming the option that allows it or the manual action.
     :raises ToolMissing: if a cache is to be attached and cache_check is not installed.
     """
     earlier = Earlier()
@@ -126,10 +126,10 @@ class _CachePlan(AttachPlan):
         """LVM changes nothing of a volume that misses a device, and what is not active cannot be read back."""
         if cached.partial and pool is not None and any(self.state.out_of_step(mirror) for mirror in self.state.mirrors(pool)):
             advice = lvm_health.mend_advice(self.state, pool).rstrip(".")
-            raise self.refused(f"misses a device of its mirrored cache, and LVM changes nothing of it before that is mended. {advice}")
+            raise self.refused(f"misses a device of its mirrored cache, and LVM changes nothing of it before that is repaired. {advice}")
         if cached.partial:
             origin = f"{cached.vg}/{next(iter(cached.devices), '')}"
-            raise self.refused(f"misses a device under its cache, and LVM changes nothing of it before that is mended: run lvconvert --repair {origin}")
+            raise self.refused(f"misses a device under its cache, and LVM changes nothing of it before that is repaired: run lvconvert --repair {origin}")
         self._require_active(cached)
 
     def _require_active(self, cached: LogicalVolume) -> None:
@@ -169,7 +169,7 @@ class _CachePlan(AttachPlan):
         """A writecache that is flushed, or whose detaching was broken off, has a setting that lets nothing new in."""
         table = self.state.tables.get(cached.full_name)
         if (cached.settings or {}).get("cleaner") == "1" or (table is not None and table.cleaner):
-            action = f"Let the writecache of {self.target} take writes again"
+            action = f"Allow writes to the writecache of {self.target} again"
             return [self.step("cleaner", True, False, action, SetCleaner(self.volume, 0))]
         return []
 
@@ -239,7 +239,7 @@ class _CachePlan(AttachPlan):
         return steps
 
     def _flush_writecache(self) -> list[Step]:
-        action = f"Let the writecache of {self.target} only write back, and wait until it is empty"
+        action = f"Set the writecache of {self.target} to write back only, and wait until it is empty"
         return [self.step("cleaner", False, True, action, FlushWritecache(self.volume)), self._prove_step()]
 
     def _detach(self, cached: LogicalVolume, pool: LogicalVolume | None, drop: bool) -> list[Step]:
@@ -249,7 +249,7 @@ class _CachePlan(AttachPlan):
             self.place.forget(pool)
         # LVM flushes nothing of a mirror that has lost a side either, and refuses every command but this one.
         if drop or (cached.partial and lvm_health.writes_through(self.state, cached)):
-            action = f"Take away {what} of {self.target}, which misses its device or has failed, and wrote through, so that nothing is lost"
+            action = f"Remove {what} of {self.target}, which misses its device or has failed, and wrote through, so that nothing is lost"
             return [self.step("cache", before, None, action, Drop(self.volume))]
         if cached.writecache:
             steps = self._flush_writecache()
@@ -271,7 +271,7 @@ class _CachePlan(AttachPlan):
         return self.step("suspended", True, False, action, GoOn(self.volume, tuple(names)))
 
     def _prove_step(self) -> Step:
-        return self.step("dirty", "not proven", 0, f"Prove that no block of the cache of {self.target} is dirty", ProveClean(self.volume))
+        return self.step("dirty", "not proven", 0, f"Verify that no block of the cache of {self.target} is dirty", ProveClean(self.volume))
 
     def _require_permission(self, redundancy: str) -> None:
         spec = self.spec

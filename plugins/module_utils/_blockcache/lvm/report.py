@@ -127,7 +127,7 @@ class LogicalVolume:
 
     @property
     def active(self) -> bool:
-        """The fifth character of ``lv_attr``: a = active; s and the like are states a person has to look at."""
+        """The fifth character of ``lv_attr``: a = active; s and the like are states that need a manual action."""
         return self.attr[4:5] == "a"
 
     @property
@@ -229,8 +229,8 @@ def _logical_volume(row: t.Mapping[str, str]) -> LogicalVolume:
         size=_required_number(row, "lv_size"),
         hidden=_required(row, "lv_name").startswith("["),
         roles=_words(row.get("lv_role")),
-        pool=_bare(row.get("pool_lv")),
-        origin=_bare(row.get("origin")),
+        pool=_without_brackets(row.get("pool_lv")),
+        origin=_without_brackets(row.get("origin")),
         tags=_words(row.get("lv_tags")),
         cache_mode=row.get("cache_mode") or None,
         policy=row.get("cache_policy") or None,
@@ -298,7 +298,7 @@ def _share(row: t.Mapping[str, str], field: str) -> float | None:
         raise NotUnderstood(f"LVM reported {field} as '{text}', which is not a percentage, in: {json.dumps(row)[:300]}") from None
 
 
-def _bare(name: str | None) -> str | None:
+def _without_brackets(name: str | None) -> str | None:
     """A name without the brackets of a hidden volume."""
     return name.strip("[]") if name else None
 

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Settings of LVM caches: which are in force, and the steps to others. Pure."""
+"""Settings of LVM caches: which are in effect, and the steps to others. Pure."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -74,8 +74,8 @@ def _cache_step(spec: LvmCacheSpec, cached: LogicalVolume, key: str, value: int 
 
 def _writecache_steps(state: LvmState, spec: LvmCacheSpec, cached: LogicalVolume) -> list[Step]:
     stored = {key: value for key, value in (cached.settings or {}).items() if key != CLEANER}
-    asked = {key: value for key, value in spec.settings.items() if key != BLOCK_SIZE}
-    changed = {key: value for key, value in asked.items() if stored.get(key) != (None if value is None else str(value))}
+    requested = {key: value for key, value in spec.settings.items() if key != BLOCK_SIZE}
+    changed = {key: value for key, value in requested.items() if stored.get(key) != (None if value is None else str(value))}
     if changed:
         kept = {key: value for key, value in stored.items() if key not in changed}
         numbers = {key: int(value) for key, value in kept.items() if value.isdigit()}
@@ -106,8 +106,8 @@ def _has_setting(cached: LogicalVolume, key: str, value: int | None) -> bool:
     used = (cached.kernel_settings or {}).get(key)
     if key != MIGRATION_THRESHOLD:
         return stored == str(value) and used in (None, stored)
-    asked = effective_migration_threshold(value, cached.chunk_size or 0)
-    return effective_migration_threshold(int(stored), cached.chunk_size or 0) == asked and (used is None or int(used) == asked)
+    requested = effective_migration_threshold(value, cached.chunk_size or 0)
+    return effective_migration_threshold(int(stored), cached.chunk_size or 0) == requested and (used is None or int(used) == requested)
 
 
 def _number(text: str | None) -> int | str | None:

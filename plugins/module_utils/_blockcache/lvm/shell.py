@@ -49,11 +49,11 @@ _CHUNK = 1 << 16
 
 
 class ShellBroken(Exception):
-    """The process ended, or answered with something that is no answer; ``said`` is what it wrote to its standard error."""
+    """The process ended, or answered with something that is no answer; ``message`` is what it wrote to its standard error."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__(said)
-        self.said = said
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class Reply(t.NamedTuple):
@@ -90,12 +90,12 @@ class LvmShell:
         """Of the process."""
         return self._process.pid
 
-    def ask(self, line: str, deadline: float, watch: t.Callable[[], t.Any] | None = None, interval: float = 5.0, most_output: int = MOST_OUTPUT) -> Reply:
+    def ask(self, line: str, deadline: float, watch: t.Callable[[], t.Any] | None = None, interval: float = 5.0, max_output: int = MOST_OUTPUT) -> Reply:
         """Have one command done.
 
         :param deadline: of :func:`time.monotonic`.
         :param watch: called every ``interval`` seconds meanwhile.
-        :param most_output: bytes of its report and of each other stream that are taken.
+        :param max_output: bytes of its report and of each other stream that are taken.
         :raises ShellBroken: if there is no answer any more, or a longer one.
         :raises subprocess.TimeoutExpired: if there was none until the deadline.
         """
@@ -123,8 +123,8 @@ class LvmShell:
                     if not read:
                         raise ShellBroken(texts["err"].decode(errors="replace"))
                     texts[key.data] += read
-                    if len(texts[key.data]) > most_output:
-                        raise ShellBroken(f"it printed more than {format_size(most_output)}")
+                    if len(texts[key.data]) > max_output:
+                        raise ShellBroken(f"it printed more than {format_size(max_output)}")
                 if watch and time.monotonic() >= next_look:
                     next_look = time.monotonic() + interval
                     watch()
@@ -198,26 +198,26 @@ class LvmRunner(Runner):
         completed = None
         if line is not None:
             with self._one_at_a_time:
-                completed = self._asked(words, line, how)
+                completed = self._ask_shell(words, line, how)
         return completed if completed is not None else super()._completed(words, how)
 
-    def _asked(self, words: tuple[str, ...], line: str, how: HowToRun) -> Completed | None:
+    def _ask_shell(self, words: tuple[str, ...], line: str, how: HowToRun) -> Completed | None:
         """What the process of LVM answered; None if the command has to be started, and nothing was done."""
         if self._given_up or not (self._root / PROFILE).exists():
             return None
         started = time.monotonic()
-        looks = line.startswith("fullreport")
+        is_report = line.startswith("fullreport")
         try:
             if self._shell is None:
                 self._shell = LvmShell(self.find("lvm"))
-            answer = self._shell.ask(line, started + how.limit, how.watch, how.interval, how.most_output)
+            answer = self._shell.ask(line, started + how.limit, how.watch, how.interval, how.max_output)
         except StorageError:
             self._give_up()
             return None
         except ShellBroken as broken:
             self._give_up()
             # Whether a change was made only another look can tell.
-            return None if looks else self._remember(words, -1, b"", broken.said.encode(), started)
+            return None if is_report else self._remember(words, -1, b"", broken.message.encode(), started)
         except subprocess.TimeoutExpired:
             left = self._give_up()
             raise self._timed_out(self._remember(words, -1, b"", b"", started), how.limit, how.item, left) from None
@@ -225,13 +225,13 @@ class LvmRunner(Runner):
             self._give_up()
             raise
         rc = 0 if answer.code == _SUCCESS else answer.code or -1
-        return self._remember(words, rc, (answer.report if looks else answer.out).encode(), answer.err.encode(), started)
+        return self._remember(words, rc, (answer.report if is_report else answer.out).encode(), answer.err.encode(), started)
 
 
 def line_of(words: t.Sequence[str]) -> str | None:
     """The line for LVM's own process; None for a command that does not go there."""
     name = os.path.basename(words[0])
-    asked = list(words[1:]) if name == "lvm" and list(words[1:2]) == ["fullreport"] else [name, *words[1:]] if name == "lvchange" else []
-    if not asked or not all(_WORD.match(word) for word in asked):
+    requested = list(words[1:]) if name == "lvm" and list(words[1:2]) == ["fullreport"] else [name, *words[1:]] if name == "lvchange" else []
+    if not requested or not all(_WORD.match(word) for word in requested):
         return None
-    return " ".join(f"'{word}'" if " " in word else word for word in asked)
+    return " ".join(f"'{word}'" if " " in word else word for word in requested)

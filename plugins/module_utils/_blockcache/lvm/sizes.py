@@ -12,7 +12,6 @@ Sources: lvmcache(7) "dm-cache chunk size" and "dm-cache metadata"; Documentatio
 
 from __future__ import annotations
 
-import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import CHUNK_STEP, require_chunk_size
@@ -33,22 +32,22 @@ def smallest_chunk(size: int) -> int:
     return max(CHUNK_STEP, round_up(-(-size // MOST_CHUNKS), CHUNK_STEP))
 
 
-def choose_chunk(size: int, asked: int | None, item: str | None = None) -> int:
+def choose_chunk(size: int, requested: int | None, item: str | None = None) -> int:
     """The chunk size for a cache of ``size``: the asked one if it is possible, else 64 KiB or what the size demands.
 
     :raises BadInput: if the asked one is impossible.
     """
-    least = smallest_chunk(size)
-    if asked is None:
-        return max(DEFAULT_CHUNK, least)
-    require_chunk_size(asked, item)
-    if asked < least:
+    low = smallest_chunk(size)
+    if requested is None:
+        return max(DEFAULT_CHUNK, low)
+    require_chunk_size(requested, item)
+    if requested < low:
         raise BadInput(
-            f"{item}: chunk_size is {format_size(asked)}, and a cache of {format_size(size)} would have more than a million such chunks:"
-            f" write {format_size(least)} or more, or leave chunk_size out.",
+            f"{item}: chunk_size is {format_size(requested)}, and a cache of {format_size(size)} would have more than a million such chunks:"
+            f" write {format_size(low)} or more, or leave chunk_size out.",
             item=item,
         )
-    return asked
+    return requested
 
 
 def metadata_size(data: int, chunk_size: int) -> int:
@@ -93,7 +92,7 @@ def lay_out(kind: str, room: Room, *, size: int | None, share: float, chunk_size
         extents = -(-size // room.extent_size) if size else available - beside
         metadata = 0
         chunk = choose_chunk(extents * room.extent_size, chunk_size, item) if kind == "cachevol" else 0
-        least = -(-SMALLEST_CACHEVOL // room.extent_size)
+        low = -(-SMALLEST_CACHEVOL // room.extent_size)
     else:
         # The metadata is sized for all that is free, so that it is never too small for what is left beside it.
         data = size or available * room.extent_size
@@ -101,9 +100,9 @@ def lay_out(kind: str, room: Room, *, size: int | None, share: float, chunk_size
         metadata = round_up(metadata_size(data, chunk), room.extent_size)
         beside = (metadata + (metadata if room.spare < metadata else 0)) // room.extent_size + 2 * mirror
         extents = -(-size // room.extent_size) if size else available - beside
-        least = 1
-    if extents < least or extents + beside > room.free:
-        raise BadInput(_too_small(kind, room, max(extents, least), beside, item), item=item)
+        low = 1
+    if extents < low or extents + beside > room.free:
+        raise BadInput(_too_small(kind, room, max(extents, low), beside, item), item=item)
     return Layout(extents, metadata, chunk, extents + beside)
 
 
@@ -119,8 +118,3 @@ def _too_small(kind: str, room: Room, extents: int, beside: int, item: str) -> s
 def extents_of_new_device(size: int, extent_size: int) -> int:
     """How many extents a device will have once it is a physical volume."""
     return max(size - FIRST_EXTENT, 0) // extent_size
-
-
-def as_plain(layout: Layout) -> dict[str, t.Any]:
-    """For the arguments of a step."""
-    return {"extents": layout.extents, "metadata": layout.metadata, "chunk_size": layout.chunk_size}

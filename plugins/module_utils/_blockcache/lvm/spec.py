@@ -79,7 +79,7 @@ def _origin(text: str, item: str) -> tuple[str, str, str]:
     words = (text[len("/dev/") :] if text.startswith("/dev/") else text).split("/")
     mapped = text.startswith("/dev/mapper/")
     if mapped or len(words) != 2 or not all(_NAME.match(word) for word in words):
-        raise BadInput(f"{item}: origin is '{text}': write it as volume group and logical volume, for example vg0/images.", item=item)
+        raise BadInput(f"{item}: origin is '{text}': use it as volume group and logical volume, for example vg0/images.", item=item)
     return f"{words[0]}/{words[1]}", words[0], words[1]
 
 

@@ -163,7 +163,7 @@ class SetMode(VolumeOperation):
 class LeaveCleaner(VolumeOperation):
     """Leave the policy in which an interrupted flush left the cache.
 
-    :param stored: the mode that LVM has stored, which is in force afterwards.
+    :param stored: the mode that LVM has stored, which is in effect afterwards.
     """
 
     stored: str
@@ -202,7 +202,7 @@ class SetCleaner(VolumeOperation):
 class Refresh(VolumeOperation):
     """Load the table again, as LVM has it stored.
 
-    :param mode: the mode that is in force afterwards; None if it does not prove that the table was loaded.
+    :param mode: the mode that is in effect afterwards; None if it does not prove that the table was loaded.
     """
 
     mode: str | None

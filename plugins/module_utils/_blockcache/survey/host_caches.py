@@ -65,7 +65,7 @@ class Drain:
     bytes_per_second: float | None
     seconds_until_clean: float | None
 
-    def as_plain(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """For a module's return values."""
         return dataclasses.asdict(self)
 
@@ -117,22 +117,24 @@ def drain_of(before: Survey, after: Survey, seconds: float) -> tuple[Drain, ...]
     return tuple(drains)
 
 
-def sample(look: t.Callable[[], Survey], seconds: float, clock: t.Callable[[], float], sleep: t.Callable[[float], None]) -> tuple[Survey, tuple[Drain, ...]]:
+def sample(
+    read_survey: t.Callable[[], Survey], seconds: float, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
+) -> tuple[Survey, tuple[Drain, ...]]:
     """One look, or with ``seconds`` above zero two and what lies between them.
 
     The pace is that of the time that really passed: a look at a busy host can take seconds itself.
     """
-    before, began = look(), clock()
+    before, began = read_survey(), clock()
     if seconds <= 0:
         return before, ()
     sleep(seconds)
-    after, ended = look(), clock()
+    after, ended = read_survey(), clock()
     return after, drain_of(before, after, max(ended - began, 1e-6))
 
 
-def as_plain(cache: CacheState) -> dict[str, t.Any]:
+def cache_to_dict(cache: CacheState) -> dict[str, t.Any]:
     """A cache for a module's return values, with what is computed from it."""
-    return {**cache.as_plain(), "dirty_share": dirty_share(cache), "hit_ratio": hit_ratio(cache)}
+    return {**cache.to_dict(), "dirty_share": dirty_share(cache), "hit_ratio": hit_ratio(cache)}
 
 
 def dirty_share(cache: CacheState) -> float | None:
@@ -144,8 +146,8 @@ def hit_ratio(cache: CacheState) -> float | None:
     """The part of what was looked up that was found, from 0 to 1, since the kernel counts; None if it cannot be told."""
     counters = cache.counters
     pairs = [(f"{kind}_hits", f"{kind}_misses") for kind in ("read", "write")]
-    told = [(counters[hits], counters[misses]) for hits, misses in pairs if hits in counters and misses in counters]
-    hits, misses = (sum(column) for column in zip(*told)) if told else (0, 0)
+    reported = [(counters[hits], counters[misses]) for hits, misses in pairs if hits in counters and misses in counters]
+    hits, misses = (sum(column) for column in zip(*reported)) if reported else (0, 0)
     return hits / (hits + misses) if hits + misses > 0 else None
 
 

@@ -76,7 +76,7 @@ def ignoring_flushes(devices: Devices, paths: t.Sequence[BlockDevice], exports: 
                 found[device.name] = f"flashcache {device.dm_name or device.name}"
             elif device.kind == "dm" and not device.dm_targets:
                 # Without an answer from dmsetup it could be a flashcache as well.
-                found[device.name] = f"the mapping {device.dm_name or device.name}, whose target dmsetup does not tell, perhaps"
+                found[device.name] = f"the mapping {device.dm_name or device.name}, whose target dmsetup does not report, perhaps"
             elif device.name in exports:
                 found[device.name] = f"the AoE target vblade, which serves {device.path},"
     return tuple(found[name] for name in sorted(found))

@@ -45,7 +45,7 @@ def find_drive(devices: Devices, item: str) -> list[BlockDevice]:
     claiming = {unit_of(devices, one): one.path for one in devices if one.kind == "disk" and item in (*one.by_id, *one.links)}
     if len(claiming) > 1:
         # Two drives with one serial number: the link points to the one that came last.
-        raise BadInput(f"{item} is the name of several drives ({', '.join(sorted(claiming.values()))}): write a path that only one of them has.", item=item)
+        raise BadInput(f"{item} is the name of several drives ({', '.join(sorted(claiming.values()))}): use a path that only one of them has.", item=item)
     if device.kind == "multipath":
         paths = [path for path in (devices.get(name) for name in device.slaves) if path is not None]
         if not paths:
@@ -57,7 +57,7 @@ def find_drive(devices: Devices, item: str) -> list[BlockDevice]:
     if device.kind in _BUILT_ON_DRIVES:
         below = [one.stable_path or one.path for one in devices.parents(device) if one.kind == "disk"]
         raise BadInput(
-            f"{item} is {_BUILT_ON_DRIVES[device.kind]} and no drive: name the drives below it{': ' + ', '.join(below) if below else ''}.", item=item
+            f"{item} is {_BUILT_ON_DRIVES[device.kind]} and not a drive: name the drives below it{': ' + ', '.join(below) if below else ''}.", item=item
         )
     if device.kind != "disk":
         raise BadInput(f"{item} is {_WITHOUT_DRIVES.get(device.kind, device.kind)}: it has no write cache of a drive.", item=item)

@@ -30,10 +30,10 @@ def parse_cache_type(text: str) -> str:
         raise NotUnderstood(f"The kernel calls a write cache '{text.strip()}', which is unknown here.") from None
 
 
-def cache_type_for(wanted: str, present: str | None) -> str:
+def cache_type_for(value: str, current: str | None) -> str:
     """What to write into ``cache_type`` so that only the write cache changes and the read cache stays as it is. Never ``temporary``."""
-    without_read_cache = present in ("none", "write back, no read (daft)")
-    if wanted == ENABLED:
+    without_read_cache = current in ("none", "write back, no read (daft)")
+    if value == ENABLED:
         return "write back, no read (daft)" if without_read_cache else WRITE_BACK
     return "none" if without_read_cache else WRITE_THROUGH
 

@@ -62,7 +62,7 @@ class DriveState:
     :param paths: kernel names of every path to the drive; the first one is ``name``.
     :param swallowed_by: what on top of the drive takes flushes and does not pass them on.
     :param above: what on top of the drive ends flushes and would pass them on if it were loaded again, what lies below first; looked at where the
-        cache shall be on.
+        cache should be on.
     :param keys: udev properties a line about this drive may be keyed on.
     :param boot_rule: the present lines about this drive in the rules file, ``None`` if there are none.
     :param boot_rules: the line for each wanted state; empty if there cannot be one, for the reason in ``no_rule``.
@@ -177,7 +177,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
             others = [other.properties for other in devices if other.kind == "disk" and unit_of(devices, other) != unit]
             key = udev_rule.choose_key(drive.properties, others, spec.device)
             provider = PROVIDERS[cache.provider](self.runner, self.root)
-            boot_rules = {wanted: provider.boot_rule(key, DriveCacheSetting(drive.name, drive.path, wanted, spec.device)) for wanted in (ENABLED, DISABLED)}
+            boot_rules = {value: provider.boot_rule(key, DriveCacheSetting(drive.name, drive.path, value, spec.device)) for value in (ENABLED, DISABLED)}
         except StorageError as error:
             no_rule = error.message
         kernel = {word for path in paths for word in (read_kernel(path.name, self.root) or "").split(", ") if word}
@@ -253,7 +253,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
                     attribute="kernel_view",
                     before=drive.kernel,
                     after=KERNEL_WORD[drive.drive],
-                    action=f"Make the kernel see that the write cache of {drive.item} ({drive.name}) is {drive.drive}",
+                    action=f"Set the kernel's view: the write cache of {drive.item} ({drive.name}) is {drive.drive}",
                     operation=AlignKernel(drive.provider, settings),
                 )
             ]
@@ -316,7 +316,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
             if difference.item in self._commands:
                 raise NotEffective(
                     f"{self.name}: {difference}, although {self._commands[difference.item].command_line} "
-                    f"ended with exit status {self._commands[difference.item].rc}. The drive or what stands before it ignores the setting.",
+                    f"ended with exit status {self._commands[difference.item].rc}. The drive or its controller ignores the setting.",
                     item=difference.item,
                     completed=self._commands[difference.item],
                     differences=[vars(one) for one in differences],
@@ -353,11 +353,11 @@ def _check_listed_once(pairs: t.Sequence[tuple[DriveState, DriveSpec]]) -> None:
 
 def _check(drive: DriveState, spec: DriveSpec) -> None:
     if spec.persistent and not is_stable(spec.device):
-        instead = f"write {drive.stable_path} instead" if drive.stable_path else "it has no serial number or WWN, so write persistent: false for it"
+        instead = f"use {drive.stable_path} instead" if drive.stable_path else "it has no serial number or WWN, so set persistent: false for it"
         raise BadInput(f"{spec.device} may name another drive after the next boot: {instead}.", item=spec.device)
     if spec.write_cache == ENABLED and drive.drive == ABSENT:
         raise BadInput(
-            f"{spec.device} has no volatile write cache (vwc is 0), so there is nothing to enable: write write_cache: disabled, or leave it out.",
+            f"{spec.device} has no volatile write cache (vwc is 0), so there is nothing to enable: set write_cache: disabled, or leave it out.",
             item=spec.device,
         )
     if spec.write_cache == ENABLED and drive.swallowed_by and not spec.allow_ignored_flushes:
@@ -377,4 +377,4 @@ def _check(drive: DriveState, spec: DriveSpec) -> None:
     if drive.drive not in (ABSENT, spec.write_cache) and not drive.changeable:
         raise BadInput(f"{spec.device}: the drive reports its write cache as {drive.drive} and does not let it be changed.", item=spec.device)
     if spec.persistent and drive.drive != ABSENT and not drive.boot_rules:
-        raise BadInput(drive.no_rule or f"{spec.device} cannot have a boot rule: write persistent: false for it.", item=spec.device)
+        raise BadInput(drive.no_rule or f"{spec.device} cannot have a boot rule: set persistent: false for it.", item=spec.device)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 ENABLED = "enabled"
 DISABLED = "disabled"
-#: The drive has no volatile write cache at all: as good as ``disabled``, and nothing can be enabled.
+#: The drive has no volatile write cache at all: treated as ``disabled``, and nothing can be enabled.
 ABSENT = "absent"
 
 WRITE_BACK = "write back"
@@ -58,24 +58,24 @@ def kernel_agrees(provider: str | None, drive: str, kernel: str | None) -> bool:
 
 @dataclass(frozen=True)
 class DriveCacheSetting:
-    """What one drive shall be set to.
+    """What one drive should be set to.
 
     :param name: kernel name; ``node`` is its path in /dev.
-    :param wanted: ``enabled`` or ``disabled``.
+    :param value: ``enabled`` or ``disabled``.
     :param item: how the user named the drive.
-    :param save: whether the drive shall remember it, if it can.
+    :param save: whether the drive should remember it, if it can.
     """
 
     name: str
     node: str
-    wanted: str
+    value: str
     item: str
     save: bool = False
 
     @property
     def digit(self) -> int:
-        return 1 if self.wanted == ENABLED else 0
+        return 1 if self.value == ENABLED else 0
 
     @property
     def kernel_word(self) -> str:
-        return KERNEL_WORD[self.wanted]
+        return KERNEL_WORD[self.value]

@@ -103,11 +103,11 @@ class _ScsiDisk(DriveCacheProvider):
             return
         # A rescan passes over a cache type that was once set with "temporary"; a plain one reaches the drive and ends that.
         for path in cache_type_files(setting.name, self.root):
-            write_sysfs(path, cache_type_for(setting.wanted, read_attribute(path)), setting.item)
+            write_sysfs(path, cache_type_for(setting.value, read_attribute(path)), setting.item)
 
     def boot_effect(self, setting: DriveCacheSetting) -> str:
-        present = next((read_attribute(path) for path in cache_type_files(setting.name, self.root)), None)
-        return udev_rule.write_attribute("device/scsi_disk/*/cache_type", cache_type_for(setting.wanted, present))
+        current = next((read_attribute(path) for path in cache_type_files(setting.name, self.root)), None)
+        return udev_rule.write_attribute("device/scsi_disk/*/cache_type", cache_type_for(setting.value, current))
 
 
 class AtaProvider(_ScsiDisk):
@@ -119,21 +119,21 @@ class AtaProvider(_ScsiDisk):
     def read(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache | StorageError]:
         # The exit status says nothing: it is 0 for drives that have no such switch.
         completed = self.runner.run(["hdparm", "-W", *(drive.path for drive in drives)], ok=None)
-        said = parse_hdparm(completed.stdout)
-        if len(drives) > 1 and len(said) < len(drives):
+        reported = parse_hdparm(completed.stdout)
+        if len(drives) > 1 and len(reported) < len(drives):
             # hdparm stops at the first node it cannot open; the others must not suffer for it.
             return {name: state for drive in drives for name, state in self.read([drive]).items()}
         states: dict[str, DriveCache | StorageError] = {}
         for drive in drives:
-            says = said.get(drive.path)
+            says = reported.get(drive.path)
             if says is not None:
                 states[drive.name] = self._state(drive, says)
                 continue
             # A section without a value is hdparm's way to say no; no section at all is an error such as a vanished node.
-            error, reason = (BadInput, "it is not supported") if drive.path in said else (NotUnderstood, completed.last_words)
+            error, reason = (BadInput, "it is not supported") if drive.path in reported else (NotUnderstood, completed.last_words)
             states[drive.name] = error(
                 f"hdparm cannot read the write cache of {drive.path} ({reason}): "
-                "it is no ATA drive, or a controller stands in between. Use the provider scsi for a SAS or USB drive, "
+                "it is not an ATA drive, or a controller is in between. Use the provider scsi for a SAS or USB drive, "
                 "and the role raid_cache for a volume of a RAID controller.",
                 item=drive.path,
                 completed=completed,
@@ -161,10 +161,10 @@ class ScsiProvider(_ScsiDisk):
     def read(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache | StorageError]:
         # 5 is the exit status for a drive without saved pages, right value or not.
         completed = self.runner.run(["sdparm", "--get=WCE", *(drive.path for drive in drives)], ok=None)
-        said = parse_sdparm(completed.stdout)
+        reported = parse_sdparm(completed.stdout)
         states: dict[str, DriveCache | StorageError] = {}
         for drive in drives:
-            page = said.get(drive.path)
+            page = reported.get(drive.path)
             states[drive.name] = (
                 self._state(drive, ENABLED if page.enabled else DISABLED, page.changeable)
                 if page
@@ -177,7 +177,7 @@ class ScsiProvider(_ScsiDisk):
         return states
 
     def set(self, setting: DriveCacheSetting) -> Completed | None:
-        change = "--set=WCE" if setting.wanted == ENABLED else "--clear=WCE"
+        change = "--set=WCE" if setting.value == ENABLED else "--clear=WCE"
         # A drive that cannot save refuses --save as a whole (status 97) and changes nothing, so it is asked again without.
         saved = self.runner.run(["sdparm", change, "--save", setting.node], ok=None, item=setting.item) if setting.save else None
         return saved if saved and saved.rc == 0 else self.runner.run(["sdparm", change, setting.node], ok=None, item=setting.item)
@@ -219,7 +219,7 @@ class NvmeProvider(DriveCacheProvider):
         return udev_rule.run_program(self.runner.find("nvme"), arguments, setting.item)
 
     def align_kernel(self, setting: DriveCacheSetting) -> None:
-        if kernel_agrees(self.name, setting.wanted, read_kernel(setting.name, self.root)):
+        if kernel_agrees(self.name, setting.value, read_kernel(setting.name, self.root)):
             return
         rescan = self.root / "sys/class/block" / setting.name / "device/rescan_controller"
         if rescan.exists():
@@ -291,7 +291,7 @@ def read_drive_caches(
 ) -> dict[str, DriveCache]:
     """The write caches of whole disks; a drive that cannot be read has ``drive`` ``None`` and a ``reason``, never an error.
 
-    :param providers: ``{kernel name: provider}`` for drives that shall not be asked by the automatic choice.
+    :param providers: ``{kernel name: provider}`` for drives that should not be asked by the automatic choice.
     """
     return {
         name: state if isinstance(state, DriveCache) else DriveCache(name, (providers or {}).get(name), None, read_kernel(name, root), reason=state.message)

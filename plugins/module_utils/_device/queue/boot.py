@@ -57,7 +57,7 @@ def rule_for(queue: Queue, settings: t.Mapping[str, int | str]) -> str | None:
     if not settings:
         return None
     if queue.key is None:
-        raise BadInput(queue.no_key or f"{queue.item} cannot have a boot rule: write persistent: false for it.", item=queue.item)
+        raise BadInput(queue.no_key or f"{queue.item} cannot have a boot rule: set persistent: false for it.", item=queue.item)
     actions = "add|change" if queue.name.startswith(("dm-", "md")) else "add"
     kernel = _KERNEL_NAME.sub(r"\1*", queue.name)
     effect = ", ".join(udev_rule.write_attribute(place_of(key), str(settings[key])) for key in ORDER if key in settings)
@@ -66,7 +66,7 @@ def rule_for(queue: Queue, settings: t.Mapping[str, int | str]) -> str | None:
 
 @dataclass(frozen=True)
 class ModuleSpec:
-    """Options that a module shall be loaded with."""
+    """Options that a module should be loaded with."""
 
     module: str
     options: t.Mapping[str, str]
@@ -94,17 +94,17 @@ def read_module_specs(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[Module
 
     :raises BadInput: for a name or a value that cannot stand in the file, and for a module that is listed twice.
     """
-    wishes = []
+    specs = []
     for entry in entries:
         module = str(entry["module"])
         options = {str(key): _spelled(value) for key, value in (entry.get("options") or {}).items()}
         bad = [word for word in (module, *options) if not _NAME.match(word)] + [value for value in options.values() if not _VALUE.match(value)]
         if bad:
-            raise BadInput(f"module_options: '{bad[0]}' cannot stand in a file of modprobe.d: write names and values without blanks and quotes.", item=module)
-        if _plain(module) in [_plain(wish.module) for wish in wishes]:
+            raise BadInput(f"module_options: '{bad[0]}' cannot stand in a file of modprobe.d: use names and values without blanks and quotes.", item=module)
+        if _plain(module) in [_plain(spec.module) for spec in specs]:
             raise BadInput(f"module_options: the module {module} is listed twice: name it once.", item=module)
-        wishes.append(ModuleSpec(module, dict(sorted(options.items()))))
-    return wishes
+        specs.append(ModuleSpec(module, dict(sorted(options.items()))))
+    return specs
 
 
 def _spelled(value: t.Any) -> str:
@@ -147,17 +147,17 @@ def write_options(module: str, options: t.Mapping[str, str], root: Path = Path("
     replace_file(root / OPTIONS_FILE, render_options({**read_options(root), _plain(module): options}))
 
 
-def read_modules(wishes: t.Sequence[ModuleSpec], root: Path = Path("/")) -> list[ModuleState]:
+def read_modules(specs: t.Sequence[ModuleSpec], root: Path = Path("/")) -> list[ModuleState]:
     """What is known of every module that is wished for; from files alone."""
-    if not wishes:
+    if not specs:
         return []
     kept = read_options(root)
     builtin = {Path(line).name.split(".ko")[0].replace("-", "_") for line in read_file(root / f"lib/modules/{os.uname().release}/modules.builtin").splitlines()}
     others = [(place, parse_options(read_file(place))) for place in sorted((root / "etc/modprobe.d").glob("*.conf")) if place != root / OPTIONS_FILE]
     words = [word.partition("=") for word in read_file(root / "proc/cmdline").split()]
     found = []
-    for wish in wishes:
-        name = _plain(wish.module)
+    for spec in specs:
+        name = _plain(spec.module)
         elsewhere = {key: (f"/{place.relative_to(root)}", value) for place, options in others for key, value in options.get(name, {}).items()}
         for word, _separator, value in words:
             owner, dot, key = word.partition(".")
@@ -166,10 +166,10 @@ def read_modules(wishes: t.Sequence[ModuleSpec], root: Path = Path("/")) -> list
         place = root / "sys/module" / name
         found.append(
             ModuleState(
-                module=wish.module,
+                module=spec.module,
                 kept=kept.get(name, {}),
-                elsewhere={key: elsewhere[key] for key in wish.options if key in elsewhere},
-                running={key: text for key in wish.options for text in [read_attribute(place / "parameters" / key)] if text is not None},
+                elsewhere={key: elsewhere[key] for key in spec.options if key in elsewhere},
+                running={key: text for key in spec.options for text in [read_attribute(place / "parameters" / key)] if text is not None},
                 loaded=place.is_dir(),
                 builtin=name in builtin,
             )
@@ -190,20 +190,20 @@ def same_option(one: str, other: str) -> bool:
         return False
 
 
-def module_warnings(state: ModuleState, wish: ModuleSpec) -> list[str]:
-    """What a person should know of the options of a module that are written."""
+def module_warnings(state: ModuleState, spec: ModuleSpec) -> list[str]:
+    """Warnings about the options of a module that are written."""
     warnings = []
-    for key, value in wish.options.items():
+    for key, value in spec.options.items():
         if key in state.elsewhere and not same_option(state.elsewhere[key][1], value):
             place, other = state.elsewhere[key]
-            warnings.append(f"{wish.module}: {key} is {value} in /{OPTIONS_FILE} and {other} in {place}: take it away there, or it may win.")
+            warnings.append(f"{spec.module}: {key} is {value} in /{OPTIONS_FILE} and {other} in {place}: remove it there, or it may take precedence.")
         if key in state.running and not same_option(state.running[key], value):
             warnings.append(
-                f"{wish.module}: {key} is {value} in /{OPTIONS_FILE} and {state.running[key]} in the running module: it comes into force when the module is "
-                "loaded again or after a reboot; if the initramfs loads the module, make it anew first (update-initramfs -u or dracut -f)."
+                f"{spec.module}: {key} is {value} in /{OPTIONS_FILE} and {state.running[key]} in the running module: it takes effect when the module is "
+                "loaded again or after a reboot; if the initramfs loads the module, rebuild it first (update-initramfs -u or dracut -f)."
             )
         elif state.loaded and key not in state.running:
-            warnings.append(f"{wish.module}: the loaded module does not show an option {key}: look it up with modinfo -p {wish.module}.")
+            warnings.append(f"{spec.module}: the loaded module does not show an option {key}: see modinfo -p {spec.module}.")
     return warnings
 
 

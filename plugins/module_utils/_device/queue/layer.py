@@ -53,7 +53,7 @@ class BlockQueueLayer(Layer[QueuesState, QueuesSpec]):
         if self.spec.queues:
             devices = read_devices(self.runner, self.root, dm_targets=False)
             queues = read_queues(devices, self.root)
-            named = {wish.device: _named(devices, wish.device) for wish in self.spec.queues if wish.device is not None}
+            named = {entry.device: _named(devices, entry.device) for entry in self.spec.queues if entry.device is not None}
         return QueuesState(
             queues=queues,
             named=named,
@@ -101,11 +101,11 @@ class BlockQueueLayer(Layer[QueuesState, QueuesSpec]):
         self.runner.run(["udevadm", "control", "--reload"], item=item)
 
     def check_settled(self, state: QueuesState) -> None:
-        """Matches without a device, legacy names, what tuned will change, and module options that are not in force yet."""
+        """Matches without a device, legacy names, what tuned will change, and module options that are not in effect yet."""
         for warning in queue_plan.warnings(state, self.spec):
             self.warn(warning)
 
-    #: The same: a run changes nothing of it but what is in force, and options never are at once.
+    #: The same: a run changes nothing of it but what is in effect, and options never are at once.
     check_planned = check_settled
 
     def facts(self, state: QueuesState) -> dict[str, t.Any]:
@@ -138,7 +138,7 @@ def _named(devices: Devices, path: str) -> tuple[str, ...]:
     device = devices.resolve(path)
     claiming = {unit_of(devices, one): one.path for one in devices.claimants(path)}
     if len(claiming) > 1:
-        raise BadInput(f"{path} is the name of several drives ({', '.join(sorted(claiming.values()))}): write a path that only one of them has.", item=path)
+        raise BadInput(f"{path} is the name of several drives ({', '.join(sorted(claiming.values()))}): use a path that only one of them has.", item=path)
     if device.kind == "partition":
         whole = devices.get(device.parent or "")
         raise BadInput(f"{path} is a partition, and the queue belongs to the whole drive: name {(whole and whole.stable_path) or device.parent}.", item=path)

@@ -96,10 +96,10 @@ class QueuesSpec:
 
 @dataclass(frozen=True)
 class Settled:
-    """The values that one queue shall have.
+    """The values that one queue should have.
 
     :param notes: where a profile had to be fitted to the device, by setting.
-    :param renamed: schedulers that were asked for by a name of old, with the name of today.
+    :param renamed: schedulers that were asked for by a legacy name, with the current name.
     """
 
     selected: Selected
@@ -108,12 +108,12 @@ class Settled:
     renamed: tuple[tuple[str, str], ...] = ()
 
 
-def settle_all(state: QueuesState, wanted: QueuesSpec) -> list[Settled]:
+def settle_all(state: QueuesState, spec: QueuesSpec) -> list[Settled]:
     """The wanted values of every queue that an entry speaks of.
 
     :raises BadInput: for a value that the kernel would refuse, cut or ignore, unless it comes from a profile.
     """
-    return [settle(one, state) for one in select(state.queues, state.named, wanted.queues)]
+    return [settle(one, state) for one in select(state.queues, state.named, spec.queues)]
 
 
 def settle(selected: Selected, state: QueuesState) -> Settled:
@@ -125,63 +125,63 @@ def settle(selected: Selected, state: QueuesState) -> Settled:
     settings: dict[str, int | str] = {}
     notes: dict[str, str] = {}
     renamed: list[tuple[str, str]] = []
-    for key, asked in selected.asked.items():
-        value = asked.value
+    for key, requested in selected.requested.items():
+        value = requested.value
         scheduler = str(settings.get("scheduler", queue.values.get("scheduler", "none")))
         against = obstacle(queue, key, value, scheduler, state.page_kb)
         if key == "scheduler" and (against is None or queue.multiqueue):
             value = scheduler_for(str(value), queue, state.loadable)
-            if value != asked.value:
-                renamed.append((str(asked.value), value))
+            if value != requested.value:
+                renamed.append((str(requested.value), value))
             against = obstacle(queue, key, value, value, state.page_kb)
         if against is None:
             settings[key] = value
         elif selected.lenient and against.instead is None:
             continue
-        elif asked.profile is None or (against.instead is None and queue.kind in PASSING_ON):
-            raise _refusal(selected, key, asked, against)
+        elif requested.profile is None or (against.instead is None and queue.kind in PASSING_ON):
+            raise _refusal(selected, key, requested, against)
         elif against.instead is None:
             notes[key] = f"{key} is left out: {against.reason}."
         else:
             settings[key] = against.instead
-            notes[key] = f"the profile {asked.profile} asks for {asked.value}; {against.reason}"
+            notes[key] = f"the profile {requested.profile} requests {requested.value}; {against.reason}"
     return Settled(selected, settings, notes, tuple(renamed))
 
 
-def _refusal(selected: Selected, key: str, asked: QueueValue, against: Obstacle) -> BadInput:
+def _refusal(selected: Selected, key: str, requested: QueueValue, against: Obstacle) -> BadInput:
     if against.instead is not None:
-        advice = f"write {key}: {against.instead}"
+        advice = f"set {key}: {against.instead}"
         if key == "nr_requests" and "without a scheduler" in against.reason:
             advice += ", or a scheduler such as mq-deadline, which holds more"
     elif selected.queue.kind in PASSING_ON and selected.queue.below:
-        advice = "write members: true for the entry, or name the disks" if not selected.queue.multiqueue else f"leave {key} out for it"
+        advice = "set members: true for the entry, or name the disks" if not selected.queue.multiqueue else f"leave {key} out for it"
     else:
         advice = f"leave {key} out for it"
     return BadInput(
-        f"{selected.item} ({selected.queue.name}): {key}: {asked.value} of entry {asked.entry} is refused: {against.reason}. Instead, {advice}.",
+        f"{selected.item} ({selected.queue.name}): {key}: {requested.value} of entry {requested.entry} is refused: {against.reason}. Instead, {advice}.",
         item=selected.item,
     )
 
 
-def plan(state: QueuesState, wanted: QueuesSpec) -> list[Step]:
+def plan(state: QueuesState, spec: QueuesSpec) -> list[Step]:
     """Per device first the scheduler, then what it resets, then the rest, then the boot rule; after all devices the options of modules.
 
     :raises BadInput: for what cannot be met.
     """
-    for wish in wanted.queues:
-        _check_path(wish, state)
-    settled = settle_all(state, wanted)
+    for queue_spec in spec.queues:
+        _check_path(queue_spec, state)
+    settled = settle_all(state, spec)
     steps = [step for one in settled for step in (*_live_steps(one), *_boot_steps(one, state))]
-    steps += [step for module, wish in zip(state.modules, wanted.modules) for step in _module_steps(module, wish)]
-    return steps + (_other_steps(settled, state, wanted) if wanted.exclusive else [])
+    steps += [step for module, module_spec in zip(state.modules, spec.modules) for step in _module_steps(module, module_spec)]
+    return steps + (_other_steps(settled, state, spec) if spec.exclusive else [])
 
 
-def _check_path(wish: QueueSpec, state: QueuesState) -> None:
-    if wish.device is None or not wish.persistent or is_stable(wish.device):
+def _check_path(queue_spec: QueueSpec, state: QueuesState) -> None:
+    if queue_spec.device is None or not queue_spec.persistent or is_stable(queue_spec.device):
         return
-    queue = state.queues[state.named[wish.device][0]]
-    instead = f"write {queue.stable_path} instead" if queue.stable_path else "it has no serial number or WWN, so write persistent: false for it"
-    raise BadInput(f"{wish.device} may name another device after the next boot: {instead}.", item=wish.device)
+    queue = state.queues[state.named[queue_spec.device][0]]
+    instead = f"use {queue.stable_path} instead" if queue.stable_path else "it has no serial number or WWN, so set persistent: false for it"
+    raise BadInput(f"{queue_spec.device} may name another device after the next boot: {instead}.", item=queue_spec.device)
 
 
 def _live_steps(one: Settled) -> list[Step]:
@@ -231,30 +231,30 @@ def _boot_steps(one: Settled, state: QueuesState) -> list[Step]:
     ]
 
 
-def _module_steps(state: ModuleState, wish: ModuleSpec) -> list[Step]:
-    if state.builtin and wish.options:
-        words = " ".join(f"{wish.module}.{key}={value}" for key, value in wish.options.items())
+def _module_steps(state: ModuleState, spec: ModuleSpec) -> list[Step]:
+    if state.builtin and spec.options:
+        words = " ".join(f"{spec.module}.{key}={value}" for key, value in spec.options.items())
         raise BadInput(
-            f"{wish.module} is built into this kernel, which does not read modprobe.d for it: write {words} on the command line of the kernel.",
-            item=wish.module,
+            f"{spec.module} is built into this kernel, which does not read modprobe.d for it: add {words} to the kernel command line.",
+            item=spec.module,
         )
-    if dict(state.kept) == dict(wish.options):
+    if dict(state.kept) == dict(spec.options):
         return []
-    words = " ".join(f"{key}={value}" for key, value in wish.options.items())
+    words = " ".join(f"{key}={value}" for key, value in spec.options.items())
     return [
         Step(
             layer=LAYER,
-            item=wish.module,
+            item=spec.module,
             attribute="options",
             before=dict(state.kept) or None,
-            after=dict(wish.options) or None,
-            action=f"{f'Write the options {words}' if words else 'Remove the options'} of the module {wish.module} in /{queue_boot.OPTIONS_FILE}",
-            operation=WriteOptions(wish.module, dict(wish.options)),
+            after=dict(spec.options) or None,
+            action=f"{f'Write the options {words}' if words else 'Remove the options'} of the module {spec.module} in /{queue_boot.OPTIONS_FILE}",
+            operation=WriteOptions(spec.module, dict(spec.options)),
         )
     ]
 
 
-def _other_steps(settled: t.Sequence[Settled], state: QueuesState, wanted: QueuesSpec) -> list[Step]:
+def _other_steps(settled: t.Sequence[Settled], state: QueuesState, spec: QueuesSpec) -> list[Step]:
     """What was written for devices and modules that are not listed any more."""
     listed = {line for one in settled for line in udev_rule.lines_for(state.rules, one.selected.queue.keys)}
     others = [line for line in udev_rule.rules_in(state.rules) if line not in listed]
@@ -271,29 +271,29 @@ def _other_steps(settled: t.Sequence[Settled], state: QueuesState, wanted: Queue
                 operation=RemoveRules(tuple(others)),
             )
         )
-    modules = {wish.module.replace("-", "_") for wish in wanted.modules}
+    modules = {one.module.replace("-", "_") for one in spec.modules}
     for module in sorted(set(state.kept) - modules):
         steps += _module_steps(ModuleState(module, kept=state.kept[module]), ModuleSpec(module, {}))
     return steps
 
 
-def warnings(state: QueuesState, wanted: QueuesSpec) -> list[str]:
-    """What a person should know although everything is set."""
-    settled = settle_all(state, wanted)
+def warnings(state: QueuesState, spec: QueuesSpec) -> list[str]:
+    """Warnings although everything is set."""
+    settled = settle_all(state, spec)
     met = {number for one in settled for number in one.selected.entries}
-    found = [f"{wish.name} meets no device of this host." for wish in wanted.queues if wish.number not in met]
+    found = [f"{queue_spec.name} matches no device of this host." for queue_spec in spec.queues if queue_spec.number not in met]
     renamed: dict[tuple[str, str], list[str]] = {}
     for one in settled:
         for names in one.renamed:
             renamed.setdefault(names, []).append(one.selected.queue.name)
     found += [
-        f"The scheduler {old} is called {new} since Linux 5.0, and {new} is set for {', '.join(names)}: write scheduler: {new}."
+        f"The scheduler {old} is called {new} since Linux 5.0, and {new} is set for {', '.join(names)}: set scheduler: {new}."
         for (old, new), names in renamed.items()
     ]
     lasting = {key for one in settled if one.selected.persistent for key in one.settings}
     found += [
-        f"tuned sets {key} when it starts, after udev has: take {line} out, or a boot may leave another {key} than what is asked for."
+        f"tuned sets {key} when it starts, after udev has: remove {line}, or a boot may leave another {key} than the requested one."
         for key, line in state.tuned.items()
         if key in lasting
     ]
-    return found + [text for module, wish in zip(state.modules, wanted.modules) for text in module_warnings(module, wish)]
+    return found + [text for module, module_spec in zip(state.modules, spec.modules) for text in module_warnings(module, module_spec)]

@@ -85,7 +85,7 @@ class QueueSpec:
         return f"{self.device} (entry {self.number})" if self.device else f"the match of entry {self.number}"
 
     @property
-    def asked(self) -> dict[str, QueueValue]:
+    def requested(self) -> dict[str, QueueValue]:
         """Every setting of the entry: those of its profile, and over them its own."""
         found = {key: QueueValue(value, self.number, self.profile) for key, value in PROFILES.get(self.profile or "", {}).items()}
         found.update({key: QueueValue(value, self.number) for key, value in self.settings.items()})
@@ -106,12 +106,12 @@ def read_specs(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[QueueSpec]:
 
     :raises BadInput: for one that contradicts itself or sets nothing.
     """
-    return [_read_wish(number, entry) for number, entry in enumerate(entries, 1)]
+    return [_read_spec(number, entry) for number, entry in enumerate(entries, 1)]
 
 
-def _read_wish(number: int, entry: t.Mapping[str, t.Any]) -> QueueSpec:
+def _read_spec(number: int, entry: t.Mapping[str, t.Any]) -> QueueSpec:
     settings = {key: int(entry[key]) if key in FLAGS else entry[key] for key in ORDER if entry.get(key) is not None}
-    wish = QueueSpec(
+    spec = QueueSpec(
         number=number,
         device=entry.get("device"),
         match=_read_match(number, entry["match"]) if entry.get("match") is not None else None,
@@ -120,14 +120,14 @@ def _read_wish(number: int, entry: t.Mapping[str, t.Any]) -> QueueSpec:
         settings=settings,
         persistent=bool(entry.get("persistent", True)),
     )
-    if not wish.asked and wish.persistent:
-        raise BadInput(f"{wish.name}: nothing is set: name a profile or a setting, or write persistent: false to take its boot rule away.", item=wish.device)
-    for key, lowest in (("wbt_lat_usec", -1), ("read_ahead_kb", 0), ("queue_depth", 1), ("nr_requests", 1), ("max_sectors_kb", 1)):
-        if key in settings and int(settings[key]) < lowest:
-            raise BadInput(f"{wish.name}: {key} is at least {lowest}{' (the default of the kernel)' if lowest < 0 else ''}.", item=wish.device)
-    if wish.match is not None and wish.members and not wish.match.kind:
-        raise BadInput(f"{wish.name}: members: true means the disks under something: say under what, with kind.")
-    return wish
+    if not spec.requested and spec.persistent:
+        raise BadInput(f"{spec.name}: nothing is set: name a profile or a setting, or set persistent: false to remove its boot rule.", item=spec.device)
+    for key, low in (("wbt_lat_usec", -1), ("read_ahead_kb", 0), ("queue_depth", 1), ("nr_requests", 1), ("max_sectors_kb", 1)):
+        if key in settings and int(settings[key]) < low:
+            raise BadInput(f"{spec.name}: {key} is at least {low}{' (the default of the kernel)' if low < 0 else ''}.", item=spec.device)
+    if spec.match is not None and spec.members and not spec.match.kind:
+        raise BadInput(f"{spec.name}: members: true selects the disks below other devices: select those with kind.")
+    return spec
 
 
 def _read_match(number: int, fields: t.Mapping[str, t.Any]) -> Match:
@@ -145,7 +145,7 @@ class Selected:
 
     queue: Queue
     item: str
-    asked: t.Mapping[str, QueueValue]
+    requested: t.Mapping[str, QueueValue]
     persistent: bool
     entries: tuple[int, ...]
     named: tuple[str, ...] = ()
@@ -156,7 +156,7 @@ class Selected:
 _MATCHED, _MEMBER, _NAMED = 0, 1, 2
 
 
-def select(queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], wishes: t.Sequence[QueueSpec]) -> list[Selected]:
+def select(queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], specs: t.Sequence[QueueSpec]) -> list[Selected]:
     """Which settings come to which queue, in the order of kernel names.
 
     Later entries go before earlier ones, setting by setting; among entries that name a device there may be no contradiction.
@@ -164,12 +164,12 @@ def select(queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]]
     :param named: kernel names of the queues that each path of an entry stands for.
     :raises BadInput: for a contradiction.
     """
-    found = {name: _select(queue, queues, named, wishes, queue.rotational) for name, queue in queues.items()}
+    found = {name: _select(queue, queues, named, specs, queue.rotational) for name, queue in queues.items()}
     for one in found.values():
-        after = one.asked.get("rotational") if one else None
+        after = one.requested.get("rotational") if one else None
         if one is None or after is None or bool(after.value) == one.queue.rotational:
             continue
-        again = _select(one.queue, queues, named, wishes, bool(after.value))
+        again = _select(one.queue, queues, named, specs, bool(after.value))
         if again is None or again.entries != one.entries:
             raise BadInput(
                 f"{one.item}: with rotational set to {str(bool(after.value)).lower()} by entry {after.entry}, other entries would match it in the next run: "
@@ -180,46 +180,46 @@ def select(queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]]
 
 
 def _select(
-    queue: Queue, queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], wishes: t.Sequence[QueueSpec], rotational: bool | None
+    queue: Queue, queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], specs: t.Sequence[QueueSpec], rotational: bool | None
 ) -> Selected | None:
-    levels = [(level, wish) for wish in wishes for level in [_level(wish, queue, queues, named, rotational)] if level is not None]
+    levels = [(level, spec) for spec in specs for level in [_level(spec, queue, queues, named, rotational)] if level is not None]
     if not levels:
         return None
     levels.sort(key=lambda pair: (pair[0], pair[1].number))
-    asked: dict[str, QueueValue] = {}
+    requested: dict[str, QueueValue] = {}
     chosen: dict[str, tuple[int, QueueSpec]] = {}
-    for level, wish in levels:
-        if wish.profile:
+    for level, spec in levels:
+        if spec.profile:
             # A profile takes the place of the one before it as a whole: half of each is none.
-            asked = {key: value for key, value in asked.items() if value.profile is None or (level != _MATCHED and level == chosen[key][0])}
-        for key, value in wish.asked.items():
-            if key in asked and level == chosen[key][0] != _MATCHED and asked[key].value != value.value:
+            requested = {key: value for key, value in requested.items() if value.profile is None or (level != _MATCHED and level == chosen[key][0])}
+        for key, value in spec.requested.items():
+            if key in requested and level == chosen[key][0] != _MATCHED and requested[key].value != value.value:
                 raise BadInput(
-                    f"{queue.item}: {key} is {asked[key].value} by {chosen[key][1].name} and {value.value} by {wish.name}: say it once.", item=queue.item
+                    f"{queue.item}: {key} is {requested[key].value} by {chosen[key][1].name} and {value.value} by {spec.name}: set it once.", item=queue.item
                 )
-            asked[key], chosen[key] = value, (level, wish)
-    direct = [wish for level, wish in levels if level == _NAMED]
-    alone = [wish.device for wish in direct if wish.device and len(named[wish.device]) == 1]
+            requested[key], chosen[key] = value, (level, spec)
+    direct = [spec for level, spec in levels if level == _NAMED]
+    alone = [spec.device for spec in direct if spec.device and len(named[spec.device]) == 1]
     return Selected(
         queue=queue,
         item=alone[-1] if alone else queue.item,
-        asked={key: asked[key] for key in ORDER if key in asked},
+        requested={key: requested[key] for key in ORDER if key in requested},
         persistent=levels[-1][1].persistent,
-        entries=tuple(wish.number for level, wish in levels),
-        named=tuple(wish.device for wish in direct if wish.device),
+        entries=tuple(spec.number for level, spec in levels),
+        named=tuple(spec.device for spec in direct if spec.device),
         lenient=queue.kind == "multipath",
     )
 
 
-def _level(wish: QueueSpec, queue: Queue, queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], rotational: bool | None) -> int | None:
+def _level(spec: QueueSpec, queue: Queue, queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], rotational: bool | None) -> int | None:
     """How strongly an entry speaks of a queue; ``None`` if it does not."""
-    if wish.device is not None:
-        own = named[wish.device]
-        if wish.members:
+    if spec.device is not None:
+        own = named[spec.device]
+        if spec.members:
             return _MEMBER if any(queue.name in queues[name].below for name in own) else None
         return _NAMED if queue.name in own else None
-    match = wish.match or Match()
-    if wish.members:
+    match = spec.match or Match()
+    if spec.members:
         tops = (one for one in queues.values() if queue.name in one.below)
         return _MEMBER if any(match.meets(top, top.rotational) for top in tops) else None
     if match.meets(queue, rotational):

@@ -242,32 +242,32 @@ def loadable_schedulers(root: Path = Path("/"), release: str | None = None) -> t
     """Schedulers that this kernel has, loaded or not: the kernel loads one by itself when its name is written."""
     folder = root / "lib/modules" / (release or os.uname().release)
     try:
-        present = {name.split(".ko")[0].replace("_", "-") for name in os.listdir(folder / "kernel/block")}
+        available = {name.split(".ko")[0].replace("_", "-") for name in os.listdir(folder / "kernel/block")}
     except OSError:
-        present = set()
+        available = set()
     builtin = {line.rsplit("/", 1)[-1].split(".ko")[0].replace("_", "-") for line in (read_attribute(folder / "modules.builtin") or "").splitlines()}
-    return tuple(name for name, module in _MODULES.items() if module in present | builtin)
+    return tuple(name for name, module in _MODULES.items() if module in available | builtin)
 
 
-def scheduler_for(asked: str, queue: Queue, loadable: t.Sequence[str]) -> str:
+def scheduler_for(requested: str, queue: Queue, loadable: t.Sequence[str]) -> str:
     """The name of a scheduler as this kernel has it: ``noop`` and ``deadline`` are ``none`` and ``mq-deadline`` since Linux 5.0.
 
     :raises BadInput: for one that the kernel does not have.
     """
-    if asked in queue.schedulers:
-        return asked
-    name = _SUCCESSORS.get(asked, asked)
+    if requested in queue.schedulers:
+        return requested
+    name = _SUCCESSORS.get(requested, requested)
     if name in queue.schedulers or (queue.schedulers and name in loadable):
         return name
     offered = ", ".join((*queue.schedulers, *(one for one in loadable if one not in queue.schedulers)))
-    if asked == "cfq":
-        # Its successor is another scheduler with another price, so nobody is given it unasked.
+    if requested == "cfq":
+        # Its successor is another scheduler with another price, so it is not substituted.
         raise BadInput(
             f"{queue.item}: the scheduler cfq is gone since Linux 5.0: write bfq, which shares a disk out as cfq did and costs fast devices throughput, "
             f"or mq-deadline. This kernel has {offered}.",
             item=queue.item,
         )
-    raise BadInput(f"{queue.item}: this kernel has no scheduler {asked}: it has {offered or 'none to choose for this device'}.", item=queue.item)
+    raise BadInput(f"{queue.item}: this kernel has no scheduler {requested}: it has {offered or 'none to choose for this device'}.", item=queue.item)
 
 
 @dataclass(frozen=True)
@@ -315,12 +315,12 @@ def _out_of_reach(queue: Queue, attribute: str) -> str:
 def _nr_requests(queue: Queue, value: int, scheduler: str, page_kb: int) -> Obstacle | None:  # noqa: ARG001
     if value < FEWEST_REQUESTS:
         return Obstacle(f"the kernel makes {FEWEST_REQUESTS} of every nr_requests below that", FEWEST_REQUESTS)
-    most = queue.tags if scheduler == "none" else SCHEDULER_REQUESTS
-    if most is None or value <= most:
+    high = queue.tags if scheduler == "none" else SCHEDULER_REQUESTS
+    if high is None or value <= high:
         return None
     if scheduler == "none":
-        return Obstacle(f"without a scheduler nr_requests is at most {most}, as many as the hardware takes at once", most)
-    return Obstacle(f"nr_requests is at most {most}", most)
+        return Obstacle(f"without a scheduler nr_requests is at most {high}, as many as the hardware takes at once", high)
+    return Obstacle(f"nr_requests is at most {high}", high)
 
 
 def _max_sectors_kb(queue: Queue, value: int, scheduler: str, page_kb: int) -> Obstacle | None:  # noqa: ARG001
@@ -353,14 +353,14 @@ _LIMITS: dict[str, t.Callable[[Queue, int, str, int], Obstacle | None]] = {
 }
 
 
-def same(queue: Queue, attribute: str, wanted: int | str, rotational: bool) -> bool:
+def same(queue: Queue, attribute: str, requested: int | str, rotational: bool) -> bool:
     """Whether a setting is as wanted; -1 of wbt_lat_usec stands for the kernel's default, 75 ms for disks that turn and 2 ms for others.
 
     :param rotational: as it will be.
     """
-    if attribute == "wbt_lat_usec" and wanted == -1:
+    if attribute == "wbt_lat_usec" and requested == -1:
         return queue.values.get(attribute) == (75000 if rotational else 2000)
-    return queue.values.get(attribute) == wanted
+    return queue.values.get(attribute) == requested
 
 
 def _distinct(*texts: str | None) -> tuple[str, ...]:

@@ -88,14 +88,14 @@ class CacheSamples:
         return found, complete
 
     def _mapped(self, chosen: t.Sequence[BlockDevice]) -> list[Sample]:
-        wanted = {device.dm_name: device for device in chosen if device.dm_name and _DM_TARGETS & set(device.dm_targets)}
-        if not wanted:
+        mapped = {device.dm_name: device for device in chosen if device.dm_name and _DM_TARGETS & set(device.dm_targets)}
+        if not mapped:
             return []
         reported = dm.read_status(self.runner)
         # The status of a dm-writecache counts blocks and does not say how large they are: its table does.
         sizes = {name: table.block_size for name, table in dm.read_tables(self.runner).items()} if any(s.block_size is None for s in reported.values()) else {}
         found = []
-        for name, device in wanted.items():
+        for name, device in mapped.items():
             status = reported.get(name)
             if status is None or status.failed:
                 found.append(Sample(device.name, None, None, {}))

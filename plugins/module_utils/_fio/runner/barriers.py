@@ -94,7 +94,7 @@ class Barriers:
                 self._left_alone += 1
                 return self._alone(f"The barrier {segment} was not released within {patience:g} seconds, so this host continued alone.")
             self.waiter.wait(_LOOK)
-        return BarrierResult(start=self.clock(), alone=True, notes=("The runner was asked to stop.",))
+        return BarrierResult(start=self.clock(), alone=True, notes=("The runner was stopped.",))
 
     def _released(self, segment: int, release: t.Mapping[str, t.Any]) -> BarrierResult:
         ahead = release["start"] - self.clock()

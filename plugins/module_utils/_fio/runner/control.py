@@ -52,9 +52,9 @@ def start(order: Order, spool: Spool, host: MeasuredHost, *, check_mode: bool) -
     """
     if not order.steps:
         return {"changed": False, "attached": False, "actions": [], "runner": {}, "fio_version": None, "order_sha256": order.sha256}
-    present = _present(order.sha256, spool)
-    if present is not None:
-        return {"changed": False, "attached": True, "actions": [], "runner": present, "fio_version": None, "order_sha256": order.sha256}
+    current = _current_runner(order.sha256, spool)
+    if current is not None:
+        return {"changed": False, "attached": True, "actions": [], "runner": current, "fio_version": None, "order_sha256": order.sha256}
     prepared = validated(order, spool, host, check_mode=check_mode)
     result = {"changed": True, "attached": False, "actions": _actions(order), "fio_version": prepared.fio.version.text, "order_sha256": order.sha256}
     if check_mode:
@@ -86,10 +86,10 @@ def launch(prepared: Prepared, spool: Spool, host: MeasuredHost, starter: int | 
 
 def require_idle(spool: Spool) -> None:
     """:raises Busy: if a runner measures with this spool."""
-    _present(None, spool)
+    _current_runner(None, spool)
 
 
-def _present(sha256: str | None, spool: Spool) -> dict[str, t.Any] | None:
+def _current_runner(sha256: str | None, spool: Spool) -> dict[str, t.Any] | None:
     """The runner that carries out the order with a hash, if there is one.
 
     :raises Busy: if one carries out another order, of this campaign or of another one.
@@ -122,7 +122,7 @@ def wait_for_end(status: t.Mapping[str, t.Any]) -> None:
 
 def _actions(order: Order) -> list[str]:
     words = {"search": "search", "rounds": "measure rounds of"}
-    return [describe_action(asked.cell, words.get(step.kind, "measure")) for step in order.steps for asked in step.cells]
+    return [describe_action(requested.cell, words.get(step.kind, "measure")) for step in order.steps for requested in step.cells]
 
 
 def describe_action(cell: Cell, verb: str = "measure") -> str:

@@ -68,7 +68,7 @@ def measure(order: Order, spool: Spool, host: MeasuredHost, *, check_mode: bool)
         return {"changed": False, "cells": [], "actions": [], "archive": {}, "fio_version": None}
     control.require_idle(spool)
     prepared = control.validated(order, spool, host, check_mode=check_mode)
-    cells = [asked.cell for asked in order.asked]
+    cells = [requested.cell for requested in order.requested]
     kept = {} if order.pace.replace else _kept(cells, prepared, spool)
     due = [cell for cell in cells if cell.key not in kept]
     actions = [control.describe_action(cell) for cell in due]

@@ -71,7 +71,7 @@ class Gate:
         self.shut()
 
     def shut(self) -> None:
-        """Give the lock back. If the gate was not opened before, fio goes home."""
+        """Give the lock back. If the gate was not opened before, fio exits."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

@@ -83,7 +83,7 @@ class StartTime:
 class _Ready:
     """A cell that can start."""
 
-    asked: RequestedCell
+    requested: RequestedCell
     facts: TargetFacts
     top: str | None
     names: tuple[str, ...]
@@ -128,16 +128,16 @@ class Measuring:
         #: Bytes written to each target since it was discarded last, by the cells of the order that go over all of it.
         self.written: dict[str, float] = {}
 
-    def note_written(self, asked: RequestedCell, meta: t.Mapping[str, t.Any]) -> None:
+    def note_written(self, requested: RequestedCell, meta: t.Mapping[str, t.Any]) -> None:
         """Count what a cell wrote to its target. After a discard the device is empty again; writes to a part of it do not fill it."""
-        cell = asked.cell
+        cell = requested.cell
         path, written = cell.target.path, meta.get("bytes_written") or 0
         if any("trim" in (section.value("rw") or "") for section in cell.job.sections):
             self.written[path] = 0.0
         elif written and covers_target(cell.job, cell.target.size):
             self.written[path] = self.written.get(path, 0.0) + written
 
-    def measure(self, asked: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], start_time: StartTime, *, last: bool = False) -> Metas:
+    def measure(self, requested: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], start_time: StartTime, *, last: bool = False) -> Metas:
         """Measure cells that start together; those that could not be are stored with the reason.
 
         :param last: nothing is measured after these: the stack is read once more.
@@ -147,7 +147,7 @@ class Measuring:
         self.spool.require_space()
         with contextlib.ExitStack() as held:
             ready = []
-            for number, one in enumerate(asked):
+            for number, one in enumerate(requested):
                 began = self.host.clock()
                 try:
                     ready.append(self._prepare(one, held.enter_context(self.spool.workplace(number)), start_time, held))
@@ -160,9 +160,9 @@ class Measuring:
                 metas.update(self._run(ready, hashes, start_time, last))
         return metas
 
-    def _prepare(self, asked: RequestedCell, folder: Path, start_time: StartTime, held: contextlib.ExitStack) -> _Ready:
+    def _prepare(self, requested: RequestedCell, folder: Path, start_time: StartTime, held: contextlib.ExitStack) -> _Ready:
         """Check a target again, open it, and write the job file."""
-        cell = asked.cell
+        cell = requested.cell
         facts = self._facts_now(cell)
         below = devices_below(self.prepared.devices, facts, self.host.root)
         pace, fio = self.prepared.order.pace, self.prepared.fio
@@ -186,7 +186,7 @@ class Measuring:
         if cell.job.is_buffered:
             drop_page_cache(self.host.runner, self.host.root)
         process = FioProcess(argv, report, limit, self.host.clock, descriptors=given.descriptors)
-        return _Ready(asked, facts, below[0].name if below else None, tuple(device.name for device in below), text, folder, process, gate, given.unit)
+        return _Ready(requested, facts, below[0].name if below else None, tuple(device.name for device in below), text, folder, process, gate, given.unit)
 
     def _facts_now(self, cell: Cell) -> TargetFacts:
         """What is true of a target right before a cell: a device is held since the order began, a file is not."""
@@ -222,9 +222,9 @@ class Measuring:
         busy = busy_percent(ticks, read_cpu(self.host.root))
         after_stats, ended = fio_run.read_device_stats(names, self.host.root), self.host.clock()
         sampler.end()
-        self.made.leave((one.facts.path, one.asked.cell.job.writes) for one in ready)
+        self.made.leave((one.facts.path, one.requested.cell.job.writes) for one in ready)
         after = _HostState(ended, after_stats, self.snapshots.read() if last or self.waiter.stopping else self.snapshots.refreshed(), busy)
-        return {one.asked.cell.key: self._store(one, hashes, start_time, before, after) for one in ready}
+        return {one.requested.cell.key: self._store(one, hashes, start_time, before, after) for one in ready}
 
     @staticmethod
     def _start(ready: t.Iterable[_Ready]) -> None:
@@ -263,7 +263,7 @@ class Measuring:
             self.waiter.wait(min(longest, *(one.process.seconds_left() + 0.01 for one in running), 1.0))
 
     def _announce(self, ready: t.Sequence[_Ready]) -> None:
-        cells = [one.asked.cell for one in ready]
+        cells = [one.requested.cell for one in ready]
         longest = max((cell.job.longest or 0.0 for cell in cells), default=0.0)
         self.status.update(
             state="measuring",
@@ -282,14 +282,14 @@ class Measuring:
 
     def _store(self, one: _Ready, hashes: t.Mapping[CellKey, str], start_time: StartTime, before: _HostState, after: _HostState) -> dict[str, t.Any]:
         run = one.process.run()
-        cell = one.asked.cell
+        cell = one.requested.cell
         output = fio_run.read_output(run, cell.job.block_size)
         decision = fio_run.decide(cell.job, run, output)
         if one.other_files:
             decision = Decision("failed", one.other_files)
         elif self.waiter.stopping and decision.state != "ok":
-            decision = Decision("interrupted", "The runner was asked to stop.")
-        meta = self._meta(one.asked, one.facts, decision, run.started, run.finished, hashes, start_time)
+            decision = Decision("interrupted", "The runner was stopped.")
+        meta = self._meta(one.requested, one.facts, decision, run.started, run.finished, hashes, start_time)
         meta["job_sha256"] = hashlib.sha256(one.text.encode()).hexdigest()
         # A run that was not whole has figures in its files, but none that could stand beside those of whole runs.
         if output is not None and decision.state in ("ok", "not_steady"):
@@ -300,11 +300,11 @@ class Measuring:
         meta["cpu"] = activity.cpu(output, after.busy)
         meta["stack_sha256"] = before.snapshot.sha256(one.top)
         meta["drives"] = {side: self.snapshots.drives_of(snapshot, one.names) for side, snapshot in (("before", before.snapshot), ("after", after.snapshot))}
-        if one.asked.measures_garbage_collection and decision.state in ("ok", "not_steady"):
+        if one.requested.measures_garbage_collection and decision.state in ("ok", "not_steady"):
             shown = self._collection(one, top, meta["io_start"] or run.started, meta["io_end"] or run.finished)
             meta["garbage_collection"] = shown.to_dict()
             meta["notes"] += [shown.reason] if shown.reason else []
-        self.note_written(one.asked, meta)
+        self.note_written(one.requested, meta)
         meta["notes"] += [*one.notes, *self._findings(one, start_time, meta, after)]
         files = files_of(run, one.text, one.folder)
         sides = (("before", before), ("after", after))
@@ -315,7 +315,7 @@ class Measuring:
         return meta
 
     def _collection(self, one: _Ready, top: str | None, began: float, ended: float) -> garbage_collection.CollectionRate:
-        cell, series = one.asked.cell, one.folder / DEVICE_SERIES
+        cell, series = one.requested.cell, one.folder / DEVICE_SERIES
         block_size = cell.job.block_size
         if not top or not series.exists():
             return garbage_collection.no_series(block_size)
@@ -324,7 +324,7 @@ class Measuring:
 
     @staticmethod
     def _findings(one: _Ready, start_time: StartTime, meta: t.Mapping[str, t.Any], after: _HostState) -> list[str]:
-        notes = [activity.cpu_note(meta["cpu"], one.asked.cell.job)] if meta["summary"] else []
+        notes = [activity.cpu_note(meta["cpu"], one.requested.cell.job)] if meta["summary"] else []
         if start_time.start is not None and one.late > _LATE:
             notes.append(f"It began {one.late:.2f} seconds later than requested.")
         if after.snapshot.sha256(one.top) != meta["stack_sha256"]:
@@ -332,27 +332,27 @@ class Measuring:
         return [note for note in notes if note]
 
     def _store_unmeasured(
-        self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime, decision: Decision, began: float
+        self, requested: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime, decision: Decision, began: float
     ) -> dict[str, t.Any]:
-        meta = self._meta(asked, None, decision, began, self.host.clock(), hashes, start_time)
-        self.spool.store(asked.cell.key, {}, meta)
+        meta = self._meta(requested, None, decision, began, self.host.clock(), hashes, start_time)
+        self.spool.store(requested.cell.key, {}, meta)
         return meta
 
     def store_conclusion(
-        self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime, decision: Decision, began: float, **found: t.Any
+        self, requested: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime, decision: Decision, began: float, **found: t.Any
     ) -> dict[str, t.Any]:
         """The cell with the result of a search or of rounds; it has no run of its own."""
-        facts = self.prepared.facts_of(asked.cell)
-        meta = {**self._meta(asked, facts, decision, began, self.host.clock(), hashes, start_time), **found}
+        facts = self.prepared.facts_of(requested.cell)
+        meta = {**self._meta(requested, facts, decision, began, self.host.clock(), hashes, start_time), **found}
         top = next((device.name for device in devices_below(self.prepared.devices, facts, self.host.root)), None)
         snapshot = self.snapshots.last
         meta["stack_sha256"] = snapshot.sha256(top)
-        self.spool.store(asked.cell.key, {"stack.json": to_json({"schema": SCHEMA, "before": snapshot.stack(top), "after": snapshot.stack(top)})}, meta)
+        self.spool.store(requested.cell.key, {"stack.json": to_json({"schema": SCHEMA, "before": snapshot.stack(top), "after": snapshot.stack(top)})}, meta)
         return meta
 
     def _meta(
         self,
-        asked: RequestedCell,
+        requested: RequestedCell,
         facts: TargetFacts | None,
         decision: Decision,
         began: float,
@@ -362,12 +362,12 @@ class Measuring:
     ) -> dict[str, t.Any]:
         order, fio = self.prepared.order, self.prepared.fio
         return {
-            **describe_cell(order.campaign, order.host, fio.version, asked.cell, facts, decision, began, ended),
-            "measurement_sha256": hashes.get(asked.cell.key),
+            **describe_cell(order.campaign, order.host, fio.version, requested.cell, facts, decision, began, ended),
+            "measurement_sha256": hashes.get(requested.cell.key),
             "stack_sha256": None,
             "order_sha256": order.sha256,
-            "replaces": asked.done_as,
-            "decides": None if asked.decides is None else list(asked.decides),
+            "replaces": requested.done_as,
+            "decides": None if requested.decides is None else list(requested.decides),
             "step": start_time.step,
             "segment": start_time.segment,
             "synchronised": start_time.synchronised,

@@ -112,9 +112,9 @@ class Order:
     raw: t.Mapping[str, t.Any]
 
     @property
-    def asked(self) -> tuple[RequestedCell, ...]:
+    def requested(self) -> tuple[RequestedCell, ...]:
         """Every cell that was named; probes and rounds are derived from these."""
-        return tuple(asked for step in self.steps for asked in step.cells)
+        return tuple(requested for step in self.steps for requested in step.cells)
 
     @property
     def segments(self) -> int:
@@ -134,10 +134,10 @@ def read_order(raw: t.Mapping[str, t.Any]) -> Order:
     for number, row in enumerate(raw["steps"]):
         barriers += bool(isinstance(row, dict) and row.get("barrier"))
         step = _read_step(variant, row, number, max(0, barriers - 1))
-        for asked in step.cells:
-            if asked.cell.key in seen:
-                raise BadInput(f"The cell {asked.cell.key.cell}, repeat {asked.cell.key.repeat}, is listed twice.", item=asked.cell.key.cell)
-            seen.add(asked.cell.key)
+        for requested in step.cells:
+            if requested.cell.key in seen:
+                raise BadInput(f"The cell {requested.cell.key.cell}, repeat {requested.cell.key.repeat}, is listed twice.", item=requested.cell.key.cell)
+            seen.add(requested.cell.key)
         steps.append(step)
     pace = Pace(**{name: raw[name] for name in Pace.__dataclass_fields__ if raw.get(name) is not None})
     if pace.sample_interval < 0.5 or pace.slack < 0 or pace.timeout <= 0 or pace.barrier_timeout < 0:
@@ -177,19 +177,19 @@ def _read_step(variant: str, row: t.Any, number: int, segment: int) -> RunStep:
     rows = (row.get("cells") or []) if kind == "cells" else [row["cell"]] if row.get("cell") else []
     if not isinstance(rows, list) or not rows:
         raise BadInput(f"{where} must have {'cells' if kind == 'cells' else 'cell'}.")
-    asked = tuple(_read_asked(variant, one, where) for one in rows)
-    _check_targets(asked, where)
+    requested = tuple(_read_requested(variant, one, where) for one in rows)
+    _check_targets(requested, where)
     offset = row.get("offset")
     if offset is not None and (isinstance(offset, bool) or not isinstance(offset, (int, float)) or offset < 0):
         raise BadInput(f"{where}: offset must be a number of seconds from 0, not {offset!r}.")
-    name = asked[0].cell.key.cell
+    name = requested[0].cell.key.cell
     done = row.get("done") or {}
     if not isinstance(done, dict):
         raise BadInput(f"{where}: done must be a dictionary of measurement hashes by the names of cells.")
     step = RunStep(
         number=number,
         kind=kind,
-        cells=asked,
+        cells=requested,
         barrier=bool(row.get("barrier")),
         segment=segment,
         offset=offset,
@@ -213,7 +213,7 @@ def edges(step: RunStep) -> list[RequestedCell]:
     return [round_of(step, step.rounds.most)] if step.rounds is not None else []
 
 
-def _read_asked(variant: str, row: t.Any, where: str) -> RequestedCell:
+def _read_requested(variant: str, row: t.Any, where: str) -> RequestedCell:
     if not isinstance(row, dict) or not row.get("name") or not isinstance(row.get("target"), dict):
         raise BadInput(f"{where}: a cell must be a dictionary with name, target and job.")
     name = str(row["name"])
@@ -238,10 +238,10 @@ def _read_asked(variant: str, row: t.Any, where: str) -> RequestedCell:
     )
 
 
-def _check_targets(asked: t.Sequence[RequestedCell], where: str) -> None:
+def _check_targets(requested: t.Sequence[RequestedCell], where: str) -> None:
     """Cells that run at once must not write where another one runs."""
-    for number, one in enumerate(asked):
-        for other in asked[number + 1 :]:
+    for number, one in enumerate(requested):
+        for other in requested[number + 1 :]:
             if one.cell.target.path == other.cell.target.path and (one.cell.job.writes or other.cell.job.writes):
                 raise BadInput(f"{where}: {one.cell.key.cell} and {other.cell.key.cell} would run on {one.cell.target.path} at once, and one of them writes.")
 
@@ -258,10 +258,10 @@ def round_of(step: RunStep, number: int) -> RequestedCell:
 
 
 def _derived(step: RunStep, suffix: str, job: t.Any) -> RequestedCell:
-    asked = step.cells[0]
-    key = asked.cell.key
-    row = {**asked.row, "name": component(f"{key.cell}.{suffix}", "cell"), "job": job}
-    return replace(asked, cell=read_cell(key.variant, row), row=row, done_as=step.done.get(row["name"]))
+    requested = step.cells[0]
+    key = requested.cell.key
+    row = {**requested.row, "name": component(f"{key.cell}.{suffix}", "cell"), "job": job}
+    return replace(requested, cell=read_cell(key.variant, row), row=row, done_as=step.done.get(row["name"]))
 
 
 def _with_option(job: t.Any, option: str, value: int) -> dict[str, t.Any]:
@@ -277,7 +277,7 @@ def _with_option(job: t.Any, option: str, value: int) -> dict[str, t.Any]:
 
 def seconds_of(step: RunStep) -> float:
     """What a step takes: what is known of its jobs, and its fixed pause. A job without a limit counts as nothing."""
-    longest = max(asked.cell.job.longest or 0.0 for asked in step.cells) + _BESIDE
+    longest = max(requested.cell.job.longest or 0.0 for requested in step.cells) + _BESIDE
     count = most_likely(step.search) if step.search else (step.rounds.window + step.rounds.most) / 2 if step.rounds else 1
     pause = step.pause.seconds if step.pause and step.pause.kind == FIXED else 0.0
     return longest * count + pause

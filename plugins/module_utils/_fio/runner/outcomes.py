@@ -74,8 +74,8 @@ def describe(order: Order, spool: Spool) -> list[dict[str, t.Any]]:
     noted = read_outcomes(spool.home, order.sha256)
     rows = []
     for step in order.steps:
-        for asked in step.cells:
-            key = asked.cell.key
+        for requested in step.cells:
+            key = requested.cell.key
             if step.kind != "cells":
                 names = sorted({name for name, repeat in noted if repeat == key.repeat and name.startswith(f"{key.cell}.")}, key=_place)
                 rows += [_row(CellKey(key.variant, name, key.repeat), spool, noted, step.number) for name in names]

@@ -57,8 +57,8 @@ def prepare(order: Order, host: MeasuredHost, made: MadeFiles, left: LeftDevices
 
     :raises StorageError: the first refusal; those of all targets together.
     """
-    cells = [asked.cell for asked in order.asked]
-    derived = [asked.cell for step in order.steps for asked in edges(step)]
+    cells = [requested.cell for requested in order.requested]
+    derived = [requested.cell for step in order.steps for requested in edges(step)]
     fio = check_fio([*cells, *derived], host)
     devices = host.devices()
     # A search may move the end of its cell: both ends of it are judged too.

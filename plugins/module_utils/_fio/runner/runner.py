@@ -61,7 +61,7 @@ class HostRun:
         self.waiter = waiter
         self.log = log
         self.left = left
-        self.tops, self.names = all_names([asked.cell for asked in self.order.asked], prepared, host.root)
+        self.tops, self.names = all_names([requested.cell for requested in self.order.requested], prepared, host.root)
         self.snapshots = Snapshots(host, prepared.devices, self.tops, self.names)
         self.caches = CacheSamples(prepared.devices, host.runner, host.root)
         self.measuring = Measuring(prepared, spool, host, self.snapshots, self.caches, status, waiter, made)
@@ -102,7 +102,7 @@ class HostRun:
             state, kind = "failed", StorageError.kind
             self.log.write(traceback.format_exc())
         if state == "finished" and self.waiter.stopping:
-            state, message = "stopped", "The runner was asked to stop."
+            state, message = "stopped", "The runner was stopped."
         self.log.write(f"{state}: {message or 'nothing is left to measure'}")
         self.status.update(
             state=state,
@@ -127,7 +127,7 @@ class HostRun:
             last = number == len(self.order.steps) - 1
             self.status.update(step=number, all_until=self.host.clock() + left[number])
             hashes = self._hashes(step)
-            due = [asked for asked in step.cells if not self._is_kept(asked, hashes)]
+            due = [requested for requested in step.cells if not self._is_kept(requested, hashes)]
             notes = self._pause(step) if due else []
             if step.barrier and self._anything_due(number):
                 self._pass(step)
@@ -141,7 +141,7 @@ class HostRun:
 
     def _hashes(self, step: RunStep) -> dict[CellKey, str]:
         what = step.search or step.rounds
-        return {asked.cell.key: self._hash(asked.cell, None if what is None else vars(what)) for asked in step.cells}
+        return {requested.cell.key: self._hash(requested.cell, None if what is None else vars(what)) for requested in step.cells}
 
     def _hash(self, cell: Cell, kind: t.Any = None) -> str:
         facts = self.prepared.facts_of(cell)
@@ -149,9 +149,9 @@ class HostRun:
         stack = self.snapshots.last.sha256(top)
         return measurement_sha256(cell.job.workload_sha256, describe_target(cell.target, facts), self.prepared.fio.version, stack, kind)
 
-    def _is_kept(self, asked: RequestedCell, hashes: t.Mapping[CellKey, str]) -> bool:
+    def _is_kept(self, requested: RequestedCell, hashes: t.Mapping[CellKey, str]) -> bool:
         """Whether a valid result exists already, here or on the controller; noted once."""
-        key = asked.cell.key
+        key = requested.cell.key
         known = self.outcomes.kept(key)
         if known is not None:
             return known
@@ -159,27 +159,29 @@ class HostRun:
             if key in self.prepared.kept:
                 self._note(key, "ok", kept=True)
             return key in self.prepared.kept
-        meta = self._stored(asked, hashes[key])
+        meta = self._stored(requested, hashes[key])
         if meta is not None:
             self._record_rate(meta)
-            self.measuring.note_written(asked, meta)
+            self.measuring.note_written(requested, meta)
             self._note(key, "ok", kept=True, where="spool")
-        elif asked.done_as == hashes[key] and not self.order.pace.replace:
+        elif requested.done_as == hashes[key] and not self.order.pace.replace:
             self._note(key, "ok", kept=True, where="controller")
         return bool(self.outcomes.kept(key))
 
-    def _stored(self, asked: RequestedCell, sha256: str) -> dict[str, t.Any] | None:
+    def _stored(self, requested: RequestedCell, sha256: str) -> dict[str, t.Any] | None:
         """The result in the spool, if it is one of this very measurement that the controller does not have."""
-        meta = self.spool.read_meta(asked.cell.key)
+        meta = self.spool.read_meta(requested.cell.key)
         if meta is None or meta.get("state") != "ok" or meta.get("measurement_sha256") != sha256:
             return None
         # What is to be replaced on the controller was measured again already if this result replaces it.
-        return None if self.order.pace.replace and meta.get("replaces") != asked.done_as else meta
+        return None if self.order.pace.replace and meta.get("replaces") != requested.done_as else meta
 
     def _anything_due(self, number: int) -> bool:
         """Whether anything is left in the segment that begins with a step."""
         segment = self.order.steps[number].segment
-        return any(not self._is_kept(asked, self._hashes(step)) for step in self.order.steps[number:] if step.segment == segment for asked in step.cells)
+        return any(
+            not self._is_kept(requested, self._hashes(step)) for step in self.order.steps[number:] if step.segment == segment for requested in step.cells
+        )
 
     def _note(self, key: CellKey, state: str, *, kept: bool = False, reason: str = "", where: str = "spool") -> None:
         self.outcomes.note(key, state, kept=kept, reason=reason, where=where)
@@ -234,7 +236,7 @@ class HostRun:
     def _step(self, step: RunStep, due: t.Sequence[RequestedCell], hashes: dict[CellKey, str], start_time: StartTime, last: bool) -> None:
         if step.pause is not None:
             hashes = self._hashes(step)
-        self.log.write(f"step {step.number}: {', '.join(str(asked.cell.key) for asked in due)}")
+        self.log.write(f"step {step.number}: {', '.join(str(requested.cell.key) for requested in due)}")
         if step.search is not None:
             self._search(step, due[0], hashes, start_time)
         elif step.rounds is not None:
@@ -245,7 +247,7 @@ class HostRun:
     def _measure(self, due: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], start_time: StartTime, *, last: bool = False) -> Metas:
         self.status.update(state="waiting" if start_time.start else "measuring", until=start_time.start)
         metas = self.measuring.measure(due, hashes, start_time, last=last)
-        blocks = {asked.cell.key: asked.cell.job.block_size for asked in due}
+        blocks = {requested.cell.key: requested.cell.job.block_size for requested in due}
         for key, meta in metas.items():
             by_block = self.written.setdefault(meta["target"]["path"], {})
             by_block[blocks[key]] = by_block.get(blocks[key], 0.0) + (meta.get("bytes_written") or 0)
@@ -259,16 +261,16 @@ class HostRun:
         if shown.get("rate"):
             self.rates.setdefault(meta["target"]["path"], {})[shown.get("block_size")] = shown["rate"]
 
-    def _one(self, asked: RequestedCell, start_time: StartTime) -> dict[str, t.Any] | None:
+    def _one(self, requested: RequestedCell, start_time: StartTime) -> dict[str, t.Any] | None:
         """A probe or a round: the result that is there, or a new one; ``None`` if asked to stop."""
-        sha256 = self._hash(asked.cell)
-        stored = self._stored(asked, sha256)
+        sha256 = self._hash(requested.cell)
+        stored = self._stored(requested, sha256)
         if stored is not None:
-            self._note(asked.cell.key, "ok", kept=True)
+            self._note(requested.cell.key, "ok", kept=True)
             return stored
-        return None if self.waiter.stopping else self._measure([asked], {asked.cell.key: sha256}, start_time).get(asked.cell.key)
+        return None if self.waiter.stopping else self._measure([requested], {requested.cell.key: sha256}, start_time).get(requested.cell.key)
 
-    def _search(self, step: RunStep, asked: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime) -> None:
+    def _search(self, step: RunStep, requested: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime) -> None:
         wanted, began = t.cast(search.Search, step.search), self.host.clock()
         probes: list[search.Probe] = []
         value = search.next_value(wanted, probes)
@@ -282,9 +284,9 @@ class HostRun:
         decision = Decision("ok")
         if probes and search.has_failed(probes[-1]):
             decision = _unfinished(probes[-1].state, f"The search ended early: {wanted.over} {probes[-1].value} was {probes[-1].state} or has no latency.")
-        self._conclude(asked, hashes, start_time, decision, began, search=search.conclude(wanted, probes))
+        self._conclude(requested, hashes, start_time, decision, began, search=search.conclude(wanted, probes))
 
-    def _rounds(self, step: RunStep, asked: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime) -> None:
+    def _rounds(self, step: RunStep, requested: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime) -> None:
         wanted, began = t.cast(rounds.Rounds, step.rounds), self.host.clock()
         values: list[float] = []
         decision = Decision("ok")
@@ -301,12 +303,14 @@ class HostRun:
         found = rounds.conclude(values, wanted)
         if decision.state == "ok" and not found["steady"]:
             decision = Decision("not_steady", f"The {wanted.what} of {wanted.track} did not become steady in {len(values)} rounds.")
-        self._conclude(asked, hashes, start_time, decision, began, rounds=found)
+        self._conclude(requested, hashes, start_time, decision, began, rounds=found)
 
-    def _conclude(self, asked: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime, decision: Decision, began: float, **found: t.Any) -> None:
+    def _conclude(
+        self, requested: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime, decision: Decision, began: float, **found: t.Any
+    ) -> None:
         self.snapshots.refreshed()
-        self.measuring.store_conclusion(asked, hashes, start_time, decision, began, **found)
-        self._note(asked.cell.key, decision.state, reason=decision.reason)
+        self.measuring.store_conclusion(requested, hashes, start_time, decision, began, **found)
+        self._note(requested.cell.key, decision.state, reason=decision.reason)
 
 
 def _unfinished(state: str, reason: str) -> Decision:

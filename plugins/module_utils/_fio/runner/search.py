@@ -62,7 +62,7 @@ class Probe:
     latency_ns: float | None
     state: str = "ok"
 
-    def as_plain(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         return dataclasses.asdict(self)
 
 
@@ -157,10 +157,10 @@ def conclude(search: Search, probes: t.Sequence[Probe]) -> dict[str, t.Any]:
         "answer": answer,
         "value": good.value if good else None,
         "iops": good.iops if good else None,
-        "good": good.as_plain() if good else None,
-        "bad": bad.as_plain() if bad else None,
-        "best": best.as_plain() if best else None,
-        "probes": [probe.as_plain() for probe in probes],
+        "good": good.to_dict() if good else None,
+        "bad": bad.to_dict() if bad else None,
+        "best": best.to_dict() if best else None,
+        "probes": [probe.to_dict() for probe in probes],
     }
 
 

@@ -5,7 +5,7 @@
 
 """What is measured, in one hash: the same hash means that a stored result is still valid and need not be measured again.
 
-A stack is hashed as it is set and as it is in force, without what moves by itself: amounts, counters, temperatures, and the names that
+A stack is hashed as it is set and as it is in effect, without what moves by itself: amounts, counters, temperatures, and the names that
 the kernel gives anew at every boot.
 """
 

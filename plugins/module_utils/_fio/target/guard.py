@@ -61,7 +61,7 @@ def judge(facts: TargetFacts, *, writing: bool, engines: t.Collection[str] = (),
     if facts.unreadable:
         objections.append(Objection("unfit", f"{target.path} cannot be opened: {facts.unreadable}"))
     if target.size is not None and target.kind == "device" and target.size > facts.size:
-        objections.append(Objection("unfit", f"{target.path} has {format_size(facts.size)}, less than the size {format_size(target.size)} asked for"))
+        objections.append(Objection("unfit", f"{target.path} has {format_size(facts.size)}, less than the requested size {format_size(target.size)}"))
     if target.kind == "device" and facts.size == 0:
         objections.append(Objection("unfit", f"{target.path} has a size of 0: no medium"))
     if target.kind == "file":
@@ -124,10 +124,10 @@ def _opener_objections(facts: TargetFacts) -> t.Iterator[Objection]:
 
 
 def _room_objections(facts: TargetFacts, extent: int | None) -> t.Iterator[Objection]:
-    most = facts.target.size if facts.target.size is not None else facts.size
+    high = facts.target.size if facts.target.size is not None else facts.size
     for room in facts.rooms:
-        grows = max(0, most - facts.size) if facts.target.kind == "file" else None
-        problem = room.problem(most if extent is None else extent, grows)
+        grows = max(0, high - facts.size) if facts.target.kind == "file" else None
+        problem = room.problem(high if extent is None else extent, grows)
         if problem:
             yield Objection("room", problem)
 
@@ -242,14 +242,14 @@ def _way_out(facts: TargetFacts, objections: t.Sequence[Objection]) -> str:
 
 
 def _identity_objections(facts: TargetFacts) -> t.Iterator[Objection]:
-    wanted = facts.target.identity
-    if wanted is None or facts.target.kind == "file":
+    expected = facts.target.identity
+    if expected is None or facts.target.kind == "file":
         return
     if not facts.identity_matches:
         found = f"it is {facts.identity}" if facts.identity else "the device has no serial, WWN or name"
-        yield Objection("identity", f"{facts.target.path} does not have the identity {wanted}: {found}")
+        yield Objection("identity", f"{facts.target.path} does not have the identity {expected}: {found}")
     elif facts.same_identity:
-        yield Objection("identity", f"the identity {wanted} is ambiguous: {', '.join(facts.same_identity)} has it too; use the WWN or another unique name")
+        yield Objection("identity", f"the identity {expected} is ambiguous: {', '.join(facts.same_identity)} has it too; use the WWN or another unique name")
 
 
 def _where(neighbour: Neighbour) -> str:

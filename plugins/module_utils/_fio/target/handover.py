@@ -138,20 +138,20 @@ def lay_out(descriptor: int, path: str, size: int, job: Job, stopping: t.Callabl
     :param size: bytes.
     :raises CommandFailed: if there is no room, or if the runner is being stopped.
     """
-    present = os.fstat(descriptor).st_size
-    if size <= present:
+    current = os.fstat(descriptor).st_size
+    if size <= current:
         return
     _require_free(descriptor, path, size)
     fill = _write if _needs_contents(job) else _truncate if _is_sparse(job) else _allocate
     try:
-        for offset in range(present, size, _STRIDE):
+        for offset in range(current, size, _STRIDE):
             if stopping():
                 raise CommandFailed(f"{path} was not laid out: the runner is being stopped.", item=path)
             fill(descriptor, offset, min(_STRIDE, size - offset))
     except OSError as error:
         # A full file system harms others: what was added is given back.
         with contextlib.suppress(OSError):
-            os.ftruncate(descriptor, present)
+            os.ftruncate(descriptor, current)
         raise CommandFailed(f"{path} cannot be made {format_size(size)} large on this host: {error.strerror}.", item=path) from None
 
 

@@ -119,7 +119,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
                     " the interface of its target has a smaller MTU, or large frames are lost on the way (aoe-sancheck shows it)."
                 )
         for path in state.rivals:
-            self.warn(f"{path} gives the module aoe options too, and the last file by name wins at the next boot: take its line out.")
+            self.warn(f"{path} gives the module aoe options too, and the last file by name wins at the next boot: remove its line.")
 
     # -- reading
 
@@ -203,7 +203,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
 
 
 def _blame(state: AoeInitiatorState, device: AoeDevice, difference: Difference) -> str:
-    """Why a frame does not carry what it shall."""
+    """Why a frame does not carry what it should."""
     allowed = state.allowed(device)
     interfaces = " and ".join(f"{name} (MTU {state.mtus.get(name)})" for name in device.interfaces)
     if not device.up or allowed is None:
@@ -215,7 +215,7 @@ def _blame(state: AoeInitiatorState, device: AoeDevice, difference: Difference) 
 
 def _about_down(device: AoeDevice, state: AoeInitiatorState) -> str:
     if device.name in state.in_use:
-        return f"{device.name} is down and in use: its I/O has failed or will. Look at its target and at the way to it, then mount or assemble it again."
+        return f"{device.name} is down and in use: its I/O has failed or will. Check its target and the path to it, then mount or assemble it again."
     return f"{device.name} is down: its target does not answer. Start it, or forget it with aoe-flush {device.name}."
 
 

@@ -65,7 +65,7 @@ class Discover(Operation):
 
 @dataclass(frozen=True)
 class Renegotiate(Operation):
-    """Have the frames of a target negotiated again until each carries ``payload`` bytes."""
+    """Renegotiate the frames of a target until each carries ``payload`` bytes."""
 
     target: str
     payload: int
@@ -163,7 +163,7 @@ def _plan_module(state: AoeInitiatorState, spec: AoeInitiatorSpec) -> t.Iterator
     if set(state.interfaces) != set(spec.interfaces):
         value = ",".join(spec.interfaces)
         found = ",".join(state.interfaces) or "all interfaces"
-        yield Step(LAYER, "aoe", "interfaces", found, value, f"Let the AoE initiator look for targets on {value}", SetParameter(INTERFACES, value))
+        yield Step(LAYER, "aoe", "interfaces", found, value, f"Set the interfaces of the AoE initiator to {value}", SetParameter(INTERFACES, value))
     for name, number in sorted(spec.parameters.items()):
         if state.parameters.get(name) != number:
             before = state.parameters.get(name)
@@ -176,15 +176,15 @@ def _plan_devices(state: AoeInitiatorState, spec: AoeInitiatorSpec) -> t.Iterato
     for name in sorted({*devices, *listed}):
         device, own = devices.get(name), listed.get(name, AoeDeviceSpec(name))
         if (device is None or not device.up) and name in listed:
-            yield Step(LAYER, name, "state", device.state if device else None, "up", f"Look for the target {name}", Discover(name))
+            yield Step(LAYER, name, "state", device.state if device else None, "up", f"Discover the target {name}", Discover(name))
         target = _payload_to_reach(state, device, own)
         if target is not None:
             before = device.payload if device is not None else None
-            yield Step(LAYER, name, "payload", before, target, f"Have {name} negotiate its frames again, for {target} bytes in each", Renegotiate(name, target))
+            yield Step(LAYER, name, "payload", before, target, f"Renegotiate the frames of {name} for {target} bytes", Renegotiate(name, target))
 
 
 def _payload_to_reach(state: AoeInitiatorState, device: AoeDevice | None, spec: AoeDeviceSpec) -> int | None:
-    """What a frame shall carry after another negotiation; None if there need be none."""
+    """What a frame should carry after another negotiation; None if there need be none."""
     found = device.payload if device is not None and device.up else None
     if spec.payload is not None:
         return spec.payload if found != spec.payload else None

@@ -81,7 +81,7 @@ def read_spec(params: t.Mapping[str, t.Any] | None) -> AoeInitiatorSpec | None:
     devices = tuple(AoeDeviceSpec(device["name"], device.get("payload")) for device in params.get("devices") or [])
     for device in devices:
         if not _NAME.match(device.name):
-            raise BadInput(f"aoe_initiator: '{device.name}' is not the name of a target: write it as e7.1 (shelf 7, slot 1).", item=device.name)
+            raise BadInput(f"aoe_initiator: '{device.name}' is not the name of a target: use a name such as e7.1 (shelf 7, slot 1).", item=device.name)
         if device.payload is not None and (device.payload < 512 or device.payload % 512):
             raise BadInput(f"aoe_initiator: {device.name} cannot have a payload of {device.payload} bytes: a frame carries sectors of 512.", item=device.name)
     names = [device.name for device in devices]

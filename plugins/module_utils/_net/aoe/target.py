@@ -180,7 +180,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
             unit = units.get(unit_of(instances[spec.item]), {})
             same = [one for one in exports if (one.shelf, one.slot, one.interface) == (spec.shelf, spec.slot, spec.interface)]
             running = next((one for one in exports if str(one.pid) == unit.get("MainPID")), None)
-            uses, no_device = _look_at_device(devices, spec) if devices is not None and spec.present else ((), "")
+            uses, no_device = _read_device(devices, spec) if devices is not None and spec.present else ((), "")
             states[spec.item] = TargetState(
                 item=spec.item,
                 instance=instances[spec.item],
@@ -306,18 +306,18 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
         self.runner.run(["systemctl", "daemon-reload"], item=step.item)
 
 
-def _look_at_device(devices: Devices, spec: AoeTargetSpec) -> tuple[tuple[str, ...], str]:
+def _read_device(devices: Devices, spec: AoeTargetSpec) -> tuple[tuple[str, ...], str]:
     """What this host does with a device, and why it cannot be served at all.
 
     :raises DeviceMissing: if it is not there.
     """
     device = devices.resolve(spec.device, spec.item)
     if not is_stable(spec.device):
-        instead = f"write {device.stable_path}" if device.stable_path else "give it a serial number or put LVM or MD on it"
+        instead = f"use {device.stable_path}" if device.stable_path else "give it a serial number or put LVM or MD on it"
         return (), f"{spec.item}: {spec.device} may be another device after the next reboot: {instead}."
     rivals = [other for other in devices.claimants(spec.device) if other.name not in {device.name, *(one.name for one in devices.parents(device))}]
     if rivals:
-        return (), f"{spec.item}: {spec.device} is claimed by {device.path} and by {', '.join(one.path for one in rivals)}: write a path of one of them only."
+        return (), f"{spec.item}: {spec.device} is claimed by {device.path} and by {', '.join(one.path for one in rivals)}: use a path of one of them only."
     return tuple(use for one in (device, *devices.children(device)) for use in _uses(one, device)), ""
 
 
@@ -354,7 +354,7 @@ def _plan_target(state: TargetState, spec: AoeTargetSpec, rmem_max: int) -> t.It
     if found != text:
         yield Step(LAYER, spec.item, "configuration", found, text, f"Write /{FOLDER}/{state.instance}.conf", WriteConfiguration(state.instance, text))
     if not state.enabled:
-        yield Step(LAYER, spec.item, "boot", "disabled", "enabled", f"Have {unit_of(state.instance)} started at boot", EnableTarget(state.instance))
+        yield Step(LAYER, spec.item, "boot", "disabled", "enabled", f"Start {unit_of(state.instance)} at boot", EnableTarget(state.instance))
     if not state.active or not running:
         serve = f"Serve {spec.device} as {spec.address} on {spec.interface}"
         pause = ", with a new vblade: I/O of its initiators pauses meanwhile" if state.running is not None else ""

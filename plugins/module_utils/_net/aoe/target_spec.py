@@ -65,7 +65,7 @@ class AoeTargetSpec:
         return f"{self.address} on {self.interface}"
 
     def as_export(self) -> AoeExport:
-        """What shall run."""
+        """What should run."""
         return AoeExport(self.shelf, self.slot, self.interface, self.device, self.direct, self.sync, self.read_only, self.buffers, self.macs)
 
 

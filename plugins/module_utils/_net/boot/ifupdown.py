@@ -111,13 +111,13 @@ class Ifupdown(BootProvider):
     name = "ifupdown"
     title = "ifupdown"
 
-    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:  # noqa: ARG002
+    def places(self, requested: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:  # noqa: ARG002
         """Every interface with a stanza in ``/etc/network/interfaces`` or a file that it reads."""
-        if not wanted or not self.runner.has("ifup"):
+        if not requested or not self.runner.has("ifup"):
             return {}
         texts = self._texts()
         stanzas = [stanza for file, text in texts.items() for stanza in read_stanzas(file, text)]
-        return {link.name: self._place(link, own, texts) for link in wanted for own in [[one for one in stanzas if one.name == link.name]] if own}
+        return {link.name: self._place(link, own, texts) for link in requested for own in [[one for one in stanzas if one.name == link.name]] if own}
 
     def _place(self, link: Link, stanzas: t.Sequence[Stanza], texts: t.Mapping[str, str]) -> MtuSource:
         # Both of a pair inet and inet6 may carry it; the one that has it counts, else the one of IPv4, which is first brought up.

@@ -7,7 +7,7 @@
 
 A provider answers two questions: does it manage an interface, and what must change in its files (or be said to it) so that the
 interface has another MTU at boot. Both answers are plain data, so that a plan can be made of them, shown as a difference, and
-undone by a process that knows nothing of providers (:mod:`dead_man`).
+undone by a process that knows nothing of providers (:mod:`rollback_program`).
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -32,7 +32,7 @@ class MtuSource:
     :param interface: its name.
     :param mtu: what is set there; ``None`` if nothing is.
     :param details: what the provider needs to change it; plain data.
-    :param concern: what a person should know about it; empty if nothing.
+    :param concern: the warning about it; empty if nothing.
     :param obstacle: why it cannot be set there, and what to do; empty if it can.
     """
 
@@ -89,8 +89,8 @@ class BootProvider(abc.ABC):
         self.root = root
 
     @abc.abstractmethod
-    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:
-        """The interfaces among ``wanted`` that this tool manages.
+    def places(self, requested: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:
+        """The interfaces among ``requested`` that this tool manages.
 
         :param insist: the user has named this provider; what it does not manage yet may get a place all the same.
         """

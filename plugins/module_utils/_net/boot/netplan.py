@@ -42,19 +42,19 @@ class Netplan(BootProvider):
     name = "netplan"
     title = "netplan"
 
-    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:  # noqa: ARG002
+    def places(self, requested: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:  # noqa: ARG002
         """Every interface whose ``.network`` file or NetworkManager profile was made by netplan."""
-        if not wanted or not self.runner.has("netplan"):
+        if not requested or not self.runner.has("netplan"):
             return {}
-        identities = self._identities(wanted)
+        identities = self._identities(requested)
         if not identities:
             return {}
         text = read_file(self.root / FILE.lstrip("/"))
-        return {link.name: self._place(link, identities[link.name], text) for link in wanted if link.name in identities}
+        return {link.name: self._place(link, identities[link.name], text) for link in requested if link.name in identities}
 
-    def _identities(self, wanted: t.Sequence[Link]) -> dict[str, str]:
+    def _identities(self, requested: t.Sequence[Link]) -> dict[str, str]:
         """The names of the definitions, which are those of the interfaces unless ``match`` is used."""
-        names = {link.name for link in wanted}
+        names = {link.name for link in requested}
         found = {
             name: match.group(1) for name, file in network_files(self.runner, self.links).items() for match in [NETPLAN.match(file)] if match and name in names
         }

@@ -70,11 +70,11 @@ class SystemdNetworkd(BootProvider):
     name = "systemd_networkd"
     title = "systemd-networkd"
 
-    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:
+    def places(self, requested: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:
         """Every interface with a ``.network`` file that netplan did not make."""
-        files = network_files(self.runner, self.links if wanted else [])
+        files = network_files(self.runner, self.links if requested else [])
         places: dict[str, MtuSource] = {}
-        for link in wanted:
+        for link in requested:
             file = files.get(link.name)
             if file is not None and not NETPLAN.match(file):
                 sharing = sorted(name for name, other in files.items() if other == file and name != link.name)
@@ -98,7 +98,7 @@ class SystemdNetworkd(BootProvider):
         obstacle = ""
         if later:
             path = f"/{later[-1].relative_to(self.root)}"
-            obstacle = f"{path} sets MTUBytes= for {link.name} and is read last: take that line out of it."
+            obstacle = f"{path} sets MTUBytes= for {link.name} and is read last: remove that line."
         follows_dhcp = (dhcp or "").lower() in ("1", "yes", "true", "on", "y", "t")
         return MtuSource(
             self.name,
@@ -125,21 +125,21 @@ class SystemdNetworkd(BootProvider):
         obstacle = ""
         if link.kind:
             obstacle = (
-                f"{link.name} is a {link.kind}, and {why}: give it a .network file of its own, or write persistent: false and set its MTU where it is made."
+                f"{link.name} is a {link.kind}, and {why}: give it a .network file of its own, or set persistent: false and set its MTU where it is made."
             )
         elif not _MAC.match(link.hardware_mac):
-            obstacle = f"{link.name} has no hardware address that a .link file could name, and {why}: write persistent: false."
+            obstacle = f"{link.name} has no hardware address that a .link file could name, and {why}: set persistent: false."
         properties = self._udev(link) if not obstacle else {}
-        present = self._text(own)
+        current = self._text(own)
         template = properties.get("ID_NET_LINK_FILE", "")
-        source = present if template == own else self._text(template) if template else ""
+        source = current if template == own else self._text(template) if template else ""
         carried = [line for line in _section(source, "Link") if not line.startswith("MTUBytes=")]
         text = _HEADER + "[Match]\n" + f"PermanentMACAddress={link.hardware_mac}\n" + "\n[Link]\n" + "".join(f"{line}\n" for line in carried)
         return MtuSource(
             self.name,
             link.name,
-            _bytes(_last([present], ("Link",), "MTUBytes")),
-            {"where": own, "path": own, "before": present, "kind": "link", "text": text},
+            _bytes(_last([current], ("Link",), "MTUBytes")),
+            {"where": own, "path": own, "before": current, "kind": "link", "text": text},
             concern=f"{link.name}: {properties['ID_NET_LINK_FILE_DROPINS']} is not read any more beside {own}."
             if properties.get("ID_NET_LINK_FILE_DROPINS")
             else "",

@@ -78,17 +78,17 @@ class NetworkManager(BootProvider):
     name = "networkmanager"
     title = "NetworkManager"
 
-    def places(self, wanted: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:  # noqa: ARG002
+    def places(self, requested: t.Sequence[Link], *, insist: bool = False) -> dict[str, MtuSource]:  # noqa: ARG002
         """Every interface with an active profile that netplan did not make."""
-        profiles = active_profiles(self.runner) if wanted else {}
-        return {link.name: self._place(link, profiles[link.name]) for link in wanted if link.name in profiles and not profiles[link.name].netplan}
+        profiles = active_profiles(self.runner) if requested else {}
+        return {link.name: self._place(link, profiles[link.name]) for link in requested if link.name in profiles and not profiles[link.name].netplan}
 
     def _place(self, link: Link, profile: Profile) -> MtuSource:
         item = _PROPERTIES.get(profile.kind, _ETHERNET)
         found = self.runner.run(["nmcli", "--terse", "--get-values", item, "connection", "show", profile.uuid], item=link.name).stdout.strip()
         obstacle = ""
         if not _UUID.match(profile.uuid):
-            obstacle = f"{link.name}: its profile in NetworkManager has the UUID {profile.uuid!r}, which is none."
+            obstacle = f"{link.name}: its profile in NetworkManager has the invalid UUID {profile.uuid!r}."
         elif profile.file.startswith("/run/"):
             obstacle = f"{link.name}: its profile {profile.name} in NetworkManager lives in {profile.file} and is forgotten at boot: save it first."
         return MtuSource(

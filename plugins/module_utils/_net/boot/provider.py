@@ -42,23 +42,23 @@ class _OneAnswer:
         return self._answers[words]
 
 
-def find_places(runner: Runner, links: Links, wanted: t.Mapping[str, str], root: Path = Path("/")) -> dict[str, MtuSource]:
+def find_places(runner: Runner, links: Links, requested: t.Mapping[str, str], root: Path = Path("/")) -> dict[str, MtuSource]:
     """Where the MTU of each interface comes from at boot. What cannot be told has an ``obstacle`` and no provider.
 
-    :param wanted: the provider that the user asks for, or :data:`AUTO`, by interface.
+    :param requested: the provider that the user asks for, or :data:`AUTO`, by interface.
     """
-    asked: dict[str, list[Link]] = {}
-    for name, choice in wanted.items():
+    by_provider: dict[str, list[Link]] = {}
+    for name, choice in requested.items():
         for one in PROVIDERS if choice == AUTO else (choice,):
-            asked.setdefault(one, []).append(links[name])
+            by_provider.setdefault(one, []).append(links[name])
     asking = t.cast("Runner", _OneAnswer(runner))
-    found: dict[str, list[MtuSource]] = {name: [] for name in wanted}
+    found: dict[str, list[MtuSource]] = {name: [] for name in requested}
     for name, provider in PROVIDERS.items():
-        named = [link for link in asked.get(name, []) if wanted[link.name] == name]
-        for part, insist in ((named, True), ([link for link in asked.get(name, []) if link not in named], False)):
+        named = [link for link in by_provider.get(name, []) if requested[link.name] == name]
+        for part, insist in ((named, True), ([link for link in by_provider.get(name, []) if link not in named], False)):
             for interface, place in (provider(asking, links, root).places(part, insist=insist) if part else {}).items():
                 found[interface].append(place)
-    return {name: _only(name, places, wanted[name]) for name, places in found.items()}
+    return {name: _only(name, places, requested[name]) for name, places in found.items()}
 
 
 def _only(name: str, places: t.Sequence[MtuSource], choice: str) -> MtuSource:
@@ -67,7 +67,7 @@ def _only(name: str, places: t.Sequence[MtuSource], choice: str) -> MtuSource:
     if places:
         titles = " and ".join(PROVIDERS[place.provider].title for place in places)
         return MtuSource(
-            "", name, None, obstacle=f"{name} is configured by {titles}: name the one that counts at boot in provider, or take it out of the others."
+            "", name, None, obstacle=f"{name} is configured by {titles}: name the one that counts at boot in provider, or remove it from the others."
         )
     if choice != AUTO:
         return MtuSource("", name, None, obstacle=f"{name} is not configured by {PROVIDERS[choice].title} on this host: name another provider, or auto.")
@@ -77,7 +77,7 @@ def _only(name: str, places: t.Sequence[MtuSource], choice: str) -> MtuSource:
         name,
         None,
         obstacle=(
-            f"{name} is configured at boot by none of {titles}: write provider: systemd_networkd for a .link file, which udev applies, "
+            f"{name} is configured at boot by none of {titles}: set provider: systemd_networkd for a .link file, which udev applies, "
             "or persistent: false to leave the state at boot alone."
         ),
     )

@@ -86,7 +86,7 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkSpec]]):
         remember_change(step.item, self.root)
         found = (self.root / "sys/class/net" / step.item / "mtu").read_text().strip()
         if found != str(operation.mtu):
-            raise NotEffective(f"{LAYER}: {step.item}: mtu should be {operation.mtu} and is {found}, although ip said that it was set.", item=step.item)
+            raise NotEffective(f"{LAYER}: {step.item}: mtu should be {operation.mtu} and is {found}, although ip reported success.", item=step.item)
 
     @carry_out.register
     def _set_boot(self, operation: SetBootMtu, step: Step) -> None:

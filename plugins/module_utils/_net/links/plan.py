@@ -110,9 +110,9 @@ def _check(state: LinkState, target: LinkTarget, targets: t.Mapping[str, LinkTar
     link, item = state.links[target.name], target.spec.item
     whose = f" (below {item})" if target.implied else ""
     if link.max_mtu is not None and target.mtu > link.max_mtu:
-        raise BadInput(f"{link.name}{whose} takes an MTU of {link.max_mtu} at most, and {target.mtu} is wanted: write {link.max_mtu} or less.", item=item)
+        raise BadInput(f"{link.name}{whose} takes an MTU of {link.max_mtu} at most, and {target.mtu} is requested: use {link.max_mtu} or less.", item=item)
     if target.mtu < link.min_mtu:
-        raise BadInput(f"{link.name}{whose} takes an MTU of {link.min_mtu} at least, and {target.mtu} is wanted.", item=item)
+        raise BadInput(f"{link.name}{whose} takes an MTU of {link.min_mtu} at least, and {target.mtu} is requested.", item=item)
     place = state.places.get(target.name)
     if place is not None and place.obstacle and not _settled_at_boot(target, place):
         raise BadInput(place.obstacle, item=item)
@@ -121,13 +121,13 @@ def _check(state: LinkState, target: LinkTarget, targets: t.Mapping[str, LinkTar
     if target.mtu < LEAST_IPV6 and state.ipv6.get(link.name):
         raise Refused(
             f"{link.name}{whose} keeps its MTU of {link.mtu}: below {LEAST_IPV6} it would lose IPv6, and it has {', '.join(state.ipv6[link.name])}. "
-            "Take its IPv6 addresses away first, or choose a larger MTU.",
+            "Remove its IPv6 addresses first, or choose a larger MTU.",
             item=item,
         )
     if link.name in state.carrying and not target.spec.allow_management:
         raise Refused(
             f"{link.name}{whose} keeps its MTU of {link.mtu}: the connection of Ansible to this host depends on it. "
-            f"Set allow_management: true for {item} to change it all the same; it goes back by itself if the host cannot be reached any more.",
+            f"Set allow_management: true for {item} to change it all the same; it is reverted if the host cannot be reached any more.",
             item=item,
         )
     _check_upper(state, target, targets)

@@ -84,7 +84,7 @@ class LinkSpec:
 
 @dataclass(frozen=True)
 class LinkTarget:
-    """The MTU that an interface shall have.
+    """The MTU that an interface should have.
 
     :param spec: the entry that it follows from.
     :param implied: it is not named itself, it lies below one that is.
@@ -100,7 +100,7 @@ class LinkTarget:
     handed_down: bool = False
 
     def mtu_on(self, link: Link) -> int:
-        """The MTU that it shall have now."""
+        """The MTU that it should have now."""
         return max(self.mtu, link.mtu) if self.at_least else self.mtu
 
 
@@ -114,17 +114,17 @@ def read_specs(entries: t.Iterable[t.Mapping[str, t.Any]]) -> list[LinkSpec]:
         if bool(spec.interface) == bool(spec.mac):
             raise BadInput(f"links: entry {place + 1} must name its interface by interface or by mac, and by one of them only.", item=spec.item)
         if (spec.mtu is None) == (spec.purpose is None):
-            raise BadInput(f"{spec.item}: write mtu or purpose, and only one of them.", item=spec.item)
+            raise BadInput(f"{spec.item}: set either mtu or purpose.", item=spec.item)
         for option, value in (("mtu", spec.mtu), ("max_mtu", spec.max_mtu)):
             if value is not None and not LEAST_MTU <= value <= MOST_MTU:
-                raise BadInput(f"{spec.item}: {option} {value} is none: it is {LEAST_MTU} to {MOST_MTU} bytes.", item=spec.item)
+                raise BadInput(f"{spec.item}: {option} must be between {LEAST_MTU} and {MOST_MTU}, not {value}.", item=spec.item)
         if spec.purpose != AOE and spec.block_size != LINK_OPTIONS["block_size"]["default"]:
             raise BadInput(f"{spec.item}: block_size has a meaning with purpose: aoe only.", item=spec.item)
     return specs
 
 
 def resolve(links: Links, specs: t.Sequence[LinkSpec]) -> dict[str, LinkTarget]:
-    """What every interface of the list, and every one below it that must follow, shall have.
+    """What every interface of the list, and every one below it that must follow, should have.
 
     :raises BadInput: for an interface that is not there or is named twice, and for entries that contradict each other.
     """
@@ -159,14 +159,14 @@ def _carry_down(targets: dict[str, LinkTarget], upper: LinkTarget, lower: Link, 
     if known is not None and named:
         if known.mtu < upper.mtu:
             raise BadInput(
-                f"{upper.name} cannot have an MTU of {upper.mtu} on {lower.name}, which shall have {known.mtu}: give {lower.name} at least as much.",
+                f"{upper.name} cannot have an MTU of {upper.mtu} on {lower.name}, which is set to {known.mtu}: give {lower.name} at least as much.",
                 item=known.spec.item,
             )
         return
     if not upper.spec.members:
         if lower.mtu < upper.mtu:
             raise BadInput(
-                f"{upper.name} cannot have an MTU of {upper.mtu} on {lower.name}, which has {lower.mtu}: list {lower.name} too, or write members: true.",
+                f"{upper.name} cannot have an MTU of {upper.mtu} on {lower.name}, which has {lower.mtu}: list {lower.name} too, or set members: true.",
                 item=upper.spec.item,
             )
         return

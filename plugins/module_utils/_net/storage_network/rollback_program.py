@@ -3,12 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The program of the dead man: puts MTUs back unless it is told in time that the host can be reached.
+"""The program of the rollback timer: restores MTUs unless the controller confirms in time that the host can be reached.
 
 It runs on the host by itself, without the collection, the connection or the process that started it, so it imports nothing of
-the collection. ``python3 dead_man_program.py FOLDER TOKEN`` waits until the deadline in ``FOLDER/journal.json`` has passed. If the
-journal is gone by then, or is that of another run, all is well and it ends. Else it puts back what the journal says, writes
-what it did into ``FOLDER/last.json`` and ``FOLDER/log``, and takes the journal away.
+the collection. ``python3 rollback_program.py FOLDER TOKEN`` waits until the deadline in ``FOLDER/journal.json`` has passed. If the
+journal was removed by then, or belongs to another run, it exits. Otherwise it restores what the journal contains, records
+what it did in ``FOLDER/last.json`` and ``FOLDER/log``, and removes the journal.
 
 The journal: ``token``; ``deadline`` (seconds of CLOCK_MONOTONIC) and ``boot`` (boot_id) in which it counts; ``ip`` (path of the
 command); ``live``, a list of ``{index, name, mtu, up, routes}`` in the order in which to put back; ``changes``, a list of
@@ -111,38 +111,38 @@ def put_back(folder: str, journal: Journal, reason: str) -> list[str]:
 
     :returns: what was done and what could not be, one sentence each.
     """
-    said: list[str] = []
+    messages: list[str] = []
     live = journal.get("live", [])
     for count in range(_PASSES):
-        left = [entry for entry in live if not _link_back(journal, entry, said)]
+        left = [entry for entry in live if not _link_back(journal, entry, messages)]
         if not left or count == _PASSES - 1:
             break
         time.sleep(1.0)
     for change in reversed(journal.get("changes", [])):
-        _change_back(change, said)
-    note = {"token": journal.get("token"), "outcome": "put_back", "reason": reason, "said": said, "live": live, "time": time.time()}
+        _change_back(change, messages)
+    note = {"token": journal.get("token"), "outcome": "put_back", "reason": reason, "said": messages, "live": live, "time": time.time()}
     with contextlib.suppress(OSError):
         write_text(os.path.join(folder, "last.json"), json.dumps(note))
     with contextlib.suppress(OSError), open(os.path.join(folder, "log"), "a", encoding="utf-8") as stream:
-        stream.writelines(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n" for line in [reason, *said])
+        stream.writelines(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n" for line in [reason, *messages])
     with contextlib.suppress(OSError):
         remove(os.path.join(folder, "journal.json"))
-    return said
+    return messages
 
 
-def _link_back(journal: Journal, entry: dict[str, t.Any], said: list[str]) -> bool:
+def _link_back(journal: Journal, entry: dict[str, t.Any], messages: list[str]) -> bool:
     name = _name_of(entry)
     if name is None:
-        said.append(f"{entry['name']} is not there any more")
+        messages.append(f"{entry['name']} no longer exists")
         return True
     for argv in _repairs(journal["ip"], name, entry):
         completed = _run(argv)
         if completed:
-            said.append(completed)
+            messages.append(completed)
     if _read(name, "mtu") == str(entry["mtu"]):
-        said.append(f"{name} has its MTU of {entry['mtu']}")
+        messages.append(f"{name} has its MTU of {entry['mtu']}")
         return True
-    said.append(f"{name} should have its MTU of {entry['mtu']} again and has {_read(name, 'mtu')}")
+    messages.append(f"{name} should have its MTU of {entry['mtu']} again and has {_read(name, 'mtu')}")
     return False
 
 
@@ -157,23 +157,23 @@ def _repairs(tool: str, name: str, entry: dict[str, t.Any]) -> list[list[str]]:
     return commands
 
 
-def _change_back(change: dict[str, t.Any], said: list[str]) -> None:
+def _change_back(change: dict[str, t.Any], messages: list[str]) -> None:
     for file in change.get("files", []):
         try:
-            present = _text(file["path"])
-            if present == file["before"]:
+            current = _text(file["path"])
+            if current == file["before"]:
                 continue
-            if present != file["after"]:
-                said.append(f"{file['path']} has been changed by somebody else meanwhile and is left as it is")
+            if current != file["after"]:
+                messages.append(f"{file['path']} was changed by another program meanwhile and was not restored")
             elif file["before"]:
                 write_text(file["path"], file["before"], file["mode"])
-                said.append(f"{file['path']} is as before")
+                messages.append(f"{file['path']} is as before")
             else:
                 remove(file["path"])
-                said.append(f"{file['path']} is gone again")
+                messages.append(f"{file['path']} is gone again")
         except OSError as error:
-            said.append(f"{file['path']} could not be put back: {error}")
-    said.extend(message for message in (_run(argv) for argv in change.get("undo", [])) if message)
+            messages.append(f"{file['path']} could not be restored: {error}")
+    messages.extend(message for message in (_run(argv) for argv in change.get("undo", [])) if message)
 
 
 def _text(path: str) -> str:
@@ -227,7 +227,7 @@ def watch(folder: str, token: str) -> None:
     with locked(folder, _PATIENCE):
         journal = read_json(path)
         if journal.get("token") == token:
-            put_back(folder, journal, f"nobody confirmed within {journal.get('seconds')} seconds that the host can be reached")
+            put_back(folder, journal, f"no confirmation was received within {journal.get('seconds')} seconds that the host can be reached")
 
 
 def main() -> None:

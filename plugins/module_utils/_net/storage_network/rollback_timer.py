@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A dead man's switch for changes that can cut the connection they are made over: what was is put back unless somebody confirms.
+"""A rollback timer for changes that can cut the connection they are made over: the former state is restored unless confirmed.
 
 Before the first change a process is started that depends on nothing the change could break: a unit of systemd of its own, since the
 end of an ssh session takes the session's processes along, and where there is no systemd a process in a session of its own. It is
@@ -26,7 +26,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_program as dead_man_program
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_program
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -35,7 +35,7 @@ if t.TYPE_CHECKING:
 FOLDER = "var/lib/cachefleet.storage/storage_network"
 #: Seconds in which a process must have started.
 _START = 30.0
-#: Seconds past its deadline in which a dead man has put everything back.
+#: Seconds past its deadline in which a rollback timer has restored everything.
 GRACE = 30.0
 
 
@@ -51,12 +51,12 @@ class RollbackTimer:
         self.journal = self.folder / "journal.json"
 
     def armed(self) -> dict[str, t.Any]:
-        """The journal of a change that nobody has confirmed yet; empty if there is none."""
-        return dead_man_program.read_json(str(self.journal))
+        """The journal of a change that is not confirmed yet; empty if there is none."""
+        return rollback_program.read_json(str(self.journal))
 
     def last(self) -> dict[str, t.Any]:
         """What was put back last: ``token``, ``reason``, ``said``; empty if nothing ever was."""
-        return dead_man_program.read_json(str(self.folder / "last.json"))
+        return rollback_program.read_json(str(self.folder / "last.json"))
 
     def arm(self, token: str, live: t.Sequence[t.Mapping[str, t.Any]], seconds: float) -> None:
         """Start the process that puts back what is there now unless :meth:`confirm` comes in time.
@@ -67,13 +67,13 @@ class RollbackTimer:
         :raises CommandFailed: if it cannot be started; nothing has been changed then.
         """
         entries = [{**entry, "routes": self._routes(str(entry["name"])) if entry.get("up") else []} for entry in live]
-        program = self.folder / "dead_man.py"
-        replace_file(program, inspect.getsource(dead_man_program))
+        program = self.folder / "rollback_program.py"
+        replace_file(program, inspect.getsource(rollback_program))
         journal = {
             "token": token,
             "seconds": seconds,
             "deadline": time.monotonic() + seconds,
-            "boot": dead_man_program.boot_id(),
+            "boot": rollback_program.boot_id(),
             "ip": self.runner.find("ip"),
             "live": entries,
             "changes": [],
@@ -96,17 +96,17 @@ class RollbackTimer:
     def _start(self, argv: t.Sequence[str], token: str) -> None:
         if os.path.isdir("/run/systemd/system") and self.runner.has("systemd-run"):
             unit = f"cachefleet-storage-network-{token[:12]}"
-            self.runner.run(["systemd-run", "--collect", "--quiet", f"--unit={unit}", "--property=KillMode=process", *argv], item="dead man")
+            self.runner.run(["systemd-run", "--collect", "--quiet", f"--unit={unit}", "--property=KillMode=process", *argv], item="rollback timer")
             return
         _detach(argv)
 
     def _await_start(self, token: str) -> None:
         end = time.monotonic() + _START
-        while dead_man_program.read_json(str(self.folder / "watching.json")).get("token") != token:
+        while rollback_program.read_json(str(self.folder / "watching.json")).get("token") != token:
             if time.monotonic() > end:
                 raise CommandFailed(
-                    f"The process that would put the MTUs back did not start within {_START:g} seconds, so nothing was changed: see journalctl.",
-                    item="dead man",
+                    f"The rollback timer did not start within {_START:g} seconds, so nothing was changed: see journalctl.",
+                    item="rollback timer",
                 )
             time.sleep(0.05)
 
@@ -118,7 +118,7 @@ class RollbackTimer:
         """
         if not self.folder.is_dir():
             raise self._too_late(token)
-        with dead_man_program.locked(str(self.folder), GRACE) as mine:
+        with rollback_program.locked(str(self.folder), GRACE) as mine:
             if not mine or self.armed().get("token") != token:
                 raise self._too_late(token)
             yield
@@ -127,9 +127,9 @@ class RollbackTimer:
         last = self.last()
         mine = last if last.get("token") == token else {}
         return NotEffective(
-            "storage_network: the MTUs went back to what they were before anybody confirmed that the host can be reached"
+            "storage_network: the MTUs were reverted because the controller did not confirm in time that the host can be reached"
             + (f": {'; '.join(mine['said'])}." if mine.get("said") else "."),
-            item="dead man",
+            item="rollback timer",
             put_back=mine.get("said", []),
             links_before=[{"interface": entry["name"], "mtu": entry["mtu"]} for entry in mine.get("live", [])],
         )
@@ -142,11 +142,11 @@ class RollbackTimer:
 
     def confirm(self) -> None:
         """What is now stays. The caller holds the lock."""
-        dead_man_program.remove(str(self.journal))
+        rollback_program.remove(str(self.journal))
 
     def put_back(self, reason: str) -> list[str]:
         """Put back now, in this process. The caller holds the lock, or knows that nobody else can have it."""
-        return dead_man_program.put_back(str(self.folder), self.armed(), reason)
+        return rollback_program.put_back(str(self.folder), self.armed(), reason)
 
     def settle(self, *, repair: bool = True) -> list[str]:
         """Wait for what an earlier run left behind: it is confirmed by that run or put back.
@@ -162,20 +162,20 @@ class RollbackTimer:
             if not journal:
                 self.journal.unlink()  # Written by nobody who changed anything: it is complete before a change is begun.
                 return []
-            stale = journal.get("boot") != dead_man_program.boot_id() or time.monotonic() > float(journal.get("deadline", 0)) + GRACE
+            stale = journal.get("boot") != rollback_program.boot_id() or time.monotonic() > float(journal.get("deadline", 0)) + GRACE
             if stale or not self._watched(journal):
                 if not repair:
-                    return [f"An earlier run ended without confirming that the host can be reached: {_before(journal)} comes back first."]
-                with dead_man_program.locked(str(self.folder), GRACE) as mine:
+                    return [f"An earlier run ended without confirming that the host can be reached: {_before(journal)} is restored first."]
+                with rollback_program.locked(str(self.folder), GRACE) as mine:
                     if mine and self.journal.exists() and self.armed().get("token") == journal.get("token"):
-                        return self.put_back("a run ended without confirming that the host can be reached, and nobody watches over it any more")
+                        return self.put_back("a run ended without confirming that the host can be reached, and its rollback timer has ended")
                     if not mine:
-                        raise CommandFailed(f"Another run on this host holds {self.folder} for too long: look for it.", item="dead man")
+                        raise CommandFailed(f"Another run on this host has held {self.folder} for too long: end it.", item="rollback timer")
             time.sleep(0.2)
         return []
 
     def _watched(self, journal: t.Mapping[str, t.Any]) -> bool:
-        watching = dead_man_program.read_json(str(self.folder / "watching.json"))
+        watching = rollback_program.read_json(str(self.folder / "watching.json"))
         if watching.get("token") != journal.get("token"):
             # Its process may be on the way.
             return time.monotonic() < float(journal.get("deadline", 0)) - float(journal.get("seconds", 0)) + _START

@@ -174,7 +174,7 @@ class Transaction:
 
         :raises StorageError: with ``changed``, ``actions`` and ``broke_off`` in its facts.
         """
-        with self._told():
+        with self._with_rollback_state():
             while True:
                 # The run that is waited for needs the lock to confirm.
                 self._settle()
@@ -207,7 +207,7 @@ class Transaction:
 
         :raises NotEffective: if it was too late and everything was put back.
         """
-        with self._told(), exclusive(self.layer.name, self.root):
+        with self._with_rollback_state(), exclusive(self.layer.name, self.root):
             return self._keep(token)
 
     def _change(self, token: str, live: t.Sequence[tuple[Step, SetMtu]]) -> None:
@@ -246,11 +246,11 @@ class Transaction:
 
     def _undo(self, token: str, error: StorageError, reason: str, *, held: bool = False) -> None:
         if held:
-            said = self.rollback_timer.put_back(reason)
+            messages = self.rollback_timer.put_back(reason)
         else:
             with self.rollback_timer.held(token):
-                said = self.rollback_timer.put_back(reason)
-        error.facts.setdefault("put_back", said)
+                messages = self.rollback_timer.put_back(reason)
+        error.facts.setdefault("put_back", messages)
         error.facts.setdefault("changed", False)
 
     def _finish(self, state: States, steps: t.Sequence[Step]) -> Report:
@@ -281,11 +281,11 @@ class Transaction:
                 differences=[vars(difference) for difference in differences],
             )
 
-    def _told(self) -> _Told:
-        return _Told(self)
+    def _with_rollback_state(self) -> _WithRollbackState:
+        return _WithRollbackState(self)
 
 
-class _Told:
+class _WithRollbackState:
     """Puts what was done before a failure into its facts."""
 
     def __init__(self, transaction: Transaction) -> None:

@@ -151,9 +151,9 @@ class Config:
     def _count_volumes(self) -> None:
         """Whether as many volumes are told of as the controller says that it has."""
         line = self.main.find("logical devices/failed/degraded", "logical drives/offline/critical", part=_IN_RAID_PROPERTIES)
-        said = number_in(line.value) if line is not None else None
-        if line is not None and said is not None and ("volume" in self.sections or self.volumes) and len(self.volumes) < said:
-            self.values.lose(f"{problem(line.number, line.text)}: volumes, and {len(self.volumes)} are told of")
+        raw = number_in(line.value) if line is not None else None
+        if line is not None and raw is not None and ("volume" in self.sections or self.volumes) and len(self.volumes) < raw:
+            self.values.lose(f"{problem(line.number, line.text)}: volumes, and {len(self.volumes)} are reported")
 
     def _traits(self) -> dict[str, t.Any]:
         """What the provider needs to say what is possible, in the controller's own words."""
@@ -183,13 +183,13 @@ class Config:
 
     def _cache(self) -> CacheModule:
         main = self.main
-        said = main.find("cache status", part="cache")
+        raw = main.find("cache status", part="cache")
         details = main.value("cache state details", "cache state", "cache status details", part="cache") or ""
-        status = self.values.word(said, words.CACHE_STATUS, beginnings=True)
-        reason = re.search(r"\(reason: *(.*?)\)?$", said.value if said else "", re.IGNORECASE) or re.search(r"\(reason: *(.*)\)$", details, re.IGNORECASE)
+        status = self.values.word(raw, words.CACHE_STATUS, beginnings=True)
+        reason = re.search(r"\(reason: *(.*?)\)?$", raw.value if raw else "", re.IGNORECASE) or re.search(r"\(reason: *(.*)\)$", details, re.IGNORECASE)
         memory = main.find("cache memory", part="cache") or main.find("installed memory")
-        told = reason.group(1) if reason else details if status not in ("ok", UNKNOWN) else ""
-        return CacheModule(status=status, reason=told, memory=self.values.size(memory))
+        reported = reason.group(1) if reason else details if status not in ("ok", UNKNOWN) else ""
+        return CacheModule(status=status, reason=reported, memory=self.values.size(memory))
 
     def _protection(self) -> Protection:
         """The unit that is there; of two places, the one that is not empty."""
@@ -205,7 +205,7 @@ class Config:
     def _battery(self) -> Protection | None:
         unit = self._unit(self.main.find("status", part="battery"), "battery", words.BATTERY, self.main.value("capacity remaining", part="battery"))
         if unit is not None and unit.health == HEALTHY and (self.main.value("over temperature", part="battery") or "").lower() == "yes":
-            return dataclasses.replace(unit, health="degraded", said=f"{unit.said}, over temperature")
+            return dataclasses.replace(unit, health="degraded", raw=f"{unit.raw}, over temperature")
         return unit
 
     def _zmm(self) -> Protection | None:
@@ -223,8 +223,8 @@ class Config:
             # Not ready: its parts tell why.
             part = self.values.word(main.find("supercap status", part="backup"), words.BACKUP_UNIT, beginnings=True)
             health = LEARNING if learning == "active" else part if part in (FAILED, CHARGING) else DEGRADED
-            said = main.value("supercap status", part="backup")
-            return dataclasses.replace(unit, health=health, said=f"{unit.said} (supercap: {said})" if said else unit.said)
+            raw = main.value("supercap status", part="backup")
+            return dataclasses.replace(unit, health=health, raw=f"{unit.raw} (supercap: {raw})" if raw else unit.raw)
         return unit
 
     def _green(self) -> Protection | None:
@@ -276,8 +276,8 @@ class Config:
         return self.values.word(line, words.ACCELERATION, beginnings=True)
 
     def _switched(self, block: Block, cache: CacheModule, acceleration: str, no_battery: str, ratio: int | None) -> tuple[Policy, Policy]:
-        """SmartRAID: one switch for both. It is in force if the cache is in order and accelerates this volume."""
-        on = self.values.look(block.find("caching"), words.CACHING)
+        """SmartRAID: one switch for both. It is in effect if the cache is in order and accelerates this volume."""
+        on = self.values.translate(block.find("caching"), words.CACHING)
         if on is None:
             return Policy(), Policy()
         if not on:
@@ -306,7 +306,7 @@ class Config:
             # The card has no memory to write back from, by its own words: every write goes through.
             return Policy(WRITETHROUGH, WRITETHROUGH)
         configured = self.values.word(setting, words.WRITE_SETTING)
-        back = self.values.look(status, words.WRITE_STATUS)
+        back = self.values.translate(status, words.WRITE_STATUS)
         if back is None:
             return Policy(configured, UNKNOWN)
         return Policy(configured, (configured if configured in WRITES_BACK else WRITEBACK) if back else WRITETHROUGH)

@@ -82,11 +82,11 @@ def drive_of(block: Block, mode: str, values: Values) -> Located | None:
         firmware=firmware,
         wwn=hexadecimal(block.value("world-wide name", "world wide name")),
         size=values.size(block.find("total size", "size")),
-        media=values.look(solid, {"yes": "ssd", "no": "hdd"}) or UNKNOWN,
+        media=values.translate(solid, {"yes": "ssd", "no": "hdd"}) or UNKNOWN,
         interface=_interface(block.value("transfer speed", "interface type")),
         usage=_usage(block, mode, values),
         state=(block.value("state") or UNKNOWN).lower(),
-        maxcache_capable=values.look(block.find("maxcache capable", "maxiq cache capable"), {"yes": True, "no": False}),
+        maxcache_capable=values.translate(block.find("maxcache capable", "maxiq cache capable"), {"yes": True, "no": False}),
     )
     return Located(drive, block.number or UNKNOWN, _place(block.value("reported location") or ""))
 

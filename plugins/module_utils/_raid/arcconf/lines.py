@@ -113,7 +113,7 @@ class Block:
     headings: set[str] = field(default_factory=set)
     #: Of lines after a damaged one: the labels of the object before it, and whether it was told that they are of another one.
     before: frozenset[str] = frozenset()
-    told: bool = False
+    reported: bool = False
     _first: str | None = None
     _by_label: dict[tuple[str, str], Line] = field(default_factory=dict)
 
@@ -183,7 +183,7 @@ class _Reader:
         self.unplaced: tuple[int, str] | None = None
         self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self.dashed = [bool(_DASHES.fullmatch(line.strip())) for line in self.lines]
-        self.has_end = any(_bare(line) in VERDICTS or _MENU.match(line) or _LOG.search(line) for line in self.lines)
+        self.has_end = any(_strip_indent(line) in VERDICTS or _MENU.match(line) or _LOG.search(line) for line in self.lines)
         for index, line in enumerate(self.lines):
             if line.strip() and not self.dashed[index]:
                 self._take(index, line)
@@ -221,7 +221,7 @@ class _Reader:
             # An object begins again without a heading: it must not lend its lines to the one before.
             self._lose(line.number, line.text, f"begins something whose heading is damaged, after {block.kind} {block.number}", lost=True)
             return
-        if not block.told and self._is_of_another(block, line):
+        if not block.reported and self._is_of_another(block, line):
             self._lose(line.number, line.text, f"belongs to a {'volume' if block.kind == 'volume' else 'drive'} whose heading is damaged", lost=True)
         block.add(line)
 
@@ -237,20 +237,20 @@ class _Reader:
 
         :param lost: whether an object is certain to be there and cannot be told.
         """
-        said = f"{problem(number, text)}{' ' if why else ''}{why}"
-        self.result.problems.append(said)
+        message = f"{problem(number, text)}{' ' if why else ''}{why}"
+        self.result.problems.append(message)
         if lost:
-            self.result.lost.append(said)
+            self.result.lost.append(message)
         block = self.block
         if block is not None and block.number is not None and block.kind != "channel":
             self.block = Block(block.kind, None, number, before=frozenset(line.label for line in block.lines if line.part == ""))
             self.part = ""
         if self.block is not None:
-            self.block.told = self.block.told or lost
+            self.block.reported = self.block.reported or lost
 
     def _is_frame(self, index: int, text: str) -> bool:
         """What stands around the content: the count of controllers, verdicts, menus, the command line that somebody pasted above."""
-        lower = _bare(text)
+        lower = _strip_indent(text)
         match = _FOUND.fullmatch(text)
         if match:
             self.result.known = True
@@ -299,7 +299,7 @@ class _Reader:
         if self.block is None:
             self.block = Block("other", None, index + 1)
             self.result.blocks.append(self.block)
-            self.result.problems.append(f"{problem(index + 1, text)} is no section of this tool")
+            self.result.problems.append(f"{problem(index + 1, text)} is not a section of this tool")
         self.part = name
         self.block.headings.add(name)
 
@@ -321,7 +321,7 @@ class _Reader:
                 after = f", after {self.block.kind} {self.block.number}" if self.block.number is not None else ""
                 # Enclosures and connectors are listed among the drives, and have no settings.
                 self._lose(index + 1, text, f"begins a device whose heading is damaged{after}", lost=NO_DRIVE.search(text) is None)
-                self.block.told = True
+                self.block.reported = True
                 return
             self.block.free.append((index + 1, text.lower()))
             indented = line[:1] in (" ", "\t")
@@ -345,12 +345,12 @@ class _Reader:
         """Whether the last line is a verdict, and whether there was only an answer where sections came after it."""
         if self.unplaced is not None and self.result.blocks and not self.result.menu:
             self.result.problems.append(f"{problem(*self.unplaced)} is in no section")
-        last = [_bare(line) for index, line in enumerate(self.lines) if line.strip() and not self.dashed[index]][-1:]
+        last = [_strip_indent(line) for index, line in enumerate(self.lines) if line.strip() and not self.dashed[index]][-1:]
         if last and last[0] not in VERDICTS:
             self.result.verdict = None
 
 
-def _bare(line: str) -> str:
+def _strip_indent(line: str) -> str:
     """A line as verdicts are compared: lower case, without the full stop."""
     return line.strip().lower().rstrip(".! ")
 

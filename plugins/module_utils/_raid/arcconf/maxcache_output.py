@@ -48,7 +48,7 @@ CACHE_LINE_SIZES = (64, 256)
 #: What each setting needs, and why the other generations do not have it.
 _SETTINGS: t.Mapping[str, tuple[tuple[str, ...], str]] = {
     "read_cache": ((POOL, CONTAINER), "a volume is cached for reading because it has a cache volume"),
-    "write_cache": ((POOL, CONTAINER), "the write policy of the cache volume says whether writes are cached"),
+    "write_cache": ((POOL, CONTAINER), "the write policy of the cache volume determines whether writes are cached"),
     "write_policy": ((POOL, CONTAINER, SMART), ""),
     "flush_and_fetch_rate": ((POOL, CONTAINER), "the firmware decides when to flush and to fetch"),
     "read_write_balance": ((POOL, CONTAINER), "the firmware divides the cache between reads and writes"),
@@ -73,14 +73,14 @@ def objection(controller: Controller, setting: str, value: t.Any = None) -> str 
     ``cache_line_size`` KiB; none for the others.
     """
     kind = generation(controller)
-    called = setting.replace("_", " ")
+    label = setting.replace("_", " ")
     if kind not in (POOL, CONTAINER, SMART):
-        return "has no maxCache that arcconf tells of"
+        return "has no maxCache that arcconf reports"
     kinds, instead = _SETTINGS[setting]
     if kind not in kinds:
-        return f"has no maxCache setting for {called}: with maxCache of this generation ({kind}) {instead}"
+        return f"has no maxCache setting for {label}: with maxCache of this generation ({kind}) {instead}"
     if value is not None and not _fits(kind, setting, value):
-        return f"cannot have maxCache {called} {_shown(value)}, only {_choices(kind, setting)}"
+        return f"cannot have maxCache {label} {_shown(value)}, only {_choices(kind, setting)}"
     return None
 
 
@@ -182,7 +182,7 @@ def create(
     :param raid_level: a word of :data:`RAID_LEVELS`.
     :param size: bytes, rounded down to whole MiB; ``None`` takes all of the SSDs (maxCache 3.0: the word MAX; maxCache 4 has no such
         word: there the size is required).
-    :param data_volume: the id of the volume that shall be cached; maxCache 4 requires it, maxCache 3.0 has none here (its
+    :param data_volume: the id of the volume that should be cached; maxCache 4 requires it, maxCache 3.0 has none here (its
         volumes are turned on with :func:`read_cache` and :func:`write_cache`).
     :param policy: the write policy, only maxCache 4 takes it here (its own default is ``writeback``).
     :param cache_line_size: KiB, 64 (default) or 256; only maxCache 4.
@@ -194,7 +194,7 @@ def create(
             raise ValueError("the cache volume of maxCache 3.0 is created without a data volume, a write policy and a cache line size")
         return ["CREATE", controller.id, "MAXCACHE", megabytes, raid_level, *_addresses(drives), "noprompt"]
     if data_volume is None or size is None:
-        raise ValueError("maxCache 4 needs the volume that shall be cached, and a size")
+        raise ValueError("maxCache 4 requires the volume to cache and a size")
     options = [] if policy is None else ["Wcache", _policy(controller, policy)]
     if cache_line_size is not None:
         _must(controller, "cache_line_size", cache_line_size)
@@ -217,7 +217,7 @@ def delete(controller: Controller, cache_volume: str) -> list[str]:
 def _must(controller: Controller, setting: str, value: t.Any = None) -> None:
     reason = objection(controller, setting, value)
     if reason is not None:
-        raise ValueError(f"{controller.called} {reason}")
+        raise ValueError(f"{controller.label} {reason}")
 
 
 def _policy(controller: Controller, policy: str) -> str:

@@ -83,8 +83,8 @@ class ArcConf(RaidProvider):
             completed = self._run("GETVERSION")
         reading = parse(completed.stdout)
         if completed.rc != 0 and not _says_none(completed.stdout):
-            said = f"{completed.command_line} ended with exit status {completed.rc}: {completed.last_words}"
-            reading = dataclasses.replace(reading, not_understood=(*reading.not_understood, said), complete=False)
+            message = f"{completed.command_line} ended with exit status {completed.rc}: {completed.last_words}"
+            reading = dataclasses.replace(reading, not_understood=(*reading.not_understood, message), complete=False)
         numbers = [controller.id for controller in reading.controllers if controller.id != UNKNOWN]
         match = re.search(r"controllers found\s*:\s*([0-9]{1,2})\b", completed.stdout, re.IGNORECASE)
         count = int(match.group(1)) if match else 0
@@ -95,28 +95,28 @@ class ArcConf(RaidProvider):
         return dataclasses.replace(reading, lost=()), numbers
 
     def _config(self, number: str) -> Reading:
-        asked = ["GETCONFIG", number, "AL"]
-        completed = self._run(*asked, *([] if self._nologs is False else ["nologs"]))
+        argv = ["GETCONFIG", number, "AL"]
+        completed = self._run(*argv, *([] if self._nologs is False else ["nologs"]))
         if completed.rc == _INVALID_ARGUMENTS and self._nologs is None:
-            completed = self._run(*asked)
+            completed = self._run(*argv)
             self._nologs = False
         elif self._nologs is None and completed.rc == 0:
             self._nologs = True
         reading = parse(completed.stdout)
         if completed.rc != 0:
-            said = f"{completed.command_line} ended with exit status {completed.rc}: {completed.last_words}"
-            return dataclasses.replace(reading, not_understood=(*reading.not_understood, said), complete=False)
+            message = f"{completed.command_line} ended with exit status {completed.rc}: {completed.last_words}"
+            return dataclasses.replace(reading, not_understood=(*reading.not_understood, message), complete=False)
         return reading
 
     def _run(self, *arguments: str) -> Completed:
         return self.runner.run([self.tool, *arguments], ok=None, timeout=self.timeout)
 
-    def objection(self, controller: Controller, subject: Subject, wishes: t.Mapping[str, t.Any], controller_wishes: t.Mapping[str, t.Any]) -> str | None:
+    def objection(self, controller: Controller, subject: Subject, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
         if isinstance(subject, Volume):
-            return _volume_objection(self, controller, subject, wishes, controller_wishes)
+            return _volume_objection(self, controller, subject, settings, controller_settings)
         if isinstance(subject, Drive):
-            return _drive_objection(self, controller, subject, wishes, controller_wishes)
-        return _controller_objection(self, controller, wishes, controller_wishes)
+            return _drive_objection(self, controller, subject, settings, controller_settings)
+        return _controller_objection(self, controller, settings, controller_settings)
 
     def agrees(self, controller: Controller, subject: Subject, attribute: str, value: t.Any) -> bool:
         found = configured(subject, attribute)
@@ -126,7 +126,7 @@ class ArcConf(RaidProvider):
         return found == value
 
     def side_effects(
-        self, controller: Controller, subject: Subject, attribute: str, value: t.Any, controller_wishes: t.Mapping[str, t.Any]
+        self, controller: Controller, subject: Subject, attribute: str, value: t.Any, controller_settings: t.Mapping[str, t.Any]
     ) -> t.Mapping[str, t.Any]:
         """What the switch of SmartRAID for reading and writing sets besides."""
         if attribute not in ("read", "write") or not is_switched(controller, subject):
@@ -135,7 +135,7 @@ class ArcConf(RaidProvider):
             return {"read": READ_AHEAD if value in WRITES_BACK else NONE}
         if value != READ_AHEAD:
             return {"write": WRITETHROUGH}
-        without = controller_wishes.get("no_battery_write_cache") or controller.no_battery_write_cache
+        without = controller_settings.get("no_battery_write_cache") or controller.no_battery_write_cache
         return {"write": WRITEBACK_ALWAYS if without == ENABLED else WRITEBACK}
 
     def command(self, controller: Controller, subject: Subject, attribute: str, value: t.Any) -> list[str]:
@@ -163,18 +163,18 @@ class ArcConf(RaidProvider):
         already = any(phrase in text for phrase in words.ALREADY)
         if not refusals and (completed.rc == 0 or (completed.rc == _ABORTED and already)):
             undone = completed.rc == 0 and not already and any(phrase in text for phrase in ("command aborted", "command failed", words.NOTHING_LEFT))
-            return Judgement(ok=not undone, said=_reason(lines, refusals) if undone else "")
+            return Judgement(ok=not undone, message=_reason(lines, refusals) if undone else "")
         meaning = words.RETURN_CODES.get(completed.rc)
-        said = _reason(lines, refusals) if completed.rc != _INVALID_ARGUMENTS or refusals else "it does not know these words (invalid arguments)"
-        return Judgement(ok=False, said=said or (f"exit status {completed.rc}, {meaning}" if meaning else f"exit status {completed.rc}"))
+        message = _reason(lines, refusals) if completed.rc != _INVALID_ARGUMENTS or refusals else "it rejects the command (invalid arguments)"
+        return Judgement(ok=False, message=message or (f"exit status {completed.rc}, {meaning}" if meaning else f"exit status {completed.rc}"))
 
 
 def is_switched(controller: Controller, subject: Subject) -> bool:
     """Whether reading and writing of a volume share one switch (``Caching``)."""
     if not isinstance(subject, Volume):
         return False
-    said = controller.traits.get("volumes", {}).get(subject.id, {})
-    return "caching" in said or ("write" not in said and "read" not in said and controller.traits.get("generation") == words.SMART)
+    message = controller.traits.get("volumes", {}).get(subject.id, {})
+    return "caching" in message or ("write" not in message and "read" not in message and controller.traits.get("generation") == words.SMART)
 
 
 def _volume_word(controller: Controller, volume: Volume, attribute: str, value: str) -> str:
@@ -189,114 +189,114 @@ def _cannot(attribute: str, value: t.Any, reason: str) -> str:
 
 
 def _volume_objection(
-    provider: ArcConf, controller: Controller, volume: Volume, wishes: t.Mapping[str, t.Any], controller_wishes: t.Mapping[str, t.Any]
+    provider: ArcConf, controller: Controller, volume: Volume, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]
 ) -> str | None:
-    if "io" in wishes:
-        return _cannot("io", wishes["io"], "arcconf has no I/O policy")
-    if "drive_cache" in wishes:
+    if "io" in settings:
+        return _cannot("io", settings["io"], "arcconf has no I/O policy")
+    if "drive_cache" in settings:
         instead = _instead(controller)
-        return _cannot("drive_cache", wishes["drive_cache"], f"arcconf does not set the cache of drives per volume: set {instead}")
-    if wishes.get("read") == ADAPTIVE:
+        return _cannot("drive_cache", settings["drive_cache"], f"arcconf does not set the cache of drives per volume: set {instead}")
+    if settings.get("read") == ADAPTIVE:
         return _cannot("read", ADAPTIVE, "arcconf turns the read cache on or off and leaves the rest to the firmware: read_ahead or none")
     switched = is_switched(controller, volume)
     if switched:
-        reason = _switch_objection(controller, wishes, controller_wishes)
+        reason = _switch_objection(controller, settings, controller_settings)
         if reason is not None:
             return reason
-    said = controller.traits.get("volumes", {}).get(volume.id, {})
-    for attribute, value in wishes.items():
+    message = controller.traits.get("volumes", {}).get(volume.id, {})
+    for attribute, value in settings.items():
         if attribute not in ("read", "write") or provider.agrees(controller, volume, attribute, value):
             continue
-        if attribute == "write" and said.get("write", "").lower() == words.NOT_SUPPORTED:
-            return _cannot(attribute, value, f"the controller says 'Write-cache mode: {said['write']}'")
-        reason = _state_objection(controller, volume, said)
+        if attribute == "write" and message.get("write", "").lower() == words.NOT_SUPPORTED:
+            return _cannot(attribute, value, f"the controller reports 'Write-cache mode: {message['write']}'")
+        reason = _state_objection(controller, volume, message)
         if reason is None and switched and value not in (NONE, WRITETHROUGH):
-            reason = _protection_objection(controller, controller_wishes)
+            reason = _protection_objection(controller, controller_settings)
         if reason is not None:
             return _cannot(attribute, value, reason)
     return None
 
 
-def _switch_objection(controller: Controller, wishes: t.Mapping[str, t.Any], controller_wishes: t.Mapping[str, t.Any]) -> str | None:
+def _switch_objection(controller: Controller, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
     """What one switch for reading and writing cannot tell apart."""
-    read, write = wishes.get("read"), wishes.get("write")
+    read, write = settings.get("read"), settings.get("write")
     if read is not None and write is not None and (read == READ_AHEAD) != (write in WRITES_BACK):
         return (
             f"cannot have read: {read} with write: {write}, since this controller has one switch for both (Caching): "
             f"read: {READ_AHEAD} with write: {WRITEBACK}, or read: {NONE} with write: {WRITETHROUGH}"
         )
-    without = controller_wishes.get("no_battery_write_cache", controller.no_battery_write_cache)
+    without = controller_settings.get("no_battery_write_cache", controller.no_battery_write_cache)
     if write == WRITEBACK and without == ENABLED:
         reason = "no_battery_write_cache is enabled, and with it the controller writes back without protection, too"
         return _cannot("write", write, f"{reason}: set no_battery_write_cache: disabled")
     if write == WRITEBACK_ALWAYS and without != ENABLED:
-        is_what = f"is {without}" if without != UNKNOWN else "is nothing this controller tells of"
+        is_what = f"is {without}" if without != UNKNOWN else "is not reported by this controller"
         reason = f"no_battery_write_cache {is_what}, and without it the controller writes back only while protected"
         return _cannot("write", write, f"{reason}: set no_battery_write_cache: enabled")
     return None
 
 
-def _state_objection(controller: Controller, volume: Volume, said: t.Mapping[str, str]) -> str | None:
+def _state_objection(controller: Controller, volume: Volume, message: t.Mapping[str, str]) -> str | None:
     """Why the controller changes no cache setting of this volume now, in its own words."""
     if controller.mode == "hba":
-        return "the controller says 'All connectors are in HBA mode, Set cache operation is invalid.'"
+        return "the controller reports 'All connectors are in HBA mode, Set cache operation is invalid.'"
     if volume.acceleration == "maxcache" or (volume.maxcache is not None and volume.maxcache.cache_volume is not None):
-        return "the controller says 'maxCache is enabled on the logical drive, controller cache cannot be modified.'"
+        return "the controller reports 'maxCache is enabled on the logical drive, controller cache cannot be modified.'"
     bypass = controller.traits.get("io_bypass", {}).get(volume.array, "")
     if volume.acceleration == "io_bypass" or bypass.lower() in ("enabled", "yes", "on", "active"):
-        what = said.get("acceleration") if volume.acceleration == "io_bypass" else f"SSD I/O Bypass: {bypass}"
+        what = message.get("acceleration") if volume.acceleration == "io_bypass" else f"SSD I/O Bypass: {bypass}"
         array = f"array {volume.array}" if volume.array is not None else "its array"
         return f"the controller refuses it while 'SSD I/O bypass has been enabled on {array}' ({what})"
     if volume.status in ("failed", "offline"):
-        return f"the controller says 'logical device {volume.id} is in failed state. Cache settings cannot be changed for offline/failed array.'"
+        return f"the controller reports 'logical device {volume.id} is in failed state. Cache settings cannot be changed for offline/failed array.'"
     return None
 
 
-def _protection_objection(controller: Controller, controller_wishes: t.Mapping[str, t.Any]) -> str | None:
-    without = controller_wishes.get("no_battery_write_cache", controller.no_battery_write_cache)
+def _protection_objection(controller: Controller, controller_settings: t.Mapping[str, t.Any]) -> str | None:
+    without = controller_settings.get("no_battery_write_cache", controller.no_battery_write_cache)
     if controller.protection.protects is False and without == DISABLED:
-        return f"the controller refuses it while 'battery status is not Ok and No Battery Write Cache is disabled' (it says {controller.protection.said!r})"
+        return f"the controller refuses it while 'battery status is not Ok and No Battery Write Cache is disabled' (it reports {controller.protection.raw!r})"
     return None
 
 
 def _drive_objection(
-    provider: ArcConf, controller: Controller, drive: Drive, wishes: t.Mapping[str, t.Any], controller_wishes: t.Mapping[str, t.Any]
+    provider: ArcConf, controller: Controller, drive: Drive, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]
 ) -> str | None:
-    if "write_cache" not in wishes:
+    if "write_cache" not in settings:
         return None
-    value = wishes["write_cache"]
+    value = settings["write_cache"]
     if any(name in controller.drive_cache for name in _CLASSES):
         own = _CLASS_OF_USAGE.get(drive.usage)
         instead = f"drive_cache.{own}, the class of this drive" if own in controller.drive_cache else _instead(controller)
         return _cannot("write_cache", value, f"this controller sets the cache of drives per class: set {instead}")
-    wished = controller_wishes.get("drive_cache.all")
-    policy = wished or controller.drive_cache.get("all")
+    requested = controller_settings.get("drive_cache.all")
+    policy = requested or controller.drive_cache.get("all")
     # A policy that is only about to come changes a drive that is as wished now.
-    overruled = wished not in (None, PER_DRIVE, value)
+    overruled = requested not in (None, PER_DRIVE, value)
     if provider.agrees(controller, drive, "write_cache", value) and not overruled:
         return None
     if drive.usage == "cache":
-        return _cannot("write_cache", value, "the controller says 'Disk specified cannot be used as it is assigned to MaxCache pool'")
+        return _cannot("write_cache", value, "the controller reports 'Disk specified cannot be used as it is assigned to MaxCache pool'")
     if policy is not None and policy != PER_DRIVE:
         return _cannot(
             "write_cache",
             value,
-            f"the policy for all drives is {policy}, and the controller says 'Please modify the controller Global Physical Devices Cache policy to "
+            f"the policy for all drives is {policy}, and the controller reports 'Please modify the controller Global Physical Devices Cache policy to "
             "Drivespecific for updating the write cache on a specific drive': set drive_cache.all: per_drive",
         )
     return None
 
 
-def _controller_objection(provider: ArcConf, controller: Controller, wishes: t.Mapping[str, t.Any], controller_wishes: t.Mapping[str, t.Any]) -> str | None:
-    for attribute, value in wishes.items():
+def _controller_objection(provider: ArcConf, controller: Controller, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
+    for attribute, value in settings.items():
         if attribute.startswith("drive_cache."):
             reason = _drive_policy_objection(controller, attribute, value)
         else:
-            reason = _cache_objection(controller, attribute, controller_wishes)
+            reason = _cache_objection(controller, attribute, controller_settings)
         if reason is not None:
             return _cannot(attribute, value, reason)
         if controller.mode == "hba" and not attribute.startswith("drive_cache.") and not provider.agrees(controller, controller, attribute, value):
-            return _cannot(attribute, value, "the controller says 'All connectors are in HBA mode, Set cache operation is invalid.'")
+            return _cannot(attribute, value, "the controller reports 'All connectors are in HBA mode, Set cache operation is invalid.'")
     return None
 
 
@@ -311,7 +311,7 @@ def _drive_policy_objection(controller: Controller, attribute: str, value: str) 
     return None
 
 
-def _cache_objection(controller: Controller, attribute: str, controller_wishes: t.Mapping[str, t.Any]) -> str | None:
+def _cache_objection(controller: Controller, attribute: str, controller_settings: t.Mapping[str, t.Any]) -> str | None:
     if attribute == "no_battery_write_cache" and controller.no_battery_write_cache == UNKNOWN:
         if controller.traits.get("generation") == words.AACRAID:
             return "it decides per volume whether to write back without protection: set write: writeback or writeback_always there"
@@ -319,12 +319,12 @@ def _cache_objection(controller: Controller, attribute: str, controller_wishes: 
     if attribute == "cache_ratio" and controller.cache_ratio is None:
         if controller.traits.get("generation") == words.AACRAID:
             return "it does not divide its cache between reading and writing"
-        if controller_wishes.get("caching") and controller.cache.status == "not_configured":
+        if controller_settings.get("caching") and controller.cache.status == "not_configured":
             # The first volume that is cached brings the ratio.
             return None
         status = controller.traits.get("cache_status")
         return (
-            f"the controller tells no Read Cache Percentage now (Cache Status: {status}); it has one when a volume is cached"
+            f"the controller reports no Read Cache Percentage now (Cache Status: {status}); it has one when a volume is cached"
             if status
             else ("the controller prints no Read Cache Percentage")
         )

@@ -62,16 +62,16 @@ class SsdCache:
         values = self.values
         number = block.number or UNKNOWN
         status_line = lines.get("write policy status")
-        told = status_line is not None and status_line.value.lower() in words.MAXCACHE_POLICY
-        policy = values.word(lines.get("write cache policy", lines.get("write policy", status_line if told else None)), words.MAXCACHE_POLICY)
+        reported = status_line is not None and status_line.value.lower() in words.MAXCACHE_POLICY
+        policy = values.word(lines.get("write cache policy", lines.get("write policy", status_line if reported else None)), words.MAXCACHE_POLICY)
         self._policies[number] = policy
-        status = values.switch(lines.get("write cache status", None if told else status_line))
+        status = values.switch(lines.get("write cache status", None if reported else status_line))
         write = Policy(values.switch(lines.get("write cache setting")), status)
         data = number_in(block.value("associated logical device id", "associated logical device", "data logical device id"))
         if data is not None and policy != UNKNOWN:
             # maxCache 4 has no other switch for writes than the policy.
-            asked = DISABLED if policy == "writethrough" else ENABLED
-            write = Policy(asked, asked if status == UNKNOWN else status)
+            requested = DISABLED if policy == "writethrough" else ENABLED
+            write = Policy(requested, requested if status == UNKNOWN else status)
         state = block.value("maxcache state") or ""
         dirty = words.DIRTINESS.get(state.lower()) or values.word(lines.get("dirty status"), words.DIRTINESS)
         # The same label tells of dirty blocks or of the state, depending on its word.
@@ -148,8 +148,8 @@ class SsdCache:
         if "maxcache3" in self.sections or any(block.kind == "maxcache3" for block in self.blocks):
             return "container"
         if self.generation == words.SMART:
-            told = version is not None and version.value.lower() not in words.NO_VALUE
-            return "smart" if told or cache_volumes or "maxcache" in self.sections else None
+            reported = version is not None and version.value.lower() not in words.NO_VALUE
+            return "smart" if reported or cache_volumes or "maxcache" in self.sections else None
         if limit is not None:
             return "pool"
         if "maxcache" in self.sections or cache_volumes or lines.keys() & {"flush and fetch rate", "dirty page threshold"}:

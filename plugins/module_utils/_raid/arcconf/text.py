@@ -39,16 +39,16 @@ def parse(text: str) -> Reading:
     found = structure(text)
     if not found.known:
         first = next(((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()), None)
-        said = "the output is empty" if first is None else f"{problem(*first)}: this is no output of arcconf"
-        return Reading(not_understood=(said,), complete=False)
+        message = "the output is empty" if first is None else f"{problem(*first)}: this is not output of arcconf"
+        return Reading(not_understood=(message,), complete=False)
     problems, lost = list(found.problems), list(found.lost)
     controllers = _listed(found, problems)
     if any(block.kind in _CONFIG and not _is_list(block) for block in found.blocks):
         controllers.append(Config([block for block in found.blocks if not _is_list(block)], found.sections, problems, lost).controller())
     if found.found is not None and controllers and _is_listing(found) and found.found != len(controllers):
-        said = f"the tool found {found.found} controllers and tells of {len(controllers)}"
-        problems.append(said)
-        lost.append(said)
+        message = f"the tool found {found.found} controllers and reports {len(controllers)}"
+        problems.append(message)
+        lost.append(message)
     complete = found.verdict is not None or found.menu
     if not complete:
         problems.append("the output has no end: the last line is not the tool's verdict")
@@ -69,7 +69,7 @@ def join(listed: Reading, configs: t.Mapping[str, Reading]) -> Reading:
         if config.controllers:
             controllers.append(_enrich(config.controllers[0], short))
         else:
-            problems.append(f"controller {number}: GETCONFIG tells nothing of it")
+            problems.append(f"controller {number}: GETCONFIG reports nothing about it")
             lost.append(problems[-1])
             controllers.append(short)
     complete = listed.complete and all(config.complete for config in configs.values())

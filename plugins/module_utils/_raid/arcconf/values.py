@@ -32,12 +32,12 @@ class Values:
         self.problems = problems
         self.lost: list[str] = [] if lost is None else lost
 
-    def lose(self, said: str) -> None:
+    def lose(self, message: str) -> None:
         """Remember an object that is there and cannot be told."""
-        self.problems.append(said)
-        self.lost.append(said)
+        self.problems.append(message)
+        self.lost.append(message)
 
-    def look(self, line: Line | None, table: t.Mapping[str, V], beginnings: bool = False) -> V | None:
+    def translate(self, line: Line | None, table: t.Mapping[str, V], beginnings: bool = False) -> V | None:
         """A value by its table; ``None`` if there is no line, or no value now, or it is not understood.
 
         :param beginnings: a word of the table also stands for texts that begin with it and go on in parentheses.
@@ -57,7 +57,7 @@ class Values:
 
     def word(self, line: Line | None, table: t.Mapping[str, str], beginnings: bool = False) -> str:
         """Like :meth:`look`, with ``unknown`` for what there is not."""
-        return self.look(line, table, beginnings) or UNKNOWN
+        return self.translate(line, table, beginnings) or UNKNOWN
 
     def switch(self, line: Line | None) -> str:
         """``enabled``, ``disabled`` or ``unknown``."""

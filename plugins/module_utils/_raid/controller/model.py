@@ -71,14 +71,14 @@ class Protection:
         (there is a place for the unit and it is empty, or the controller says it is not installed) or ``unknown``.
     :param charge: percent, where the tool prints it.
     :param learn_cycle: ``active``, ``requested``, ``idle`` or ``unknown``.
-    :param said: the tool's own words about the unit; they go into messages.
+    :param raw: the tool's own words about the unit; they go into messages.
     """
 
     kind: str = UNKNOWN
     health: str = UNKNOWN
     charge: int | None = None
     learn_cycle: str = UNKNOWN
-    said: str = ""
+    raw: str = ""
 
     @property
     def protects(self) -> bool | None:
@@ -261,13 +261,15 @@ class Controller:
     traits: t.Mapping[str, t.Any] = field(default_factory=dict)
 
     @property
-    def called(self) -> str:
+    def label(self) -> str:
         """The controller in a message: ``controller 1 (Adaptec ASR7805Q, arcconf)``."""
         return f"controller {self.id} ({', '.join(word for word in (self.model, self.provider) if word)})"
 
-    def as_result(self) -> dict[str, t.Any]:
-        """Plain data for results; tuples become lists."""
-        return _plain(dataclasses.asdict(self))
+    def to_dict(self) -> dict[str, t.Any]:
+        """Plain data for results; tuples become lists. Until version 1.0.0 ``raw`` also under its former name."""
+        plain = _plain(dataclasses.asdict(self))
+        plain["protection"]["said"] = self.protection.raw
+        return plain
 
 
 @dataclass(frozen=True)

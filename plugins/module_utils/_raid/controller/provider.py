@@ -5,7 +5,7 @@
 
 """What every RAID tool has to answer: what is there, what cannot be done and why, which command does it, did it work.
 
-A provider knows one command language. It decides nothing: what shall change is decided by the plan, and whether it was
+A provider knows one command language. It decides nothing: what should change is decided by the plan, and whether it was
 taken by reading back.
 """
 
@@ -51,11 +51,11 @@ class Judgement:
     """How a tool answered to a command that sets something.
 
     :param ok: whether the tool says it did it, or that it was so already.
-    :param said: the tool's own reason if not; empty if it gave none.
+    :param message: the tool's own reason if not; empty if it gave none.
     """
 
     ok: bool
-    said: str = ""
+    message: str = ""
 
 
 class RaidProvider(abc.ABC):
@@ -90,14 +90,14 @@ class RaidProvider(abc.ABC):
         """
 
     @abc.abstractmethod
-    def objection(self, controller: Controller, subject: Subject, wishes: t.Mapping[str, t.Any], controller_wishes: t.Mapping[str, t.Any]) -> str | None:
+    def objection(self, controller: Controller, subject: Subject, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
         """Why these wishes cannot be met, with the controller's own reason, or ``None``; pure.
 
         A clause that can follow the name of the subject: ``cannot have io: cached, since storcli2 has no I/O policy``. Only what is
         impossible belongs here; what is dangerous is refused elsewhere.
 
-        :param wishes: all attributes wished for this subject (controller attributes if the subject is the controller).
-        :param controller_wishes: what is wished for the controller itself in the same run: settings exclude each other. ``caching`` in it
+        :param settings: all attributes wished for this subject (controller attributes if the subject is the controller).
+        :param controller_settings: what is wished for the controller itself in the same run: settings exclude each other. ``caching`` in it
             is true if the same run switches caching on for a volume.
         """
 
@@ -107,7 +107,7 @@ class RaidProvider(abc.ABC):
         subject: Subject,  # noqa: ARG002
         attribute: str,  # noqa: ARG002
         value: t.Any,  # noqa: ARG002
-        controller_wishes: t.Mapping[str, t.Any],  # noqa: ARG002
+        controller_settings: t.Mapping[str, t.Any],  # noqa: ARG002
     ) -> t.Mapping[str, t.Any]:
         """Further attributes of the same subject that the command for this one sets, with their values; pure.
 
@@ -135,8 +135,8 @@ class RaidProvider(abc.ABC):
         completed = self.runner.run([self.tool, *words], ok=None, timeout=self.timeout, item=item)
         judgement = self.judge(completed)
         if not judgement.ok:
-            said = judgement.said or completed.last_words
-            raise CommandFailed(f"{item}: {self.name} refused ({completed.command_line}): {said}", item=item, completed=completed)
+            message = judgement.message or completed.last_words
+            raise CommandFailed(f"{item}: {self.name} refused ({completed.command_line}): {message}", item=item, completed=completed)
         return completed
 
 

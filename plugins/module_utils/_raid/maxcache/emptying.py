@@ -62,16 +62,16 @@ def emptying(target: MaxCacheTarget, item: str, cache: CacheVolume | None, volum
     if not rules.tells_dirtiness(cache, volumes):
         what = "its maxCache pool" if cache is None else f"its maxCache volume {cache.id}"
         raise Refused(
-            f"{target.controller.called} does not tell whether {what} is clean, so that nothing would show that its data is on the disks: "
-            f"it cannot be taken away safely. {NOTHING}",
+            f"{target.controller.label} does not report whether {what} is clean, so that nothing would show that its data is on the disks: "
+            f"it cannot be removed safely. {NOTHING}",
             item=item,
         )
     writing = [volume for volume in volumes if not rules.is_off(target.generation, volume)]
     silent = next((volume for volume in writing if volume.maxcache is None or volume.maxcache.write.configured == UNKNOWN), None)
     if silent is not None:
         raise Refused(
-            f"{target.called(silent)} does not tell whether its writes are cached, so that nothing would show that they are not any more: "
-            f"its maxCache cannot be taken away safely. {NOTHING}",
+            f"{target.label(silent)} does not report whether its writes are cached, so that nothing would show that they are not any more: "
+            f"its maxCache cannot be removed safely. {NOTHING}",
             item=target.item_of(silent),
         )
     steps = [_switch_off(target, volume) for volume in writing]
@@ -82,7 +82,7 @@ def emptying(target: MaxCacheTarget, item: str, cache: CacheVolume | None, volum
             attribute="dirty",
             before=rules.dirtiness(target.generation, cache, volumes),
             after=CLEAN,
-            action=f"Wait until {target.controller.called} says that its maxCache is clean",
+            action=f"Wait until {target.controller.label} reports that its maxCache is clean",
             operation=WaitForClean(
                 provider=target.seen.source.provider.name,
                 tool=target.seen.source.provider.tool,
@@ -105,7 +105,7 @@ def _switch_off(target: MaxCacheTarget, volume: Volume) -> Step:
     else:
         words = commands.write_cache(target.controller, [volume.id], False)
     before = rules.write_policy(target.generation, volume)
-    text = f"Stop caching writes of {target.called(volume)} in maxCache (write: {off}, was {before})"
+    text = f"Stop caching writes of {target.label(volume)} in maxCache (write: {off}, was {before})"
     return send(target, target.item_of(volume), "maxcache_write", before, off, text, words)
 
 
@@ -125,5 +125,5 @@ def flush_state(controller: Controller, operation: WaitForClean) -> tuple[str, l
 
 
 def _still_ending(volume: Volume) -> bool:
-    """Write caching is configured off, and in force until the flush ends."""
+    """Write caching is configured off, and in effect until the flush ends."""
     return volume.maxcache is not None and volume.maxcache.write.configured == DISABLED

@@ -101,10 +101,10 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
         try:
             differences = super().verify(state)
         except StorageError as error:
-            said = error.message.replace(f" {maxcache_target.NOTHING}", "")
+            text = error.message.replace(f" {maxcache_target.NOTHING}", "")
             if isinstance(error, NotUnderstood):
-                raise NotUnderstood(f"{self.name}: everything was sent, and what was read back does not prove it: {said}", item=error.item) from error
-            raise NotEffective(f"{self.name}: what was read back does not agree with what was set: {said}", item=error.item) from error
+                raise NotUnderstood(f"{self.name}: everything was sent, and what was read back does not prove it: {text}", item=error.item) from error
+            raise NotEffective(f"{self.name}: what was read back does not agree with what was set: {text}", item=error.item) from error
         for difference in differences:
             completed = self._sent.get((difference.item, difference.attribute))
             if completed is not None:
@@ -117,7 +117,7 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
         return differences
 
     def check_settled(self, state: RaidState) -> None:
-        """Degraded cache volumes, and settings that are stored and not in force."""
+        """Degraded cache volumes, and settings that are stored and not in effect."""
         for sentence in (*maxcache_plan.warnings(state, self.spec), *self._problems(state)):
             self.warn(sentence)
 
@@ -127,7 +127,7 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
         return problems + [sentence for sentence in maxcache_plan.plan(state, self.spec)[1] if sentence not in problems]
 
     def facts(self, state: RaidState) -> dict[str, t.Any]:
-        controllers = [one.controller.as_result() for one in state.controllers]
+        controllers = [one.controller.to_dict() for one in state.controllers]
         return {"controllers": controllers, "problems": self._problems(state), "progress": list(self.progress)}
 
     # -- apply
@@ -161,7 +161,7 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
         :raises NotEffective: if write caching is on again.
         :raises NotUnderstood: if the controller does not tell any more.
         :raises TimedOut: after ``flush_timeout``.
-        :raises Interrupted: if somebody ends the run.
+        :raises Interrupted: if the run is interrupted.
         """
         try:
             self._wait_for_clean(operation, step.item)
@@ -172,7 +172,7 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
         started, pause = self.clock(), FIRST_PAUSE
         limit = operation.flush_timeout
         while True:
-            controller = self._look(operation, item)
+            controller = self._read_controller(operation, item)
             state, writing = maxcache_emptying.flush_state(controller, operation)
             waited = self.clock() - started
             if writing:
@@ -182,14 +182,14 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
                 self._note(f"{item}: clean after {waited:.0f} s")
                 return
             if state != DIRTY:
-                raise NotUnderstood(f"{item}: {controller.called} does not tell any more whether its maxCache is clean: {_kept(operation)}", item=item)
+                raise NotUnderstood(f"{item}: {controller.label} does not report any more whether its maxCache is clean: {_kept(operation)}", item=item)
             self._note(f"{item}: still dirty after {waited:.0f} s")
             if limit is not None and waited >= limit:
                 raise TimedOut(f"{item}: still dirty after flush_timeout ({limit} seconds): {_kept(operation)}", item=item)
             self.sleep(pause if limit is None else min(pause, limit - waited))
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _look(self, operation: WaitForClean, item: str) -> Controller:
+    def _read_controller(self, operation: WaitForClean, item: str) -> Controller:
         """The controller now; a reading that fails is repeated.
 
         :raises StorageError: if it fails several times in a row.
@@ -199,10 +199,10 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
             try:
                 return _controller_in(provider, operation, item)
             except StorageError as error:
-                self._note(f"{item}: look {attempt} of {PATIENCE} failed: {error.message}")
+                self._note(f"{item}: reading {attempt} of {PATIENCE} failed: {error.message}")
                 if attempt == PATIENCE:
-                    said = f"{item}: {error.message.rstrip('.')}, {PATIENCE} times in a row: {_kept(operation)}"
-                    raise type(error)(said, item=item, completed=error.completed, **error.facts) from error
+                    text = f"{item}: {error.message.rstrip('.')}, {PATIENCE} times in a row: {_kept(operation)}"
+                    raise type(error)(text, item=item, completed=error.completed, **error.facts) from error
                 self.sleep(FIRST_PAUSE)
         raise NotUnderstood(f"{item}: nothing was read: {_kept(operation)}", item=item)
 
@@ -221,7 +221,7 @@ def _controller_in(provider: RaidProvider, operation: WaitForClean, item: str) -
         what = reading.not_understood[0] if reading.not_understood else "it ends too early"
         raise NotUnderstood(f"the output of {provider.tool} is damaged ({what})", item=item)
     if reading.lost:
-        raise NotUnderstood(f"{provider.tool} did not tell of everything that is there ({reading.lost[0]})", item=item)
+        raise NotUnderstood(f"{provider.tool} did not report everything ({reading.lost[0]})", item=item)
     for controller in reading.controllers:
         if controller.id == operation.controller and controller.serial == operation.serial:
             return controller
@@ -232,7 +232,7 @@ def _kept(operation: WaitForClean) -> str:
     """What a wait that ended without success leaves behind."""
     volumes = ", ".join(operation.switched_off.values())
     off = f"write caching was switched off for {volumes}, and " if volumes else ""
-    return f"{off}the cache was not taken away. Run again to go on."
+    return f"{off}the cache was not removed. Run again to continue."
 
 
 def resolve_tools(runner: Runner, specs: t.Sequence[MaxCacheSpec]) -> tuple[list[RaidProvider], list[MaxCacheSpec]]:

@@ -5,8 +5,8 @@
 
 """From the present SSD caches of controllers to the steps towards the specification; pure.
 
-The order is always the same: what shall go is emptied (write caching off, wait until the controller says clean) and deleted, then
-what shall come is created, then the settings of the controller, then those of its volumes. Whatever is impossible, or dangerous
+The order is always the same: what should go is emptied (write caching off, wait until the controller says clean) and deleted, then
+what should come is created, then the settings of the controller, then those of its volumes. Whatever is impossible, or dangerous
 without a permission, is said before the first step.
 """
 
@@ -78,14 +78,14 @@ def _plan_target(target: MaxCacheTarget) -> tuple[list[Step], list[str]]:
 def _check_whole(target: MaxCacheTarget, changes: t.Sequence[Change], pool: PoolChange) -> None:
     """
     :raises NotUnderstood: if something of the controller could not be read, and the entry needs all of it: a volume that is not
-        seen may have its newest data on the SSDs that shall go, and an SSD that shall be used may be its own.
+        seen may have its newest data on the SSDs that should go, and an SSD that should be used may be its own.
     """
     lost = target.seen.source.reading.lost
     remade = any(change.removes or change.creates for change in changes) or bool(pool.added or pool.removed)
     absent = any(not spec.present for spec in target.spec.cache_volumes)
     if lost and (remade or absent or any(own.for_all for own in target.spec.volumes)):
         raise NotUnderstood(
-            f"{target.controller.called}: {target.seen.source.provider.name} did not tell of everything that is there ({lost[0]}), so that "
+            f"{target.controller.label}: {target.seen.source.provider.name} did not report everything ({lost[0]}), so that "
             f"nothing can be done that concerns the whole cache or all volumes. {NOTHING}",
             item=target.item,
         )
@@ -98,7 +98,7 @@ def _check_settings(target: MaxCacheTarget) -> None:
     for name, value in target.spec.settings.items():
         reason = commands.objection(target.controller, name, value)
         if reason is None and getattr(target.maxcache, name) is None:
-            reason = f"does not tell its maxCache {_SETTING_NAMES[name]}, so that a change could not be proved"
+            reason = f"does not report its maxCache {_SETTING_NAMES[name]}, so that a change could not be verified"
         if reason is not None:
             target.refuse(reason)
 
@@ -112,7 +112,7 @@ def _setting_steps(target: MaxCacheTarget) -> list[Step]:
             continue
         # SETMAXCACHE changes one setting per call.
         words = commands.read_write_balance(controller, *value) if name == "read_write_balance" else getattr(commands, name)(controller, value)
-        text = f"Set the maxCache {_SETTING_NAMES[name]} of {controller.called} to {shown(value)} (was {shown(before)})"
+        text = f"Set the maxCache {_SETTING_NAMES[name]} of {controller.label} to {shown(value)} (was {shown(before)})"
         steps.append(send(target, target.item, name, plain(before), plain(value), text, words))
     return steps
 
@@ -142,7 +142,7 @@ def warnings(host: RaidState, specs: t.Sequence[MaxCacheSpec]) -> list[str]:
             if rules.is_degraded(cache) and writing:
                 names = ", ".join(volume.name or volume.id for volume in writing)
                 found.append(
-                    f"{target.controller.called}: its maxCache volume {cache.id} is {cache.status.replace('_', ' ')} and has the newest data of {names}: "
+                    f"{target.controller.label}: its maxCache volume {cache.id} is {cache.status.replace('_', ' ')} and has the newest data of {names}: "
                     "replace the SSD."
                 )
         for volume, own in expand_volumes(target.controller, target.spec.volumes):
@@ -150,8 +150,8 @@ def warnings(host: RaidState, specs: t.Sequence[MaxCacheSpec]) -> list[str]:
                 policy = getattr(volume.maxcache, attribute, None)
                 if policy is not None and UNKNOWN not in (policy.configured, policy.effective) and policy.configured != policy.effective:
                     found.append(
-                        f"{target.called(volume)}: maxCache {attribute} caching is set to {policy.configured}, but {policy.effective} is in force: "
-                        "the tool does not say why."
+                        f"{target.label(volume)}: maxCache {attribute} caching is set to {policy.configured}, but {policy.effective} is in effect: "
+                        "the tool reports no reason."
                     )
     return found
 

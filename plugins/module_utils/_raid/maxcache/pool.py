@@ -35,12 +35,12 @@ class PoolChange:
     def of(cls, target: MaxCacheTarget) -> PoolChange:
         present = tuple(plain_address(drive) for drive in target.maxcache.pool)
         drives = target.spec.pool_drives
-        # Without cache volumes, the cache that shall be absent is the pool.
+        # Without cache volumes, the cache that should be absent is the pool.
         if not drives and not (target.generation == POOL and target.spec.cache_volumes):
             return cls(after=present)
         if target.maxcache.assigned is not None and target.maxcache.assigned != len(present):
             raise NotUnderstood(
-                f"{target.controller.called} says that {target.maxcache.assigned} SSDs are in its maxCache pool, and names {len(present)}. {NOTHING}",
+                f"{target.controller.label} reports {target.maxcache.assigned} SSDs in its maxCache pool, and lists {len(present)}. {NOTHING}",
                 item=target.item,
             )
         added = tuple(drive for drive in drives if drive not in present)
@@ -56,10 +56,10 @@ class PoolChange:
         steps = []
         if self.removed:
             words = commands.remove_from_pool(controller, self.removed)
-            text = f"Remove {', '.join(self.removed)} from the maxCache pool of {controller.called}"
+            text = f"Remove {', '.join(self.removed)} from the maxCache pool of {controller.label}"
             steps.append(send(target, target.item, "pool_drives", before, kept, text, words))
         if self.added:
             words = commands.add_to_pool(controller, self.added)
-            text = f"Add {', '.join(self.added)} to the maxCache pool of {controller.called}"
+            text = f"Add {', '.join(self.added)} to the maxCache pool of {controller.label}"
             steps.append(send(target, target.item, "pool_drives", kept, sorted(self.after), text, words))
         return steps

@@ -61,13 +61,13 @@ def no_maxcache(controller: Controller) -> str | None:
     maxcache = controller.maxcache
     version = str(controller.traits.get("maxcache_version", ""))
     if version.lower() in ("not applicable", "not supported"):
-        return f"has no maxCache (it says: maxCache Version: {version})"
+        return f"has no maxCache (it reports: maxCache Version: {version})"
     if maxcache is None:
-        return f"has no maxCache ({controller.provider} tells of no pool, no maxCache device and no maxCache version)"
+        return f"has no maxCache ({controller.provider} reports no pool, no maxCache device and no maxCache version)"
     if maxcache.limit == 0:
         return "has no maxCache (it allows 0 SSDs in it)"
     if maxcache.generation not in GENERATIONS:
-        return f"does not tell which maxCache it has, so that {controller.provider} cannot be told what to do"
+        return f"does not report which maxCache it has, so that {controller.provider} cannot manage it"
     return None
 
 
@@ -145,14 +145,14 @@ def dirtiness(generation: str, cache: CacheVolume | None, volumes: t.Iterable[Vo
     :param cache: the cache volume; ``None`` for a pool, whose state only its volumes tell.
     :param volumes: those that it caches or may have cached; one that tells nothing may have.
     """
-    asked = list(volumes)
-    words = [_dirty_word(volume) for volume in asked]
-    ending = [volume for volume in asked if volume.maxcache is not None and volume.maxcache.write == Policy(DISABLED, ENABLED)]
+    requested = list(volumes)
+    words = [_dirty_word(volume) for volume in requested]
+    ending = [volume for volume in requested if volume.maxcache is not None and volume.maxcache.write == Policy(DISABLED, ENABLED)]
     if ending or DIRTY in words or (cache is not None and cache.dirty == DIRTY):
         return DIRTY
     if cache is not None and cache.dirty == CLEAN:
         # A volume that never cached writes has no line of its own: the cache volume speaks for it.
-        silent = [volume for volume, word in zip(asked, words) if word != CLEAN and not is_off(generation, volume)]
+        silent = [volume for volume, word in zip(requested, words) if word != CLEAN and not is_off(generation, volume)]
         return UNKNOWN if silent else CLEAN
     return CLEAN if words and all(word == CLEAN for word in words) else UNKNOWN
 
@@ -203,9 +203,9 @@ _USAGE = {
 
 def _objection_to_drive(controller: Controller, drive: Drive, free: t.Container[str]) -> str | None:
     if drive.media != "ssd":
-        return "is no SSD" if drive.media == "hdd" else f"does not show that it is an SSD ({controller.provider} prints nothing of it)"
+        return "is not an SSD" if drive.media == "hdd" else f"does not show that it is an SSD ({controller.provider} prints nothing of it)"
     if drive.maxcache_capable is False:
-        return "is not maxCache capable, as the controller says"
+        return "is not maxCache capable, according to the controller"
     if plain_address(drive.address) in free:
         return None
     for volume in controller.volumes:
@@ -221,16 +221,16 @@ def objection_to_container(controller: Controller, spec: CacheVolumeSpec) -> str
     """Why maxCache 3.0 cannot have such a cache volume."""
     for name, value in (("data_volume", spec.data_volume), ("line_size", spec.line_size), ("write", spec.write)):
         if value is not None:
-            return f"has {GENERATION_NAMES[CONTAINER]}, whose one cache volume has no {name} of its own: it serves every volume as volumes says"
+            return f"has {GENERATION_NAMES[CONTAINER]}, whose one cache volume has no {name} of its own: it serves every volume as set in volumes"
     if spec.size is not None and spec.size > LARGEST_CONTAINER:
         return f"takes a maxCache volume of at most {format_size(LARGEST_CONTAINER)}, and size is {format_size(spec.size)}"
     return _too_large(controller, spec)
 
 
 def _too_large(controller: Controller, spec: CacheVolumeSpec) -> str | None:
-    most = usable_size(controller, spec)
-    if spec.size is not None and most is not None and spec.size > most:
-        return f"cannot make a maxCache volume of {format_size(spec.size)}: these SSDs give {format_size(most)} as raid_level {spec.raid_level}"
+    high = usable_size(controller, spec)
+    if spec.size is not None and high is not None and spec.size > high:
+        return f"cannot make a maxCache volume of {format_size(spec.size)}: these SSDs give {format_size(high)} as raid_level {spec.raid_level}"
     return None
 
 
@@ -240,15 +240,15 @@ def objection_to_smart(controller: Controller, volume: Volume, spec: CacheVolume
     :param replaces: whether the volume has a cache volume already, which is deleted before.
     :param others: bytes of the cache volumes that this controller keeps for other volumes.
     """
-    called = volume.name or volume.id
+    label = volume.name or volume.id
     if not replaces:
         reason = _accelerated(volume)
         if reason is not None:
-            return f"cannot give volume {called} a maxCache: {reason}"
+            return f"cannot give volume {label} a maxCache: {reason}"
     reason = _unprotected(controller)
     if reason is not None:
         return f"creates a maxCache only with a healthy cache module and a full capacitor, and {reason}"
-    return _objection_to_smart_size(volume, called, spec, others) or _too_large(controller, spec)
+    return _objection_to_smart_size(volume, label, spec, others) or _too_large(controller, spec)
 
 
 def _accelerated(volume: Volume) -> str | None:
@@ -260,28 +260,28 @@ def _accelerated(volume: Volume) -> str | None:
         return None
     if volume.write.configured == WRITETHROUGH:
         return None
-    return "the controller does not tell what accelerates it now, and a volume has the cache of the controller or a maxCache, not both"
+    return "the controller does not report what accelerates it now, and a volume has the cache of the controller or a maxCache, not both"
 
 
 def _unprotected(controller: Controller) -> str | None:
     cache = controller.cache
     if cache.status not in ("ok", "not_configured"):
-        said = f" ({cache.reason})" if cache.reason else ""
-        return f"its Cache Status is {cache.status.replace('_', ' ')}{said}"
+        raw = f" ({cache.reason})" if cache.reason else ""
+        return f"its Cache Status is {cache.status.replace('_', ' ')}{raw}"
     protection = controller.protection
     if protection.health != HEALTHY:
-        said = f" ({protection.said})" if protection.said else ""
-        return f"its capacitor is {protection.health}{said}" if protection.kind != NONE else "it has no capacitor"
+        raw = f" ({protection.raw})" if protection.raw else ""
+        return f"its capacitor is {protection.health}{raw}" if protection.kind != NONE else "it has no capacitor"
     return None
 
 
-def _objection_to_smart_size(volume: Volume, called: str, spec: CacheVolumeSpec, others: int) -> str | None:
+def _objection_to_smart_size(volume: Volume, label: str, spec: CacheVolumeSpec, others: int) -> str | None:
     if spec.size is None:
-        return f"needs a size for the maxCache of volume {called}: the tool has no word for all of the SSDs with maxCache 4"
+        return f"needs a size for the maxCache of volume {label}: the tool has no word for all of the SSDs with maxCache 4"
     if spec.size < SMALLEST_SMART:
         return f"takes a maxCache of at least {format_size(SMALLEST_SMART)}, and size is {format_size(spec.size)}"
     if volume.size is not None and spec.size > volume.size:
-        return f"takes no maxCache larger than its volume: volume {called} has {format_size(volume.size)}, and size is {format_size(spec.size)}"
+        return f"takes no maxCache larger than its volume: volume {label} has {format_size(volume.size)}, and size is {format_size(spec.size)}"
     line = spec.line_size or 64
     if others + spec.size > LARGEST_SMART[line]:
         total = format_size(others + spec.size)

@@ -26,7 +26,7 @@ WRITE_DISABLED = "disabled"
 WITHOUT_MAXCACHE: t.Mapping[str, str] = {
     **dict.fromkeys(("storcli", "perccli"), "its controllers have no maxCache; their own SSD cache (CacheCade) is not managed here"),
     **dict.fromkeys(("storcli2", "perccli2"), "its controllers have no SSD cache at all"),
-    "ssacli": "it has no word for maxCache, and the SSD cache of HPE Smart Array is not managed here; a Microchip card is spoken to with arcconf",
+    "ssacli": "it has no word for maxCache, and the SSD cache of HPE Smart Array is not managed here; a Microchip card is managed with arcconf",
 }
 
 
@@ -35,7 +35,7 @@ class CacheVolumeSpec:
     """One cache volume.
 
     :param drives: addresses of its SSDs, each written as the tool prints it (``0,4``).
-    :param raid_level: ``simple``, ``0``, ``1``, ``1E``, ``5`` or ``10``; ``None`` only for one that shall be absent.
+    :param raid_level: ``simple``, ``0``, ``1``, ``1E``, ``5`` or ``10``; ``None`` only for one that should be absent.
     :param size: bytes; ``None`` takes all of the SSDs.
     :param data_volume: id or name of the volume it caches, for controllers where a cache volume belongs to one volume.
     :param line_size: KiB; ``None`` leaves it to the controller.
@@ -61,7 +61,7 @@ class MaxCacheSpec(ControllerSpec):
 
     ``settings`` are those of the whole cache: ``flush_and_fetch_rate``, ``dirty_page_threshold`` and ``read_write_balance`` (a pair).
 
-    :param pool_drives: the SSDs that shall be in the pool (maxCache 1 and 2); empty leaves the pool as it is.
+    :param pool_drives: the SSDs that should be in the pool (maxCache 1 and 2); empty leaves the pool as it is.
     :param flush_timeout: seconds that waiting for a clean cache may take; ``None`` sets no limit.
     """
 
@@ -90,14 +90,14 @@ def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[Ma
 
 def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheSpec:
     provider = entry.get("provider") or AUTO
-    called = f"controller {entry.get('serial') or entry.get('id') or ALL} (provider {provider})"
+    label = f"controller {entry.get('serial') or entry.get('id') or ALL} (provider {provider})"
     if provider in WITHOUT_MAXCACHE:
-        raise BadInput(f"{called}: {provider} cannot do anything about maxCache: {WITHOUT_MAXCACHE[provider]}. Write provider: arcconf.", item=called)
+        raise BadInput(f"{label}: {provider} cannot do anything about maxCache: {WITHOUT_MAXCACHE[provider]}. Set provider: arcconf.", item=label)
     if provider == AUTO and entry.get("tool_path"):
-        raise BadInput(f"tool_path {entry['tool_path']} needs the provider whose language it speaks: write provider: arcconf beside it.", item=called)
+        raise BadInput(f"tool_path {entry['tool_path']} requires provider: set provider: arcconf beside it.", item=label)
     timeout = entry.get("flush_timeout")
     if timeout is not None and timeout <= 0:
-        raise BadInput(f"{called}: flush_timeout: {timeout} is no time to wait: write seconds, or leave it out to wait as long as it takes.", item=called)
+        raise BadInput(f"{label}: flush_timeout must be a positive number of seconds, not {timeout}; remove it for no limit.", item=label)
     settings: dict[str, t.Any] = {name: entry[name] for name in ("flush_and_fetch_rate", "dirty_page_threshold") if entry.get(name) is not None}
     balance = entry.get("read_write_balance")
     if balance:
@@ -108,18 +108,18 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheSpec:
         id=str(entry["id"]) if entry.get("id") is not None else ALL,
         serial=entry.get("serial"),
         settings=settings,
-        volumes=tuple(_parse_volume(one, called) for one in entry.get("volumes") or ()),
+        volumes=tuple(_parse_volume(one, label) for one in entry.get("volumes") or ()),
         allow_unprotected=bool(entry.get("allow_unprotected")),
-        cache_volumes=tuple(_parse_cache_volume(one, called) for one in entry.get("cache_volumes") or ()),
-        pool_drives=_addresses(entry.get("pool_drives") or (), f"{called}: pool_drives"),
+        cache_volumes=tuple(_parse_cache_volume(one, label) for one in entry.get("cache_volumes") or ()),
+        pool_drives=_addresses(entry.get("pool_drives") or (), f"{label}: pool_drives"),
         flush_timeout=timeout,
     )
 
 
-def _parse_volume(entry: t.Mapping[str, t.Any], called: str) -> ItemSpec:
+def _parse_volume(entry: t.Mapping[str, t.Any], label: str) -> ItemSpec:
     given = [key for key in ("id", "name", "wwn") if entry.get(key) is not None]
     if len(given) != 1:
-        raise BadInput(f"{called}: a volume is named by exactly one of id, name, wwn; this one has {' and '.join(given) or 'none'}.", item=called)
+        raise BadInput(f"{label}: a volume is named by exactly one of id, name, wwn; this one has {' and '.join(given) or 'none'}.", item=label)
     return ItemSpec(
         by=given[0],
         value=str(entry[given[0]]),
@@ -128,8 +128,8 @@ def _parse_volume(entry: t.Mapping[str, t.Any], called: str) -> ItemSpec:
     )
 
 
-def _parse_cache_volume(entry: t.Mapping[str, t.Any], called: str) -> CacheVolumeSpec:
-    where = f"{called}: cache volume" + (f" of {entry['data_volume']}" if entry.get("data_volume") else "")
+def _parse_cache_volume(entry: t.Mapping[str, t.Any], label: str) -> CacheVolumeSpec:
+    where = f"{label}: cache volume" + (f" of {entry['data_volume']}" if entry.get("data_volume") else "")
     spec = CacheVolumeSpec(
         state=entry.get("state") or PRESENT,
         drives=_addresses(entry.get("drives") or (), where),
@@ -150,11 +150,11 @@ _DRIVES: t.Mapping[str, tuple[int, t.Optional[int]]] = {SIMPLE: (1, 1), "0": (1,
 
 def _check_level(spec: CacheVolumeSpec, where: str) -> None:
     if not spec.drives or spec.raid_level is None:
-        raise BadInput(f"{where}: drives and raid_level say what it is made of: write both, or state: absent.", item=where)
-    least, most = _DRIVES[spec.raid_level]
+        raise BadInput(f"{where}: drives and raid_level are required, except with state: absent.", item=where)
+    low, high = _DRIVES[spec.raid_level]
     count = len(spec.drives)
-    if count < least or (most is not None and count > most) or (spec.raid_level == "10" and count % 2):
-        takes = f"exactly {least}" if most == least else f"an even number of at least {least}" if spec.raid_level == "10" else f"at least {least}"
+    if count < low or (high is not None and count > high) or (spec.raid_level == "10" and count % 2):
+        takes = f"exactly {low}" if high == low else f"an even number of at least {low}" if spec.raid_level == "10" else f"at least {low}"
         raise BadInput(f"{where}: raid_level {spec.raid_level} takes {takes} SSDs, and drives has {count}.", item=where)
 
 
@@ -162,7 +162,7 @@ def _addresses(drives: t.Sequence[str], where: str) -> tuple[str, ...]:
     found = tuple(plain_address(str(drive)) for drive in drives)
     for address in found:
         if not all(word.isdigit() for word in address.split(",")) or address.count(",") != 1:
-            raise BadInput(f"{where}: '{address}' is no drive: write channel and device as arcconf reports them, for example \"0,4\".", item=where)
+            raise BadInput(f"{where}: invalid drive address '{address}': use channel and device as arcconf reports them, for example \"0,4\".", item=where)
         if found.count(address) > 1:
             raise BadInput(f"{where}: drive {address} is there twice.", item=where)
     return found

@@ -69,15 +69,15 @@ class MaxCacheTarget:
         """The key of a cache volume: of the controller, or of the volume it caches (maxCache 4)."""
         return self.item if data is None else f"{self.item} of volume {data.id}"
 
-    def called(self, volume: Volume) -> str:
-        return f"volume {volume.name or volume.id} of {self.controller.called}"
+    def label(self, volume: Volume) -> str:
+        return f"volume {volume.name or volume.id} of {self.controller.label}"
 
     def refuse(self, reason: str, volume: Volume | None = None) -> t.NoReturn:
         """
         :raises BadInput: for what is impossible: a clause after the name of the controller or of a volume.
         """
-        called = self.controller.called if volume is None else self.called(volume)
-        raise BadInput(f"{called} {reason}. {NOTHING}", item=self.item if volume is None else self.item_of(volume))
+        label = self.controller.label if volume is None else self.label(volume)
+        raise BadInput(f"{label} {reason}. {NOTHING}", item=self.item if volume is None else self.item_of(volume))
 
 
 def targets_of(host: RaidState, specs: t.Sequence[MaxCacheSpec]) -> tuple[list[MaxCacheTarget], list[str]]:
@@ -95,7 +95,7 @@ def targets_of(host: RaidState, specs: t.Sequence[MaxCacheSpec]) -> tuple[list[M
         if without and (spec.named or len(without) == len(chosen)):
             target = next(target for target in chosen if id(target) in without)
             target.refuse(without[id(target)])
-        left_out += [f"Left as it is: {target.controller.called} {without[id(target)]}." for target in chosen if id(target) in without]
+        left_out += [f"Unchanged: {target.controller.label} {without[id(target)]}." for target in chosen if id(target) in without]
         found += [target for target in chosen if id(target) not in without]
     keys = [target.item for target in found]
     twice = next((key for key in keys if keys.count(key) > 1), None)

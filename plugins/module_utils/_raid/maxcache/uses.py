@@ -31,7 +31,7 @@ ALLOW = "allow_unprotected: true"
 
 @dataclass(frozen=True)
 class Use:
-    """How one volume shall use the cache.
+    """How one volume should use the cache.
 
     :param settings: ``read`` (a boolean) and ``write``, only what is specified or has to be set back.
     :param allowed: whether its entry permits to keep its newest data on SSDs without redundancy.
@@ -45,7 +45,7 @@ class Use:
 
 
 def uses_of(target: MaxCacheTarget, changes: t.Sequence[Change], pool: PoolChange) -> tuple[list[Use], list[str]]:
-    """How every volume that matters shall use the cache, and who is left out of ``all``.
+    """How every volume that matters should use the cache, and who is left out of ``all``.
 
     :raises BadInput: for what is impossible for a volume that is named, or for every one of all.
     """
@@ -56,7 +56,7 @@ def uses_of(target: MaxCacheTarget, changes: t.Sequence[Change], pool: PoolChang
     for use in uses:
         if use.volume.id in reasons and (use.named or all(other.volume.id in reasons for other in general)):
             target.refuse(reasons[use.volume.id], use.volume)
-    left_out = [f"Left as it is: {target.called(use.volume)} {reasons[use.volume.id]}." for use in uses if use.volume.id in reasons]
+    left_out = [f"Unchanged: {target.label(use.volume)} {reasons[use.volume.id]}." for use in uses if use.volume.id in reasons]
     settable = [use for use in uses if use.volume.id not in reasons]
     return _with_what_was_there(target, changes, pool, settable), left_out
 
@@ -74,7 +74,7 @@ def _with_policies_of_cache_volumes(target: MaxCacheTarget, changes: t.Sequence[
             continue
         own = found[place]
         if own.named and own.settings.get("write", policy) != policy:
-            target.refuse(f"has write: {own.settings['write']} in volumes and write: {policy} in cache_volumes: write it once", change.data)
+            target.refuse(f"has write: {own.settings['write']} in volumes and write: {policy} in cache_volumes: list it once", change.data)
         allowed = own.allowed if own.named else target.spec.allow_unprotected
         found[place] = dataclasses.replace(own, settings={**own.settings, "write": policy}, allowed=allowed, named=True)
     return found
@@ -111,7 +111,7 @@ def _to_set_back(target: MaxCacheTarget, volume: Volume, settings: t.Mapping[str
     if policy == rules.off_word(target.generation) or (target.generation == POOL and volume.maxcache and volume.maxcache.write.configured == UNKNOWN):
         return had
     if "write" not in settings and commands.objection(target.controller, "write_policy", policy) is not None:
-        target.refuse(f"caches writes with a policy that could not be set back afterwards ({policy}): say in volumes which write it shall have", volume)
+        target.refuse(f"caches writes with a policy that could not be set back afterwards ({policy}): set its write in volumes", volume)
     return {**had, "write": policy}
 
 
@@ -124,11 +124,11 @@ def _objection_to_use(target: MaxCacheTarget, use: Use, changes: t.Sequence[Chan
     for attribute, value in use.settings.items():
         reason = _objection_to_setting(target, attribute, value)
         if reason is None and not there and value not in (False, DISABLED):
-            what = "in its maxCache pool: write pool_drives" if target.generation == POOL else "in a maxCache volume: describe one in cache_volumes"
+            what = "in its maxCache pool: set pool_drives" if target.generation == POOL else "in a maxCache volume: describe one in cache_volumes"
             reason = f"cannot have maxCache {attribute}: {shown(value)}, since there are no SSDs {what}"
         if reason is None and there and not (change is not None and change.creates) and _value(target, use.volume, attribute) is None:
             what = f"maxCache {attribute} cache"
-            reason = f"does not tell its {what}, so that a change could not be proved ({target.controller.provider} prints none)"
+            reason = f"does not report its {what}, so that a change could not be verified ({target.controller.provider} prints none)"
         if reason is None and attribute == "write":
             reason = _objection_to_write_caching(target, change, value)
         if reason is not None:
@@ -181,9 +181,9 @@ def check_danger(target: MaxCacheTarget, use: Use, changes: t.Sequence[Change]) 
     change = cache_of(target, changes, use.volume)
     reason = None
     if target.generation == POOL:
-        reason = "is a pool of SSDs that does not tell of any redundancy"
+        reason = "is a pool of SSDs that does not report any redundancy"
     elif change is not None and rules.plain_level(target.generation, change.level) == UNKNOWN:
-        reason = "does not tell its RAID level"
+        reason = "does not report its RAID level"
     elif change is not None and not rules.is_redundant(rules.plain_level(target.generation, change.level)):
         reason = f"is {_level_text(rules.plain_level(target.generation, change.level))}"
     elif change is not None and change.present is not None and not change.creates and rules.is_degraded(change.present):
@@ -192,7 +192,7 @@ def check_danger(target: MaxCacheTarget, use: Use, changes: t.Sequence[Change]) 
         reason = f"is {change.present.status.replace('_', ' ')} now" if now != policy else None
     if reason is not None:
         raise Refused(
-            f"{target.called(use.volume)}: with write: {policy} its newest data is only on the SSDs, and its maxCache {reason}: when an SSD fails it is lost. "
+            f"{target.label(use.volume)}: with write: {policy} its newest data is only on the SSDs, and its maxCache {reason}: when an SSD fails it is lost. "
             f"Set {ALLOW} on this entry only if its data may be lost. {NOTHING}",
             item=target.item_of(use.volume),
         )
@@ -217,7 +217,7 @@ def use_steps(target: MaxCacheTarget, use: Use, changes: t.Sequence[Change], poo
             before = UNKNOWN if value not in (False, DISABLED) else value
         if before == value and not again:
             continue
-        text = f"Set maxCache {attribute} of {target.called(use.volume)} to {shown(value)} (was {shown(before)})"
+        text = f"Set maxCache {attribute} of {target.label(use.volume)} to {shown(value)} (was {shown(before)})"
         words = _use_words(target, use.volume, attribute, value, before)
         steps.append(
             send(target, target.item_of(use.volume), f"maxcache_{attribute}", before, value, text, words, must_succeed=not (fresh and attribute == "read"))

@@ -29,7 +29,7 @@ if t.TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Change:
-    """One cache volume: what is there, and what shall be.
+    """One cache volume: what is there, and what should be.
 
     :param present: ``None`` if there is none.
     :param spec: ``None`` if it is left as it is.
@@ -70,12 +70,12 @@ def changes_of(target: MaxCacheTarget) -> list[Change]:
     specs = target.spec.cache_volumes
     if target.generation == POOL:
         if any(spec.present for spec in specs):
-            target.refuse("has a pool of SSDs and no cache volumes (maxCache 1 or 2): write pool_drives instead of cache_volumes")
+            target.refuse("has a pool of SSDs and no cache volumes (maxCache 1 or 2): set pool_drives instead of cache_volumes")
         if specs and target.spec.pool_drives:
-            target.refuse("has pool_drives and state: absent in cache_volumes: write one of them")
+            target.refuse("has pool_drives and state: absent in cache_volumes: use one of them")
         return []
     if target.spec.pool_drives:
-        target.refuse(f"has no pool of SSDs ({rules.GENERATION_NAMES[target.generation]}): write cache_volumes instead of pool_drives")
+        target.refuse(f"has no pool of SSDs ({rules.GENERATION_NAMES[target.generation]}): set cache_volumes instead of pool_drives")
     if target.generation == CONTAINER:
         return _container_change(target, specs)
     return _smart_changes(target, specs)
@@ -107,13 +107,13 @@ def _smart_changes(target: MaxCacheTarget, specs: t.Sequence[CacheVolumeSpec]) -
 
 def _data_volume(target: MaxCacheTarget, spec: CacheVolumeSpec) -> Volume:
     if spec.data_volume is None:
-        target.refuse("has one maxCache volume per volume (maxCache 4): write the data_volume that each of cache_volumes is for")
+        target.refuse("has one maxCache volume per volume (maxCache 4): set the data_volume that each of cache_volumes is for")
     found = [volume for volume in target.controller.volumes if spec.data_volume in (volume.id, volume.name)]
     if not found:
         there = ", ".join(f"{volume.id} ({volume.name})" if volume.name else volume.id for volume in target.controller.volumes) or "none"
-        raise DeviceMissing(f"{target.controller.called} has no volume with id or name {spec.data_volume}; it has: {there}.", item=target.item)
+        raise DeviceMissing(f"{target.controller.label} has no volume with id or name {spec.data_volume}; it has: {there}.", item=target.item)
     if len(found) > 1:
-        target.refuse(f"has {len(found)} volumes that are called {spec.data_volume}: write the id of one that no other has as its name")
+        target.refuse(f"has {len(found)} volumes that are called {spec.data_volume}: use the id of one that no other has as its name")
     return found[0]
 
 
@@ -126,8 +126,8 @@ def _judged(target: MaxCacheTarget, change: Change) -> Change:
     level = rules.plain_level(target.generation, present.raid_level)
     if not members or level == UNKNOWN:
         raise NotUnderstood(
-            f"{target.controller.called} does not tell of which SSDs or of which RAID level its maxCache volume {present.id} is made, "
-            f"so that it cannot be compared with the wanted one. {NOTHING}",
+            f"{target.controller.label} does not report the SSDs or the RAID level of its maxCache volume {present.id}, "
+            f"so that it cannot be compared with the requested one. {NOTHING}",
             item=target.cache_item(change.data),
         )
     same = members == set(spec.drives) and level == rules.plain_level(target.generation, spec.raid_level or "")
@@ -173,7 +173,7 @@ def _objection(target: MaxCacheTarget, change: Change, spec: CacheVolumeSpec, ch
 
 
 def cache_of(target: MaxCacheTarget, changes: t.Sequence[Change], volume: Volume) -> Change | None:
-    """The cache volume that serves a volume, or shall."""
+    """The cache volume that serves a volume, or should."""
     if target.generation == SMART:
         return next((change for change in changes if change.data is not None and change.data.id == volume.id), None)
     return next(iter(changes), None)
@@ -186,7 +186,7 @@ def emptied_by(target: MaxCacheTarget, change: Change) -> list[Volume]:
 
 def deletion(target: MaxCacheTarget, change: Change) -> Step:
     present = change.present or CacheVolume(UNKNOWN)
-    text = f"Delete maxCache volume {present.id} ({_made_of(present.members, present.raid_level)}) of {target.controller.called}"
+    text = f"Delete maxCache volume {present.id} ({_made_of(present.members, present.raid_level)}) of {target.controller.label}"
     words = commands.delete(target.controller, present.id)
     return send(target, target.cache_item(change.data), "cache_volume", _described(target, present.members, present.raid_level), None, text, words)
 
@@ -208,7 +208,7 @@ def creation(target: MaxCacheTarget, change: Change, uses: t.Sequence[Use]) -> S
         policy=policy,
         cache_line_size=spec.line_size,
     )
-    where = f" for {target.called(change.data)} with write: {policy}" if change.data is not None else f" on {target.controller.called}"
+    where = f" for {target.label(change.data)} with write: {policy}" if change.data is not None else f" on {target.controller.label}"
     text = f"Create a maxCache volume ({_made_of(spec.drives, level)}){where}"
     return send(target, target.cache_item(change.data), "cache_volume", None, _described(target, spec.drives, level), text, words)
 

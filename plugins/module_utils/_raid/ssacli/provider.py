@@ -76,47 +76,47 @@ class SsaCli(provider.RaidProvider):
             return reading
         if not text.strip():
             return Reading(not_understood=(f"{completed.command_line} printed nothing (exit status {completed.rc})",), complete=False)
-        said = " ".join(ssacli_text.errors(text))
-        if said or (completed.rc != 0 and reading.complete):
-            raise CommandFailed(f"{completed.command_line} failed: {said or completed.last_words}", completed=completed)
+        message = " ".join(ssacli_text.errors(text))
+        if message or (completed.rc != 0 and reading.complete):
+            raise CommandFailed(f"{completed.command_line} failed: {message or completed.last_words}", completed=completed)
         return reading
 
     def objection(
-        self, controller: Controller, subject: provider.Subject, wishes: t.Mapping[str, t.Any], controller_wishes: t.Mapping[str, t.Any]
+        self, controller: Controller, subject: provider.Subject, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]
     ) -> str | None:
         """Why these wishes cannot be met, or ``None``."""
         if isinstance(subject, Controller):
-            return next(filter(None, (_controller_objection(controller, name, value, controller_wishes) for name, value in wishes.items())), None)
+            return next(filter(None, (_controller_objection(controller, name, value, controller_settings) for name, value in settings.items())), None)
         if isinstance(subject, Volume):
-            return _volume_objection(controller, subject, wishes, controller_wishes)
-        return f"cannot have {', '.join(wishes)}, since this controller has one policy per class of drives: set its drive_cache" if wishes else None
+            return _volume_objection(controller, subject, settings, controller_settings)
+        return f"cannot have {', '.join(settings)}, since this controller has one policy per class of drives: set its drive_cache" if settings else None
 
     def agrees(self, controller: Controller, subject: provider.Subject, attribute: str, value: t.Any) -> bool:
         """As configured; the two write-back words are one setting of the volume, told apart by ``no_battery_write_cache``."""
-        present = provider.configured(subject, attribute)
+        current = provider.configured(subject, attribute)
         if attribute == "write":
             if value == WRITETHROUGH and controller.cache_ratio == 100:
-                return present != UNKNOWN
-            return present == value or (present in WRITES_BACK and value in WRITES_BACK)
+                return current != UNKNOWN
+            return current == value or (current in WRITES_BACK and value in WRITES_BACK)
         if attribute == "drive_cache" and isinstance(subject, Volume):
             return controller.drive_cache.get(_class_of_volumes(controller), UNKNOWN) == value
-        return present == value
+        return current == value
 
     def side_effects(
-        self, controller: Controller, subject: provider.Subject, attribute: str, value: t.Any, controller_wishes: t.Mapping[str, t.Any]
+        self, controller: Controller, subject: provider.Subject, attribute: str, value: t.Any, controller_settings: t.Mapping[str, t.Any]
     ) -> t.Mapping[str, t.Any]:
         """What the one switch of a volume for reading and writing sets besides."""
         if not isinstance(subject, Volume) or attribute not in ("read", "write"):
             return {}
         # The ratio changes after the volumes, so it leaves writes alone only if it did before and will.
-        only_reads = controller.cache_ratio == 100 and controller_wishes.get("cache_ratio", 100) in (None, 100)
+        only_reads = controller.cache_ratio == 100 and controller_settings.get("cache_ratio", 100) in (None, 100)
         if attribute == "write":
             if value in WRITES_BACK:
                 return {"read": READ_AHEAD}
             return {} if only_reads and self.agrees(controller, subject, attribute, value) else {"read": NONE}
         if value != READ_AHEAD or only_reads:
             return {"write": WRITETHROUGH}
-        no_battery = controller_wishes.get("no_battery_write_cache") or controller.no_battery_write_cache
+        no_battery = controller_settings.get("no_battery_write_cache") or controller.no_battery_write_cache
         return {"write": WRITEBACK_ALWAYS if no_battery == ENABLED else WRITEBACK}
 
     def command(self, controller: Controller, subject: provider.Subject, attribute: str, value: t.Any) -> list[str]:
@@ -137,9 +137,9 @@ class SsaCli(provider.RaidProvider):
     def judge(self, completed: Completed) -> provider.Judgement:
         """Silence is success, ``Error:`` is not, whatever the exit status; a warning alone does no harm."""
         text = f"{completed.stdout}\n\n{completed.stderr}"
-        said = " ".join(ssacli_text.errors(text))
-        if said:
-            return provider.Judgement("already" in said.lower(), said)
+        message = " ".join(ssacli_text.errors(text))
+        if message:
+            return provider.Judgement("already" in message.lower(), message)
         if any(question in text.lower() for question in _QUESTIONS):
             return provider.Judgement(False, f"it asked for a confirmation: {' '.join(text.split())}")
         if completed.rc != 0:
@@ -152,27 +152,27 @@ def _class_of_volumes(controller: Controller) -> str:
     return "all" if "all" in controller.drive_cache else "configured"
 
 
-def _controller_objection(controller: Controller, attribute: str, value: t.Any, controller_wishes: t.Mapping[str, t.Any]) -> str | None:
-    wish = f"cannot have {attribute}: {value}"
+def _controller_objection(controller: Controller, attribute: str, value: t.Any, controller_settings: t.Mapping[str, t.Any]) -> str | None:
+    setting = f"cannot have {attribute}: {value}"
     if attribute == "cache_ratio":
         if not 0 <= int(value) <= 100:
-            return f"{wish}, since it is a percentage of the cache for reading, from 0 to 100"
-        if controller.cache_ratio is None and controller_wishes.get("caching") and controller.cache.status == "not_configured":
+            return f"{setting}, since it is a percentage of the cache for reading, from 0 to 100"
+        if controller.cache_ratio is None and controller_settings.get("caching") and controller.cache.status == "not_configured":
             # The first volume that is cached brings the ratio.
             return None
         if controller.cache_ratio is None:
-            return f"{wish}, since {_no_cache(controller) or 'it tells no cache ratio, so the ratio cannot be set now'}"
+            return f"{setting}, since {_no_cache(controller) or 'it tells no cache ratio, so the ratio cannot be set now'}"
         return None
     if attribute == "no_battery_write_cache":
         if controller.no_battery_write_cache == UNKNOWN:
-            return f"{wish}, since {_no_cache(controller) or 'it has no such setting'}"
-        return None if value in SWITCH_WORDS else f"{wish}, since it is either enabled or disabled"
+            return f"{setting}, since {_no_cache(controller) or 'it has no such setting'}"
+        return None if value in SWITCH_WORDS else f"{setting}, since it is either enabled or disabled"
     kind = attribute.partition(".")[2]
     if kind not in controller.drive_cache:
         others = ", ".join(f"drive_cache.{one}" for one in controller.drive_cache)
-        return f"{wish}, since it has {f'only {others}' if others else 'no policy for the caches of drives'}"
+        return f"{setting}, since it has {f'only {others}' if others else 'no policy for the caches of drives'}"
     if value not in (SWITCH_WORDS if kind == "all" else DRIVE_POLICY_WORDS):
-        return f"{wish}, since its policy for drives is {'enabled or disabled' if kind == 'all' else 'enabled, disabled or default'}"
+        return f"{setting}, since its policy for drives is {'enabled or disabled' if kind == 'all' else 'enabled, disabled or default'}"
     return None
 
 
@@ -181,60 +181,60 @@ def _no_cache(controller: Controller) -> str:
     if controller.mode == "hba":
         return "the controller is in HBA mode"
     if controller.cache.status == UNKNOWN and controller.no_battery_write_cache == UNKNOWN:
-        return "nothing is told of a cache on this controller"
-    said = f": {controller.cache.reason}" if controller.cache.reason else ""
+        return "nothing is reported about a cache on this controller"
+    message = f": {controller.cache.reason}" if controller.cache.reason else ""
     return {
         "absent": "the controller has no cache board",
-        "permanently_disabled": f"its cache is permanently disabled{said}",
+        "permanently_disabled": f"its cache is permanently disabled{message}",
         "not_configured": "its cache is not configured: no logical drive has caching enabled",
     }.get(controller.cache.status, "")
 
 
-def _volume_objection(controller: Controller, volume: Volume, wishes: t.Mapping[str, t.Any], controller_wishes: t.Mapping[str, t.Any]) -> str | None:
-    if "io" in wishes:
-        return f"cannot have io: {wishes['io']}, since Smart Array controllers have no I/O policy"
-    if wishes.get("read", NONE) not in CACHING_WORDS:
-        return f"cannot have read: {wishes['read']}, since its cache is on (read_ahead) or off (none)"
+def _volume_objection(controller: Controller, volume: Volume, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
+    if "io" in settings:
+        return f"cannot have io: {settings['io']}, since Smart Array controllers have no I/O policy"
+    if settings.get("read", NONE) not in CACHING_WORDS:
+        return f"cannot have read: {settings['read']}, since its cache is on (read_ahead) or off (none)"
     kind = f"drive_cache.{_class_of_volumes(controller)}"
-    if "drive_cache" in wishes and controller_wishes.get(kind) != wishes["drive_cache"]:
-        return f"cannot have drive_cache: {wishes['drive_cache']} of its own, since the policy is for all drives of the controller: set its {kind}"
-    if wishes.get("write") == WRITETHROUGH and "read" not in wishes and _through_by_ratio(controller, volume, controller_wishes):
+    if "drive_cache" in settings and controller_settings.get(kind) != settings["drive_cache"]:
+        return f"cannot have drive_cache: {settings['drive_cache']} of its own, since the policy is for all drives of the controller: set its {kind}"
+    if settings.get("write") == WRITETHROUGH and "read" not in settings and _through_by_ratio(controller, volume, controller_settings):
         return (
-            f"cannot have write: {WRITETHROUGH} with cache_ratio: {controller_wishes['cache_ratio']}, since it is cached and writes through only "
-            f"because the ratio is 100 now: write read: {NONE} with it"
+            f"cannot have write: {WRITETHROUGH} with cache_ratio: {controller_settings['cache_ratio']}, since it is cached and writes through only "
+            f"because the ratio is 100 now: set read: {NONE} with it"
         )
-    if wishes.get("write") not in WRITES_BACK and wishes.get("read") != READ_AHEAD:
+    if settings.get("write") not in WRITES_BACK and settings.get("read") != READ_AHEAD:
         return None
-    return _caching_objection(controller, volume, wishes, controller_wishes)
+    return _caching_objection(controller, volume, settings, controller_settings)
 
 
-def _through_by_ratio(controller: Controller, volume: Volume, controller_wishes: t.Mapping[str, t.Any]) -> bool:
+def _through_by_ratio(controller: Controller, volume: Volume, controller_settings: t.Mapping[str, t.Any]) -> bool:
     """Whether a cached volume writes through only as long as the ratio is what it is now."""
-    leaves = controller.cache_ratio == 100 and controller_wishes.get("cache_ratio") not in (None, 100)
+    leaves = controller.cache_ratio == 100 and controller_settings.get("cache_ratio") not in (None, 100)
     return leaves and volume.read.configured == READ_AHEAD
 
 
-def _caching_objection(controller: Controller, volume: Volume, wishes: t.Mapping[str, t.Any], controller_wishes: t.Mapping[str, t.Any]) -> str | None:
+def _caching_objection(controller: Controller, volume: Volume, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
     """Why a volume cannot be cached as wished; at least one of ``read`` and ``write`` wants the cache."""
-    read, write = wishes.get("read"), wishes.get("write")
-    wish = f"cannot have write: {write}" if write in WRITES_BACK else f"cannot have read: {read}"
+    read, write = settings.get("read"), settings.get("write")
+    setting = f"cannot have write: {write}" if write in WRITES_BACK else f"cannot have read: {read}"
     no_cache = _no_cache(controller)
     if no_cache and controller.cache.status in ("absent", UNKNOWN):
-        return f"{wish}, since {no_cache}"
+        return f"{setting}, since {no_cache}"
     if volume.status == "failed":
-        return f"{wish}, since the logical drive has failed"
+        return f"{setting}, since the logical drive has failed"
     if volume.read.configured != READ_AHEAD and (volume.acceleration == "io_bypass" or controller.traits.get("smart_path", {}).get(volume.array or "")):
-        return f"{wish}, since SSD Smart Path is on for array {volume.array}: a logical drive has either Smart Path or the controller's cache"
-    ratio = controller_wishes.get("cache_ratio", controller.cache_ratio)
+        return f"{setting}, since SSD Smart Path is on for array {volume.array}: a logical drive has either Smart Path or the controller's cache"
+    ratio = controller_settings.get("cache_ratio", controller.cache_ratio)
     if write == WRITETHROUGH and (ratio != 100 or controller.cache_ratio != 100):
         return f"cannot have read: {read} with write: {write}, since one switch is for both (only a cache ratio of 100 percent for reading leaves writes alone)"
     if write in WRITES_BACK and read == NONE:
         return f"cannot have write: {write} with read: {read}, since one switch is for both"
     if write in WRITES_BACK and ratio == 100:
-        return f"{wish}, since the cache ratio leaves 0 percent for writing: set cache_ratio of the controller below 100"
-    no_battery = controller_wishes.get("no_battery_write_cache") or controller.no_battery_write_cache
+        return f"{setting}, since the cache ratio leaves 0 percent for writing: set cache_ratio of the controller below 100"
+    no_battery = controller_settings.get("no_battery_write_cache") or controller.no_battery_write_cache
     if write == WRITEBACK_ALWAYS and no_battery != ENABLED:
-        return f"{wish}, since no_battery_write_cache of the controller is {no_battery}: it has to be enabled, and then counts for all logical drives"
+        return f"{setting}, since no_battery_write_cache of the controller is {no_battery}: it has to be enabled, and then counts for all logical drives"
     if write == WRITEBACK and no_battery == ENABLED:
-        return f"{wish} (only while protected), since no_battery_write_cache of the controller is enabled: it has to be disabled, or wish for writeback_always"
+        return f"{setting} (only while protected), since no_battery_write_cache of the controller is enabled: disable it, or set writeback_always"
     return None

@@ -148,15 +148,15 @@ class ControllerReader:
     def _protection(self, cache: CacheModule) -> Protection:
         """The battery or capacitor. Its line disappears when its cable is broken, so no line is no health."""
         source = self._word(self.head, "cache backup power source", BACKUP_SOURCES)
-        said = self.head.value("battery/capacitor status")
-        if said is None:
+        raw = self.head.value("battery/capacitor status")
+        if raw is None:
             none = self.head.value("battery/capacitor count") == "0"
             words = "Battery/Capacitor Count: 0" if none else cache.reason if cache.status != "absent" else ""
-            return Protection(kind=source, health=MISSING if none else UNKNOWN, said=words)
-        health = BATTERY_STATUS.get(said.lower().split("(")[0].strip())
+            return Protection(kind=source, health=MISSING if none else UNKNOWN, raw=words)
+        health = BATTERY_STATUS.get(raw.lower().split("(")[0].strip())
         if health is None:
-            self.doubts.append(quote(self.head.fields["battery/capacitor status"][1], f"battery/capacitor status: {said}"))
-        return Protection(kind=source, health=health or UNKNOWN, said=f"Battery/Capacitor Status: {said}")
+            self.doubts.append(quote(self.head.fields["battery/capacitor status"][1], f"battery/capacitor status: {raw}"))
+        return Protection(kind=source, health=health or UNKNOWN, raw=f"Battery/Capacitor Status: {raw}")
 
     def _drive_cache(self) -> dict[str, str]:
         found = {}
@@ -213,16 +213,16 @@ class ControllerReader:
             "drive_devices": {address: path for address, path in devices.items() if path.startswith("/dev/")},
         }
 
-    def _lose(self, said: str) -> None:
+    def _lose(self, raw: str) -> None:
         """Something that may be another one whose name is damaged."""
-        self.doubts.append(said)
-        self.lost.append(said)
+        self.doubts.append(raw)
+        self.lost.append(raw)
 
     def _volumes(self, controller: Controller) -> tuple[Volume, ...]:
         volumes: dict[str, Volume] = {}
         for block in self.volumes:
             if block.key in volumes:
-                self._lose(f"{quote(block.line, block.text)} tells of logical drive {block.key} again")
+                self._lose(f"{quote(block.line, block.text)} reports logical drive {block.key} again")
             else:
                 volumes[block.key] = self._volume(block, controller)
         return tuple(volumes.values())
@@ -271,7 +271,7 @@ class ControllerReader:
         return self._size(block, "size", BINARY), level, self._status(block, "status", VOLUME_STATUS)
 
     def _caching(self, block: Block, controller: Controller) -> tuple[Policy, Policy]:
-        """Read and write policy: one switch for both, in force only as far as the controller says that its cache works.
+        """Read and write policy: one switch for both, in effect only as far as the controller says that its cache works.
 
         A ratio of 100 percent for reading leaves no room to write back (its own firmware sets it so when no volume is cached).
         """
@@ -306,7 +306,7 @@ class ControllerReader:
             listed.setdefault(block.key, block)
         for block in self.drives:
             if block.key in drives:
-                self._lose(f"{quote(block.line, block.text)} tells of drive {block.key} again")
+                self._lose(f"{quote(block.line, block.text)} reports drive {block.key} again")
             else:
                 drives[block.key] = self._drive(block, listed.get(block.key))
         for address, block in listed.items():

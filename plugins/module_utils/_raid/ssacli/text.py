@@ -55,7 +55,7 @@ def _parse(text: str, *, whole: bool) -> Reading:
         if not tree.blocks or _HELP.search(text):
             return Reading()
         return Reading(not_understood=tuple(tree.strange[:1]), complete=False)
-    doubts = [*tree.strange, *(f"the tool says: {error}" for error in tree.errors)]
+    doubts = [*tree.strange, *(f"the tool reports: {error}" for error in tree.errors)]
     cut = [] if text.endswith("\n") else [f"{quote(text.count(chr(10)) + 1, text[text.rfind(chr(10)) + 1 :])} is the last and does not end"]
     controllers: dict[str, Controller] = {}
     lines = {block.line: block.text for block in tree.blocks}
@@ -64,7 +64,7 @@ def _parse(text: str, *, whole: bool) -> Reading:
     for head in heads:
         if head.key in controllers:
             # One of them may be another one whose slot is damaged.
-            lost.append(f"{quote(head.line, head.text)} tells of slot {head.key} again")
+            lost.append(f"{quote(head.line, head.text)} reports slot {head.key} again")
             doubts.append(lost[-1])
             continue
         cut += _missing(tree, head, whole=whole)
@@ -90,14 +90,14 @@ def _missing(tree: Outline, head: Block, *, whole: bool) -> list[str]:
     if drives:
         detailed = {block.key for block in drives}
         absent = [block for block in tree.of("listed_drive", head) if block.key not in detailed]
-        found += [f"{quote(block.line, block.text)} lists a drive of which nothing more is told" for block in absent[:1]]
-    found += [f"{quote(block.line, block.text)} is not told to its end" for block in (*volumes, *drives) if "status" not in block.fields]
-    found += [f"{quote(block.line, block.text)} tells nothing of its caching" for block in volumes if not any(label in block.fields for label in CACHING)]
+        found += [f"{quote(block.line, block.text)} lists a drive of which nothing more is reported" for block in absent[:1]]
+    found += [f"{quote(block.line, block.text)} is not reported completely" for block in (*volumes, *drives) if "status" not in block.fields]
+    found += [f"{quote(block.line, block.text)} reports nothing about its caching" for block in volumes if not any(label in block.fields for label in CACHING)]
     for blocks in (volumes, drives):
         if len(blocks) > 1 and not _ends_like(blocks[-1], blocks[0]):
-            found.append(f"{quote(blocks[-1].line, blocks[-1].text)} is not told to its end")
+            found.append(f"{quote(blocks[-1].line, blocks[-1].text)} is not reported completely")
     if whole and not (head.fields and (volumes or drives or any(block.parent is head and not FIELD.match(block.text) for block in tree.of("other", head)))):
-        found.append(f"{quote(head.line, head.text)} is a controller of which nothing more is told")
+        found.append(f"{quote(head.line, head.text)} is a controller of which nothing more is reported")
     return found
 
 

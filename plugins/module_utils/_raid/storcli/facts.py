@@ -122,13 +122,13 @@ class _Generation7:
             id=first(row.get("Ctl"), row.get("Ctrl")) or UNKNOWN,
             model=first(row.get("Model"), row.get("Product Name")) or None,
             status=self.reader.known(CONTROLLER_STATES, "Hlth", row.get("Hlth")),
-            protection=Protection(health=health, said=unit),
+            protection=Protection(health=health, raw=unit),
         )
 
     def _id(self) -> str:
-        told = first(self.answer.status.get("Controller"), self.basics.get("Controller"))
-        if told:
-            return told
+        reported = first(self.answer.status.get("Controller"), self.basics.get("Controller"))
+        if reported:
+            return reported
         for key in self.data:
             found = _VOLUME_KEY.match(key) or _DRIVE_KEY.match(key)
             if found:
@@ -164,9 +164,9 @@ class _Generation7:
         )
 
     def _mode(self, driver: t.Optional[str]) -> str:
-        told = first(self.state.get("Current Personality"), self.data.get("Current Personality"))
-        if told:
-            return self.reader.known(PERSONALITIES, "Current Personality", told)
+        reported = first(self.state.get("Current Personality"), self.data.get("Current Personality"))
+        if reported:
+            return self.reader.known(PERSONALITIES, "Current Personality", reported)
         return "hba" if driver in ("mpt3sas", "mpt2sas") else UNKNOWN
 
     # Volumes
@@ -219,12 +219,12 @@ class _Generation7:
 
     def _column(self, value: t.Any) -> tuple[str, str, str]:
         """Read, write and I/O policy. ``AWB`` ends like ``WB`` and begins like an adaptive read, so the whole must match."""
-        said = word(value)
-        if said in ("", "-"):
+        raw = word(value)
+        if raw in ("", "-"):
             return UNKNOWN, UNKNOWN, UNKNOWN
-        found = _COLUMN.match(said)
-        if not found or said.startswith("AWB"):
-            self.reader.not_understood("Cache", said)
+        found = _COLUMN.match(raw)
+        if not found or raw.startswith("AWB"):
+            self.reader.not_understood("Cache", raw)
             return UNKNOWN, UNKNOWN, UNKNOWN
         return READ_COLUMN[found["read"]], WRITE_COLUMN[found["write"]], IO_COLUMN[found["io"]] if found["io"] else UNKNOWN
 
@@ -282,9 +282,9 @@ class _Generation7:
         properties = section(value)
         for row in rows(value):
             if "State" in row:
-                said = " ".join(part for part in (word(row.get("Model")), word(row.get("State"))) if part)
+                raw = " ".join(part for part in (word(row.get("Model")), word(row.get("State"))) if part)
                 health = self.reader.health(row.get("State"))
-                return Protection(kind=kind, health=health, learn_cycle=learn_cycle_of(health), said=said)
+                return Protection(kind=kind, health=health, learn_cycle=learn_cycle_of(health), raw=raw)
         state = first(properties.get("State"), properties.get("Battery State"))
         if not state:
             return None
@@ -304,7 +304,7 @@ class _Generation7:
             health=health,
             charge=percent(capacity.get("Relative State of Charge")),
             learn_cycle="requested" if requested and not learning else "idle" if learning is False and health != LEARNING else learn_cycle_of(health),
-            said=" ".join(part for part in (word(properties.get("Type")), state) if part),
+            raw=" ".join(part for part in (word(properties.get("Type")), state) if part),
         )
 
     def _unit_without_row(self) -> Protection:
@@ -313,24 +313,24 @@ class _Generation7:
         supported = flag(first(self.adapter.get("BBU"), self.adapter.get("Energy Pack")))
         bits = whole(first(self.state.get("BBU Status"), self.state.get("Energy Pack Status")))
         if present == "absent":
-            said = f"{label}: Absent"
-            return Protection(kind=NONE, said=said) if supported is False else Protection(health=MISSING, said=said)
+            raw = f"{label}: Absent"
+            return Protection(kind=NONE, raw=raw) if supported is False else Protection(health=MISSING, raw=raw)
         if bits is None:
-            return Protection(said=f"{label}: Present") if present == "present" else Protection()
+            return Protection(raw=f"{label}: Present") if present == "present" else Protection()
         health = next((state for mask, state in BBU_BITS if bits & mask), HEALTHY if present == "present" else UNKNOWN)
         learn = "active" if bits & BBU_LEARN_ACTIVE else "requested" if bits & BBU_LEARN_REQUESTED else UNKNOWN
-        return Protection(health=health, learn_cycle=learn, said=f"{label} Status: {bits}")
+        return Protection(health=health, learn_cycle=learn, raw=f"{label} Status: {bits}")
 
     def _unit_of_failure(self) -> t.Optional[Protection]:
         for reason in self.answer.reasons:
-            said = reason.lower()
-            if "battery is absent" in said:
-                return Protection(kind="battery", health=MISSING, said=reason)
-            if "cachevault" in said.replace(" ", "") and "absent" in said:
-                return Protection(kind="capacitor", health=MISSING, said=reason)
+            raw = reason.lower()
+            if "battery is absent" in raw:
+                return Protection(kind="battery", health=MISSING, raw=reason)
+            if "cachevault" in raw.replace(" ", "") and "absent" in raw:
+                return Protection(kind="capacitor", health=MISSING, raw=reason)
             other = OTHER_PLACE.search(reason)
             if other:
-                return Protection(kind={"cv": "capacitor", "bbu": "battery"}[other.group(1).lower()], said=reason)
+                return Protection(kind={"cv": "capacitor", "bbu": "battery"}[other.group(1).lower()], raw=reason)
         return None
 
     # Settings of the controller

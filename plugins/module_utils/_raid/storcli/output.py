@@ -57,8 +57,8 @@ class Reply:
     @property
     def description(self) -> str:
         """The tool's own sentence about the whole; empty if it gave none."""
-        said = word(self.status.get("Description"))
-        return "" if said.lower() in ("none", "-") else said
+        raw = word(self.status.get("Description"))
+        return "" if raw.lower() in ("none", "-") else raw
 
     @property
     def details(self) -> t.Sequence[Data]:

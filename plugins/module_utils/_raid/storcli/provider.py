@@ -121,15 +121,15 @@ class StorCli(RaidProvider):
 
     def _units(self, controllers: t.Sequence[Controller]) -> t.Iterator[Reading]:
         """What units tell that are not well, or of which the summary does not tell enough; each place is asked once."""
-        asked = {one.id: _PLACES[one.protection.kind] for one in controllers if self.asks_for_units and _is_worth_asking(one.protection)}
+        places = {one.id: _PLACES[one.protection.kind] for one in controllers if self.asks_for_units and _is_worth_asking(one.protection)}
         done: set[str] = set()
-        while set(asked.values()) - done:
-            place = min(set(asked.values()) - done)
+        while set(places.values()) - done:
+            place = min(set(places.values()) - done)
             done.add(place)
             words = (f"/call/{place}", "show", "all")
             output = self._ask(*words)
-            numbers = [number for number, other in asked.items() if other == place]
-            asked.update(_other_places(output, numbers))
+            numbers = [number for number, other in places.items() if other == place]
+            places.update(_other_places(output, numbers))
             yield _unit_reading(self.interpret(output), output, words, numbers, self.name)
 
     def _show(self, *words: str, needed: bool = True) -> tuple[Reading, Output]:
@@ -160,10 +160,10 @@ class StorCli(RaidProvider):
         self,
         controller: Controller,
         subject: Subject,
-        wishes: t.Mapping[str, t.Any],
-        controller_wishes: t.Mapping[str, t.Any],  # noqa: ARG002
+        settings: t.Mapping[str, t.Any],
+        controller_settings: t.Mapping[str, t.Any],  # noqa: ARG002
     ) -> str | None:
-        for attribute, value in wishes.items():
+        for attribute, value in settings.items():
             if value is None or self.agrees(controller, subject, attribute, value):
                 continue
             if isinstance(subject, Volume):
@@ -213,7 +213,7 @@ class StorCli(RaidProvider):
             return (
                 f"the controller does not support it ({label}: No)"
                 if supported is False
-                else f"the controller does not say that it can ({label} is not printed)"
+                else f"the controller does not report support ({label} is not printed)"
             )
         if attribute.startswith("drive_cache."):
             jbod = " and for all JBOD drives (drive_cache.jbod)" if self.jbod_property else ""
@@ -227,8 +227,8 @@ class StorCli(RaidProvider):
     def agrees(self, controller: Controller, subject: Subject, attribute: str, value: t.Any) -> bool:
         """Whether the wished value is the configured one, as far as that can be proved.
 
-        Old firmware prints no ``Write Cache(initial setting)``, only what is in force. With cached I/O that proves nothing, since writes
-        are cached whatever the write policy says. Otherwise write-back in force was asked for, by its own word. Write-through in force was
+        Old firmware prints no ``Write Cache(initial setting)``, only what is in effect. With cached I/O that proves nothing, since writes
+        are cached whatever the write policy says. Otherwise write-back in effect was asked for, by its own word. Write-through in effect was
         asked for only if nothing can have made the controller fall back to it: its protection is healthy, it has no memory, or its
         write policy cannot be changed. With a protection that is not healthy, or not told, a volume that was set to write-through looks
         like one that was set to write-back and fell; this is no agreement then, and a command that is repeated each run is the lesser evil.
@@ -236,7 +236,7 @@ class StorCli(RaidProvider):
         known = configured(subject, attribute)
         if known != UNKNOWN or attribute != "write" or not isinstance(subject, Volume):
             return known == value
-        # Old firmware prints no initial setting. What is in force tells it, unless write-back may have fallen to write-through.
+        # Old firmware prints no initial setting. What is in effect tells it, unless write-back may have fallen to write-through.
         if subject.io.effective != DIRECT or subject.write.effective != value:
             return False
         return (
@@ -276,7 +276,7 @@ def _on_ssd(controller: Controller, volume: Volume) -> bool:
 
 def _is_worth_asking(unit: Protection) -> bool:
     """Whether a unit can tell more than the summary does: it is there, and not known to be well."""
-    return unit.kind in _PLACES and unit.health not in (HEALTHY, MISSING) and (unit.kind != UNKNOWN or bool(unit.said))
+    return unit.kind in _PLACES and unit.health not in (HEALTHY, MISSING) and (unit.kind != UNKNOWN or bool(unit.raw))
 
 
 def _other_places(output: Output, numbers: t.Sequence[str]) -> dict[str, str]:
@@ -285,18 +285,18 @@ def _other_places(output: Output, numbers: t.Sequence[str]) -> dict[str, str]:
     return {number: other.group(1).lower() for number, other in found if other}
 
 
-def _unit_reading(told: Reading, output: Output, words: t.Sequence[str], numbers: t.Sequence[str], provider: str) -> Reading:
+def _unit_reading(reported: Reading, output: Output, words: t.Sequence[str], numbers: t.Sequence[str], provider: str) -> Reading:
     """What the controllers that were meant tell of their units.
 
     The others answer too, since one command is for all of them, and that a card has no such unit is no news. A refusal of one that
     was meant is in its own words where the state of its unit would be.
     """
-    meant = [one for one in told.controllers if one.id in (*numbers, UNKNOWN)]
+    meant = [one for one in reported.controllers if one.id in (*numbers, UNKNOWN)]
     known = {one.id for one in meant if one.protection != Protection()}
     refusals = [(number, reason) for number, reason in _refusals_of(output, numbers) if number not in known]
-    silent = {number: Controller(provider, id=number, protection=Protection(said=reason)) for number, reason in reversed(refusals)}
-    problems = [*told.not_understood, *(f"controller {number}: {reason}" for number, reason in refusals)]
-    return Reading((*meant, *silent.values()), tuple(dict.fromkeys(f"{' '.join(words)}: {problem}" for problem in problems)), told.complete)
+    silent = {number: Controller(provider, id=number, protection=Protection(raw=reason)) for number, reason in reversed(refusals)}
+    problems = [*reported.not_understood, *(f"controller {number}: {reason}" for number, reason in refusals)]
+    return Reading((*meant, *silent.values()), tuple(dict.fromkeys(f"{' '.join(words)}: {problem}" for problem in problems)), reported.complete)
 
 
 def _refusals_of(output: Output, numbers: t.Sequence[str]) -> list[tuple[str, str]]:

@@ -55,16 +55,16 @@ class Reader:
         #: Builds that print GiB mean powers of ten by GB; all others mean powers of two.
         self.decimal_gb = bool(BINARY_UNITS.search(output.text))
 
-    def lose(self, said: str) -> None:
+    def lose(self, raw: str) -> None:
         """A volume or drive that cannot be told."""
-        self.problems.append(said)
-        self.lost.append(said)
+        self.problems.append(raw)
+        self.lost.append(raw)
 
     def count(self, data: Data, label: str, lists: t.Sequence[str]) -> None:
         """Whether a list is as long as the number that is printed above it."""
-        said, listed = whole(data.get(label)), [len(rows(data[name])) for name in lists if name in data]
-        if said is not None and listed and sum(listed) < said:
-            self.lose(f"{label}: {said}, and {sum(listed)} are listed")
+        raw, listed = whole(data.get(label)), [len(rows(data[name])) for name in lists if name in data]
+        if raw is not None and listed and sum(listed) < raw:
+            self.lose(f"{label}: {raw}, and {sum(listed)} are listed")
 
     def unique(self, listed: t.Iterable[Data], label: str) -> None:
         """Whether each name comes once in a list; of two that are alike, one may be another one whose name is damaged."""
@@ -79,18 +79,18 @@ class Reader:
     def not_understood(self, label: str, value: str) -> None:
         """A known label with an unknown value."""
         found = re.search(re.escape(label) + r".{0,6}?" + re.escape(value), self.output.text) or re.search(re.escape(value), self.output.text)
-        said = f"{label}: {value}"
-        self.problems.append(f"{said} ({at_line(self.output.text, found.start())})" if found else said)
+        raw = f"{label}: {value}"
+        self.problems.append(f"{raw} ({at_line(self.output.text, found.start())})" if found else raw)
 
     def known(self, words: t.Mapping[str, str], label: str, value: t.Any, default: str = UNKNOWN) -> str:
         """Our word for the tool's; a word that is not in the table is remembered."""
-        said = word(value)
-        if not said or said in ("-", "N/A", "NA"):
+        raw = word(value)
+        if not raw or raw in ("-", "N/A", "NA"):
             return default
-        key = squeezed(said)
+        key = squeezed(raw)
         if key in words:
             return words[key]
-        self.not_understood(label, said)
+        self.not_understood(label, raw)
         return default
 
     def size(self, value: t.Any, decimal: t.Optional[bool] = None) -> t.Optional[int]:
@@ -104,9 +104,9 @@ class Reader:
 
     def health(self, value: t.Any) -> str:
         """Health of a battery or a capacitor. ``Degraded(Need Attention)`` comes in several spellings."""
-        said = squeezed(word(value))
-        if said.startswith("degraded"):
-            return CHARGING if "charging" in said else DEGRADED
+        raw = squeezed(word(value))
+        if raw.startswith("degraded"):
+            return CHARGING if "charging" in raw else DEGRADED
         return self.known(HEALTH, "State", word(value).partition("(")[0])
 
     # Parts that all four tools print alike
@@ -147,10 +147,10 @@ class Reader:
 
     def _lose_row(self, row: Data, label: str, others: t.Container[str]) -> None:
         """A row without what it is named by."""
-        said = word(row.get(label))
-        if said:
-            self.not_understood(label, said)
-            if said != "-":
+        raw = word(row.get(label))
+        if raw:
+            self.not_understood(label, raw)
+            if raw != "-":
                 self.lost.append(self.problems[-1])
         elif any(name in others for name in row):
             self.lose(f"a row without {label}: {', '.join(f'{name}: {word(value)}' for name, value in row.items() if word(value))}"[:200])
@@ -178,8 +178,8 @@ class Reader:
             if is_spare(row):
                 continue
             if word(row.get("Type")) == "DRIVE" or address is not None:
-                told, untold = members.get(group, ((), 0))
-                members[group] = (told, untold + 1) if address is None else ((*told, address), untold)
+                reported, untold = members.get(group, ((), 0))
+                members[group] = (reported, untold + 1) if address is None else ((*reported, address), untold)
             elif word(row.get(span)) == "-":
                 policies[group] = self.known(TOPOLOGY_DRIVE_CACHE, "PDC", row.get("PDC"))
         return policies, members

@@ -112,7 +112,7 @@ class _Generation8:
             serial=word(row.get("SerialNumber")) or None,
             mode=self.reader.known(PERSONALITIES, "Personality", row.get("Personality")),
             status=self.reader.known(CONTROLLER_STATES, "Status", row.get("Status")),
-            protection=Protection(health=self.reader.health(pack), said=pack),
+            protection=Protection(health=self.reader.health(pack), raw=pack),
         )
 
     def _controller(self) -> Controller:
@@ -184,12 +184,12 @@ class _Generation8:
 
     def _column(self, label: str, row: Data) -> tuple[str, str]:
         """Read and write policy of a column such as ``NR,WB``."""
-        said = word(row.get(label))
-        if said in ("", "-"):
+        raw = word(row.get(label))
+        if raw in ("", "-"):
             return UNKNOWN, UNKNOWN
-        read, comma, write = (part.strip().lower() for part in said.partition(","))
+        read, comma, write = (part.strip().lower() for part in raw.partition(","))
         if not comma or read not in READ_COLUMN or write not in WRITE_COLUMN:
-            self.reader.not_understood(label, said)
+            self.reader.not_understood(label, raw)
             return READ_COLUMN.get(read, UNKNOWN), WRITE_COLUMN.get(write, UNKNOWN)
         return READ_COLUMN[read], WRITE_COLUMN[write]
 
@@ -232,13 +232,13 @@ class _Generation8:
         for row in rows(self.data.get("Energy Pack Info")):
             kind = KINDS.get(squeezed(word(row.get("Type"))), UNKNOWN)
             state = first(row.get("Status"), row.get("State"))
-            said = " ".join(part for part in (word(row.get("SubType")) or word(row.get("Type")), state) if part)
+            raw = " ".join(part for part in (word(row.get("SubType")) or word(row.get("Type")), state) if part)
             health = self.reader.health(state)
-            return Protection(kind=kind, health=health, learn_cycle=learn_cycle_of(health), said=said)
+            return Protection(kind=kind, health=health, learn_cycle=learn_cycle_of(health), raw=raw)
         pack = word(self.hardware.get("Energy Pack"))
         if pack.lower() == "absent":
             supported = flag(section(self.data.get("Supported Controller operations")).get("Support Energy Pack"))
-            return Protection(kind=NONE if supported is False else UNKNOWN, health=UNKNOWN if supported is False else MISSING, said=f"Energy Pack: {pack}")
+            return Protection(kind=NONE if supported is False else UNKNOWN, health=UNKNOWN if supported is False else MISSING, raw=f"Energy Pack: {pack}")
         return Protection()
 
     def _traits(self) -> dict[str, t.Any]:

@@ -223,8 +223,8 @@ def percent(value: t.Any) -> t.Optional[int]:
 
 def flag(value: t.Any) -> t.Optional[bool]:
     """``Yes`` or ``No`` (``NA``: the controller has no such thing); ``None`` if it is not told."""
-    said = word(value).lower().partition(",")[0]
-    return {"yes": True, "on": True, "no": False, "off": False, "na": False, "n/a": False}.get(said)
+    raw = word(value).lower().partition(",")[0]
+    return {"yes": True, "on": True, "no": False, "off": False, "na": False, "n/a": False}.get(raw)
 
 
 def flags(where: Data, labels: t.Mapping[str, str]) -> dict[str, bool]:
@@ -247,9 +247,9 @@ def learn_cycle_of(health: str) -> str:
 
 
 def configured_and_effective(configured: str, effective: str) -> Policy:
-    """Both as the tool tells them; write-back in force is named as it is configured, if that writes back.
+    """Both as the tool tells them; write-back in effect is named as it is configured, if that writes back.
 
-    Always write-back cannot be in force unless it was asked for, although some builds print only ``WriteBack`` as the
+    Always write-back cannot be in effect unless it was asked for, although some builds print only ``WriteBack`` as the
     initial setting.
     """
     if effective == WRITEBACK_ALWAYS and configured in WRITES_BACK:

@@ -49,8 +49,8 @@ def _point(measurement: str, row: t.Sequence[t.Any], names: t.Sequence[str]) -> 
     tags, time, values = row[: len(_TAGS)], row[len(_TAGS)], row[len(_TAGS) + 1 :]
     fields = [f"{name}={value}i" if name in _WHOLE else f"{name}={float(value)!r}" for name, value in zip(names, values) if value is not None]
     if time is not None and fields:
-        said = ",".join(f"{tag}={_escaped(str(value))}" for tag, value in zip(_TAGS, tags))
-        yield f"{measurement},{said} {','.join(fields)} {round(time * 1000) * 1_000_000}\n"
+        row_text = ",".join(f"{tag}={_escaped(str(value))}" for tag, value in zip(_TAGS, tags))
+        yield f"{measurement},{row_text} {','.join(fields)} {round(time * 1000) * 1_000_000}\n"
 
 
 def _escaped(text: str) -> str:

@@ -32,8 +32,8 @@ def lines(database: DuckDBPyConnection, tables: t.Sequence[str] = ("cells",)) ->
     for table in tables:
         columns = COLUMNS[table]
         for row in rows(database, f"SELECT {', '.join(columns)} FROM {table} ORDER BY ALL"):
-            said = {name: value for name, value in zip(columns, row) if value is not None}
-            yield json.dumps({"table": table, **said}) + "\n"
+            row_text = {name: value for name, value in zip(columns, row) if value is not None}
+            yield json.dumps({"table": table, **row_text}) + "\n"
 
 
 def rows(database: DuckDBPyConnection, query: str) -> t.Iterator[tuple[t.Any, ...]]:

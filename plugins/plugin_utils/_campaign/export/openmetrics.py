@@ -78,8 +78,8 @@ def _head(name: str, kind: str, unit: str, about: str) -> t.Iterator[str]:
 
 def _sample(name: str, labels: t.Mapping[str, str], value: float | None) -> t.Iterator[str]:
     if value is not None:
-        said = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
-        yield f"{name}{{{said}}} {value!r}\n"
+        row_text = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+        yield f"{name}{{{row_text}}} {value!r}\n"
 
 
 def _escaped(text: str) -> str:

@@ -106,7 +106,7 @@ def receive(
     with explained(campaign, f"receiving the results of host {host}"):
         size = archive.stat().st_size
         if size > largest:
-            raise DamagedArchive(f"The archive of host {host} has {format_size(size)} and at most {format_size(largest)} are taken in.", item=host)
+            raise DamagedArchive(f"The archive of host {host} has {format_size(size)} and at most {format_size(largest)} are accepted.", item=host)
         require_space(campaign, size + MIB, f"unpacking the results of host {host}")
         # In the campaign's folder, for a rename works within one file system only.
         incoming = Path(tempfile.mkdtemp(prefix=f".incoming.{host}.", dir=campaign))
@@ -122,7 +122,7 @@ def _unpack(archive: Path, into: Path, host: str, expected: t.Container[CellKey]
     """Write the files of an archive below ``into``. Returns the cells that they belong to, and what is wrong with some of them."""
 
     def bad(why: str) -> DamagedArchive:
-        return DamagedArchive(f"The archive of host {host} is not taken in: {plain(why)}. The results are still on the host.", item=host)
+        return DamagedArchive(f"The archive of host {host} is not accepted: {plain(why)}. The results are still on the host.", item=host)
 
     files: dict[CellKey, set[str]] = {}
     rejected: dict[CellKey, str] = {}
@@ -132,9 +132,9 @@ def _unpack(archive: Path, into: Path, host: str, expected: t.Container[CellKey]
                 if count == _MOST_FILES:
                     raise NotAnArchive(f"it has more than {_MOST_FILES:,} files")
                 key, name = _checked_name(member.name, expected)
-                present = files.setdefault(key, set())
-                problem = _file_problem(name, member.size, present)
-                present.add(name)
+                names = files.setdefault(key, set())
+                problem = _file_problem(name, member.size, names)
+                names.add(name)
                 if problem:
                     rejected.setdefault(key, problem)
                 if key not in rejected:
@@ -161,15 +161,17 @@ def _checked_name(name: str, expected: t.Container[CellKey]) -> tuple[CellKey, s
     except BadInput:
         raise NotAnArchive(f"'{shown}' is not the file of a cell") from None
     if key not in expected:
-        raise NotAnArchive(f"this host was not asked for the cell {key} in this campaign; give the campaign another name, or clear the spool of the host")
+        raise NotAnArchive(
+            f"this host was not requested to measure the cell {key} in this campaign; give the campaign another name, or clear the spool of the host"
+        )
     return key, parts[3]
 
 
-def _file_problem(name: str, size: int, present: t.Collection[str]) -> str:
+def _file_problem(name: str, size: int, names: t.Collection[str]) -> str:
     limit = _LARGEST_FILE if name.endswith(".gz") else LARGEST_JSON
-    if name in present:
+    if name in names:
         return f"{name} is in the archive twice"
-    if len(present) >= _MOST_FILES_OF_A_CELL:
+    if len(names) >= _MOST_FILES_OF_A_CELL:
         return f"it has more than {_MOST_FILES_OF_A_CELL} files"
     return f"{name} is larger than {format_size(limit)}" if size > limit else ""
 
@@ -207,7 +209,7 @@ def _checked_meta(folder: Path, key: CellKey, host: str, campaign: str) -> dict[
         meta = parse_json(read_limited(folder / META_FILE, LARGEST_JSON))
     except ResultsError as error:
         raise ResultsError(f"its {META_FILE} cannot be read ({error.message})") from None
-    for what, said, known in (
+    for what, reported, known in (
         ("schema", meta.get("schema"), SCHEMA),
         ("campaign", meta.get("campaign"), campaign),
         ("host", meta.get("host"), host),
@@ -215,11 +217,11 @@ def _checked_meta(folder: Path, key: CellKey, host: str, campaign: str) -> dict[
         ("cell", meta.get("cell"), key.cell),
         ("repeat", meta.get("repeat"), key.repeat),
     ):
-        if said != known or isinstance(said, bool):
-            raise ResultsError(f"its {META_FILE} says {what} '{plain(said, 60)}' where '{known}' was asked for")
+        if reported != known or isinstance(reported, bool):
+            raise ResultsError(f"its {META_FILE} contains {what} '{plain(reported, 60)}' where '{known}' was requested")
     state = meta.get("state")
     if state not in STATES or state == "missing":
-        raise ResultsError(f"its {META_FILE} says the state '{plain(state, 60)}', which does not exist")
+        raise ResultsError(f"its {META_FILE} contains the state '{plain(state, 60)}', which does not exist")
     problems = file_problems(folder, meta) or content_problems(folder, meta["files"], measured=state in MEASURED)
     if problems:
         raise ResultsError(problems[0])

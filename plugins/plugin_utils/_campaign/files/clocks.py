@@ -64,15 +64,15 @@ class Clock:
     offset: float
     error: float
 
-    def as_result(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, float]:
         """Plain data, as ``release-<segment>.json`` has it."""
         return {"offset": round(self.offset, 6), "error": round(self.error, 6)}
 
 
-def read_answer(text: str, asked: float, answered: float) -> Bounds | None:
+def read_answer(text: str, sent: float, answered: float) -> Bounds | None:
     """The bounds that one exchange gives; ``None`` if the answer is none.
 
-    :param asked: when the question left, and ``answered`` when the answer was there, by the controller's clock.
+    :param sent: when the question left, and ``answered`` when the answer was there, by the controller's clock.
     """
     began, looked, coarse = None, None, False
     for line in text.splitlines():
@@ -84,18 +84,18 @@ def read_answer(text: str, asked: float, answered: float) -> Bounds | None:
             # Without %N, as in BusyBox, the time is cut off to a whole second.
             coarse = not clock.group(2).isdigit()
             looked = float(clock.group(1)) if coarse else float(f"{clock.group(1)}.{clock.group(2)}")
-    if looked is None or answered < asked:
+    if looked is None or answered < sent:
         return None
     latest = looked + 1.0 if coarse else looked
     earliest = latest
     if began is not None and None not in began and not coarse:
         # The command began so long before the host looked at its uptime, and that was just before its clock.
         age = t.cast("float", began[0]) - t.cast("float", began[1]) / _TICKS
-        if 0 <= age <= answered - asked + 0.05:
+        if 0 <= age <= answered - sent + 0.05:
             earliest = looked - age + _GRAIN
-    high = min(latest, earliest) - asked
+    high = min(latest, earliest) - sent
     low = looked - answered
-    return Bounds(low, high) if low <= high else Bounds(low, latest - asked)
+    return Bounds(low, high) if low <= high else Bounds(low, latest - sent)
 
 
 def _number(text: str) -> float | None:

@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 
 @dataclass(frozen=True)
 class ExpectedMeasurement:
-    """What a cell shall measure, as far as its result says it again.
+    """What a cell should measure, as far as its result contains it.
 
     :param workload_sha256: of the job, whatever it runs on.
     :param path: of the target, as the user wrote it; ``used_size``: how much of it, in bytes, ``None`` for all.
@@ -33,19 +33,19 @@ class ExpectedMeasurement:
     used_size: int | None
 
 
-def finished(campaign: Path, host: str, wanted: t.Mapping[CellKey, ExpectedMeasurement]) -> set[CellKey]:
+def finished(campaign: Path, host: str, expected: t.Mapping[CellKey, ExpectedMeasurement]) -> set[CellKey]:
     """The cells that have an ``ok`` result of the very same measurement already: whole files, same job, same target.
 
     :raises BadInput: if an ``ok`` result of another measurement has the name of a cell.
     """
     done = set()
-    for key, asked in wanted.items():
+    for key, one in expected.items():
         if stored_state(campaign / component(host, "host"), key) != "ok":
             continue
         meta = read_json(key.below(campaign / host) / META_FILE)
         target = meta.get("target")
         target = target if isinstance(target, dict) else {}
-        if ExpectedMeasurement(meta.get("workload_sha256"), target.get("path"), target.get("used_size")) != asked:  # type: ignore[arg-type]
+        if ExpectedMeasurement(meta.get("workload_sha256"), target.get("path"), target.get("used_size")) != one:  # type: ignore[arg-type]
             raise BadInput(
                 f"The campaign {campaign.name} has an ok result of {key} of host {host} already, of another job or target: "
                 "give fio_benchmark_campaign or fio_benchmark_variant another name, or set fio_benchmark_replace to true.",

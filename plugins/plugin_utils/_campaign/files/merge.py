@@ -51,7 +51,7 @@ _TEMPORARY = ".merging-"
 #: Cells that a message names.
 _NAMED = 5
 
-Place = t.Tuple[str, CellKey]
+CellPlace = t.Tuple[str, CellKey]
 
 
 @dataclass(frozen=True)
@@ -89,20 +89,20 @@ def merge(sources: t.Sequence[Path], into: Path, *, keep_conflicts: bool = False
     if not sources:
         raise BadInput("There is nothing to merge: give the folders of one or more campaigns in sources.")
     if into.resolve() in {source.resolve() for source in sources}:
-        raise BadInput(f"{into} is among the campaigns that shall be merged into it: take it out of sources.")
+        raise BadInput(f"{into} is both a source and the destination of the merge: remove it from sources.")
     campaigns = [store.load_campaign(source) for source in sources]
-    present = {_place(record): record for record in store.load_campaign(into).cells} if (into / CAMPAIGN_FILE).exists() or _holds_folders(into) else {}
-    chosen, conflicts, damaged, kept = _choose(campaigns, present)
+    existing = {_place(record): record for record in store.load_campaign(into).cells} if (into / CAMPAIGN_FILE).exists() or _holds_folders(into) else {}
+    chosen, conflicts, damaged, kept = _choose(campaigns, existing)
     if conflicts and not keep_conflicts:
         raise BadInput(
-            f"{len(conflicts)} cells have two different results: {_some(conflicts)}. Nothing was merged: give the campaigns other variants, "
+            f"{len(conflicts)} cells have two different results: {_abbreviate(conflicts)}. Nothing was merged: give the campaigns other variants, "
             "or set conflicts: keep to stay with the results that are there already."
         )
     plans = _plans(campaigns, into)
     merged = Merged(
         path=into,
-        copied=tuple(_name(place) for place in chosen if place not in present or present[place].path is None),
-        replaced=tuple(_name(place) for place in chosen if place in present and present[place].path is not None),
+        copied=tuple(_name(place) for place in chosen if place not in existing or existing[place].path is None),
+        replaced=tuple(_name(place) for place in chosen if place in existing and existing[place].path is not None),
         kept=kept,
         conflicts=conflicts,
         damaged=damaged,
@@ -117,15 +117,15 @@ def _holds_folders(folder: Path) -> bool:
     return folder.is_dir() and any(entry.is_dir() and not entry.name.startswith(".") for entry in folder.iterdir())
 
 
-def _place(record: CellRecord) -> Place:
+def _place(record: CellRecord) -> CellPlace:
     return record.host, record.key
 
 
-def _name(place: Place) -> str:
+def _name(place: CellPlace) -> str:
     return f"{place[0]}/{place[1]}"
 
 
-def _some(names: t.Sequence[str]) -> str:
+def _abbreviate(names: t.Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
@@ -133,10 +133,12 @@ def _some(names: t.Sequence[str]) -> str:
 # What to copy
 
 
-def _choose(campaigns: t.Sequence[Campaign], present: t.Mapping[Place, CellRecord]) -> tuple[dict[Place, CellRecord], tuple[str, ...], tuple[str, ...], int]:
+def _choose(
+    campaigns: t.Sequence[Campaign], existing: t.Mapping[CellPlace, CellRecord]
+) -> tuple[dict[CellPlace, CellRecord], tuple[str, ...], tuple[str, ...], int]:
     """Which cells come from where; the first campaign that has measured one is believed."""
-    there = dict(present)
-    chosen: dict[Place, CellRecord] = {}
+    there = dict(existing)
+    chosen: dict[CellPlace, CellRecord] = {}
     conflicts, damaged = [], []
     kept = 0
     for record in (record for campaign in campaigns for record in campaign.cells if record.path is not None):
@@ -190,11 +192,11 @@ def _joined(known: t.Mapping[str, t.Any], added: t.Mapping[str, t.Any], campaign
 # Copying
 
 
-def _write(campaigns: t.Sequence[Campaign], into: Path, chosen: t.Mapping[Place, CellRecord], plans: _Plans) -> None:
+def _write(campaigns: t.Sequence[Campaign], into: Path, chosen: t.Mapping[CellPlace, CellRecord], plans: _Plans) -> None:
     needed = sum(entry.stat().st_size for record in chosen.values() for entry in t.cast("Path", record.path).iterdir())
     with explained(into, "merging campaigns"):
         into.mkdir(parents=True, exist_ok=True)
-    require_space(into, needed, "what shall be merged")
+    require_space(into, needed, "the merge")
     with explained(into, "merging campaigns"):
         workplace = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=into))
         try:
@@ -210,14 +212,14 @@ def _write(campaigns: t.Sequence[Campaign], into: Path, chosen: t.Mapping[Place,
 
 
 def _name_campaign(campaigns: t.Sequence[Campaign], into: Path) -> None:
-    said: dict[str, t.Any] = {"schema": SCHEMA, "campaign": into.name}
+    campaign_record: dict[str, t.Any] = {"schema": SCHEMA, "campaign": into.name}
     if (into / CAMPAIGN_FILE).is_file():
-        said = read_json(into / CAMPAIGN_FILE)
+        campaign_record = read_json(into / CAMPAIGN_FILE)
     else:
         stamps = [str(read_json(file).get("created", "")) for campaign in campaigns if (file := campaign.path / CAMPAIGN_FILE).is_file()]
-        said["created"] = min(filter(None, stamps), default=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
-    said["merged_from"] = sorted({*said.get("merged_from", []), *(campaign.name for campaign in campaigns)})
-    write_json(into / CAMPAIGN_FILE, said)
+        campaign_record["created"] = min(filter(None, stamps), default=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+    campaign_record["merged_from"] = sorted({*campaign_record.get("merged_from", []), *(campaign.name for campaign in campaigns)})
+    write_json(into / CAMPAIGN_FILE, campaign_record)
 
 
 def _copy(record: CellRecord, final: Path, workplace: Path) -> None:

@@ -47,11 +47,11 @@ class Pattern:
             return False
         return self.first <= int(number) <= self.last
 
-    def as_json(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         return {**asdict(self), "repeats": list(self.repeats)}
 
     @classmethod
-    def from_json(cls, row: t.Any) -> Pattern:
+    def from_dict(cls, row: t.Any) -> Pattern:
         """:raises BadInput: if it is none; it may come from a copied folder."""
         try:
             numbers = (row["first"], row["last"])

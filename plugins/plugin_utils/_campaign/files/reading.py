@@ -67,7 +67,7 @@ def new_file(folder: Path, prefix: str) -> Path:
 
 
 def write_json(path: Path, value: t.Mapping[str, t.Any]) -> None:
-    """Write JSON so that nobody ever sees half of it.
+    """Write JSON so that readers never see half of it.
 
     :raises ResultsError: if it cannot be written.
     """
@@ -113,18 +113,18 @@ def sync_folder(folder: Path) -> None:
 
 def file_problems(folder: Path, meta: t.Mapping[str, t.Any]) -> list[str]:
     """How the files of a cell differ from what its ``meta.json`` says of them."""
-    said = meta.get("files")
-    if not isinstance(said, dict):
+    recorded = meta.get("files")
+    if not isinstance(recorded, dict):
         return [f"its {META_FILE} names no files"]
     try:
         with os.scandir(folder) as entries:
             there = {entry.name: entry for entry in entries if entry.name != META_FILE}
-        problems = [f"{plain(name, 80)} is missing" for name in sorted(said.keys() - there.keys())]
-        problems += [f"{plain(name, 80)} is there and its {META_FILE} does not know it" for name in sorted(there.keys() - said.keys())]
-        for name in sorted(there.keys() & said.keys()):
+        problems = [f"{plain(name, 80)} is missing" for name in sorted(recorded.keys() - there.keys())]
+        problems += [f"{plain(name, 80)} is not listed in its {META_FILE}" for name in sorted(there.keys() - recorded.keys())]
+        for name in sorted(there.keys() & recorded.keys()):
             if not there[name].is_file(follow_symlinks=False):
                 problems.append(f"{name} is not a plain file")
-            elif file_sha256(there[name].path) != said[name]:
+            elif file_sha256(there[name].path) != recorded[name]:
                 problems.append(f"the SHA-256 of {name} is not the one in its {META_FILE}")
     except OSError as error:
         return [f"its files cannot be read ({error.strerror})"]
@@ -152,7 +152,7 @@ def require_space(folder: Path, needed: int, what: str) -> None:
 
     :raises ResultsError: with both figures.
     """
-    with explained(folder, "looking for free space"):
+    with explained(folder, "determining free space"):
         stat = os.statvfs(folder)
     free = stat.f_bavail * stat.f_frsize
     if free < needed:
@@ -185,7 +185,7 @@ def explained(folder: Path, doing: str) -> t.Iterator[None]:
 def _failure(folder: Path, doing: str, error: OSError) -> ResultsError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return ResultsError(
-            f"The disk of the results folder {folder} on the controller became full while {doing}: no half of a result was kept. Free space, then run again.",
+            f"The disk of the results folder {folder} on the controller became full while {doing}: no partial result was kept. Free space, then run again.",
         )
     return ResultsError(
         f"The results folder {folder} on the controller cannot be written by {_who()} ({error.strerror}, while {doing}): "

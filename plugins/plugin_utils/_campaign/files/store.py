@@ -97,19 +97,19 @@ def open_campaign(results: Path, name: str = "", label: str = "", *, now: dateti
     :param name: an existing or a new campaign; empty takes the controller's clock and ``label``.
     :param dry_run: look only.
     :returns: the folder, and whether it is a new one.
-    :raises ResultsError: if the folder cannot be written or its disk is as good as full.
+    :raises ResultsError: if the folder cannot be written or its disk is full.
     """
-    wanted = component(name, "campaign") if name else default_campaign_name(now, label)
+    requested = component(name, "campaign") if name else default_campaign_name(now, label)
     if dry_run:
         look_writable(results)
-        return results / wanted, not (results / wanted / CAMPAIGN_FILE).exists()
+        return results / requested, not (results / requested / CAMPAIGN_FILE).exists()
     with explained(results, "preparing the campaign"):
         results.mkdir(parents=True, exist_ok=True)
-        folder = results / wanted
+        folder = results / requested
         if name:
             folder.mkdir(exist_ok=True)
         else:
-            folder = _new_folder(results, wanted)
+            folder = _new_folder(results, requested)
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(b"\0" * 65536)
             probe.flush()
@@ -121,14 +121,14 @@ def open_campaign(results: Path, name: str = "", label: str = "", *, now: dateti
     return folder, is_new
 
 
-def _new_folder(results: Path, wanted: str) -> Path:
+def _new_folder(results: Path, requested: str) -> Path:
     """A folder that was not there: two campaigns of one minute get different names."""
     for number in range(1, 1000):
-        folder = results / (wanted if number == 1 else f"{wanted}-{number}")
+        folder = results / (requested if number == 1 else f"{requested}-{number}")
         with contextlib.suppress(FileExistsError):
             folder.mkdir()
             return folder
-    raise ResultsError(f"{results} holds 1000 campaigns named {wanted}: give fio_benchmark_campaign a name.")
+    raise ResultsError(f"{results} holds 1000 campaigns named {requested}: give fio_benchmark_campaign a name.")
 
 
 def _stamp(now: datetime.datetime) -> str:
@@ -146,7 +146,7 @@ def write_plan(
     now: datetime.datetime,
     dry_run: bool = False,
 ) -> bool:
-    """Write down what one host shall measure, so that what does not arrive is known to be missing.
+    """Write down what one host should measure, so that what does not arrive is known to be missing.
 
     A plan that exists is added to, never shortened: what was once promised stays visible.
 
@@ -155,11 +155,11 @@ def write_plan(
     :returns: whether the plan changes.
     """
     host, variant = component(host, "host"), component(variant, "variant")
-    wanted = {CellKey.checked(variant, cell, repeat) for cell, repeat in cells}
+    requested = {CellKey.checked(variant, cell, repeat) for cell, repeat in cells}
     path = campaign / host / variant / PLAN_FILE
-    present = _plan_cells(path, variant)
+    existing = _plan_cells(path, variant)
     probes, known_probes = set(patterns), _plan_patterns(path)
-    if wanted <= present and probes <= known_probes:
+    if requested <= existing and probes <= known_probes:
         return False
     if dry_run:
         return True
@@ -167,11 +167,11 @@ def write_plan(
         path.parent.mkdir(parents=True, exist_ok=True)
     created = read_json(path).get("created") if path.exists() else None
     repeats: dict[str, list[int]] = {}
-    for key in sorted(wanted | present):
+    for key in sorted(requested | existing):
         repeats.setdefault(key.cell, []).append(key.repeat)
     plan = {"schema": SCHEMA, "campaign": campaign.name, "host": host, "variant": variant, "created": created or _stamp(now), "cells": repeats}
     if probes | known_probes:
-        plan["patterns"] = [pattern.as_json() for pattern in sorted(probes | known_probes, key=str)]
+        plan["patterns"] = [pattern.to_dict() for pattern in sorted(probes | known_probes, key=str)]
     write_json(path, plan)
     return True
 
@@ -267,7 +267,7 @@ def load_host(host: Path, created: dict[str, str], problems: list[str], *, conte
         records += [_checked_cell(host.name, key, folder, contents) for key, folder in found.items()]
         for key in sorted((planned | set(rejected)) - set(found)):
             if key in rejected:
-                records.append(CellRecord(host.name, key, "failed", f"the result was not taken in: {rejected[key]}"))
+                records.append(CellRecord(host.name, key, "failed", f"the result was not accepted: {rejected[key]}"))
             else:
                 records.append(CellRecord(host.name, key, "missing", "no result came from this host"))
     return records
@@ -326,7 +326,7 @@ def _plan_cells(path: Path, variant: str) -> set[CellKey]:
         return set()
     cells = read_json(path).get("cells")
     if not isinstance(cells, dict) or not all(isinstance(repeats, list) for repeats in cells.values()):
-        raise ResultsError(f"{path} does not say which cells were planned: take it away, or copy the campaign again.")
+        raise ResultsError(f"{path} does not contain the planned cells: remove it, or copy the campaign again.")
     return {CellKey.checked(variant, cell, repeat) for cell, repeats in cells.items() for repeat in repeats}
 
 
@@ -346,10 +346,10 @@ def _plan_patterns(path: Path) -> set[Pattern]:
     rows = read_json(path).get("patterns", [])
     try:
         if not isinstance(rows, list):
-            raise BadInput("they are no list.")
-        return {Pattern.from_json(row) for row in rows}
+            raise BadInput("they are not a list.")
+        return {Pattern.from_dict(row) for row in rows}
     except BadInput as error:
-        raise ResultsError(f"{path} does not say which searches and rounds were planned ({error.message}): take it away, or copy the campaign again.") from None
+        raise ResultsError(f"{path} does not contain the planned searches and rounds ({error.message}): remove it, or copy the campaign again.") from None
 
 
 def _checked_cell(host: str, key: CellKey, folder: Path, contents: bool) -> CellRecord:
@@ -375,7 +375,7 @@ def _load_cell(host: str, key: CellKey, folder: Path) -> CellRecord:
         problems.append(f"its {META_FILE} belongs to another cell or another version of the results")
     state = meta.get("state")
     if state not in STATES:
-        problems.append(f"its {META_FILE} says the state '{plain(state, 60)}', which does not exist")
+        problems.append(f"its {META_FILE} contains the state '{plain(state, 60)}', which does not exist")
     reason = plain(meta.get("reason") or "", 300)
     if problems:
         # Numbers of a cell that was changed after it was measured are no measurement.

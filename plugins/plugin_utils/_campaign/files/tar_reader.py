@@ -124,11 +124,11 @@ def _pax(content: bytes) -> dict[str, str]:
     found: dict[str, str] = {}
     position = 0
     while position < len(content):
-        said = _RECORD.match(content, position)
-        end = position + int(said.group(1)) if said else 0
-        if not said or not said.end() < end <= len(content) or content[end - 1 : end] != b"\n":
+        record = _RECORD.match(content, position)
+        end = position + int(record.group(1)) if record else 0
+        if not record or not record.end() < end <= len(content) or content[end - 1 : end] != b"\n":
             raise NotAnArchive("it has a damaged header")
-        key, _equals, value = content[said.end() : end - 1].partition(b"=")
+        key, _equals, value = content[record.end() : end - 1].partition(b"=")
         name = _text(key)
         if name in ("path", "size") and name not in found:
             found[name] = _text(value)

@@ -128,7 +128,7 @@ def mapping(value: t.Any, where: str, keys: t.Collection[str]) -> None:
         raise BadInput(f"{where} must be a dictionary with {listed(keys)}.")
     unknown = sorted(str(key) for key in value if key not in keys)
     if unknown:
-        raise BadInput(f"{where}: '{unknown[0]}' is not known there; there can be {listed(keys)}.")
+        raise BadInput(f"{where}: '{unknown[0]}' is not supported; supported are {listed(keys)}.")
 
 
 def seconds_of(value: t.Any, where: str, key: str) -> float:
@@ -157,7 +157,7 @@ def read_pause(value: t.Any, where: str) -> Pause | None:
     mapping(value, where, _PAUSE_KEYS)
     kinds = [key for key in ("seconds", "until", "garbage_collection") if key in value]
     if len(kinds) != 1:
-        raise BadInput(f"{where}: exactly one of 'seconds', 'until' and 'garbage_collection' says what is waited for.")
+        raise BadInput(f"{where}: exactly one of 'seconds', 'until' and 'garbage_collection' is required.")
     if "seconds" in value:
         if "most" in value:
             raise BadInput(f"{where}: 'most' limits a pause of unknown length; one of fixed seconds has none.")
@@ -195,7 +195,7 @@ def read_search(value: t.Any, job: Job, where: str) -> Search:
     if over not in ("iodepth", "rate_iops", "numjobs"):
         raise BadInput(f"{where}: 'over' must be iodepth, rate_iops or numjobs.")
     if over in job.sections[0].options:
-        raise BadInput(f"{where}: the job sets {over}, which the search varies: take it out of the job.")
+        raise BadInput(f"{where}: the job sets {over}, which the search varies: remove it from the job.")
     first, last = value.get("first", 1), value.get("last", 256)
     if any(isinstance(one, bool) or not isinstance(one, int) for one in (first, last)) or not 1 <= first < last:
         raise BadInput(f"{where}: 'first' and 'last' must be whole numbers, the first from 1 on and smaller than the last.")

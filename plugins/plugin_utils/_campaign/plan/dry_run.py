@@ -122,7 +122,7 @@ def _totals(plan: Plan) -> list[str]:
     together = ", several targets at once" if plan.suite.together and len(plan.targets) > 1 else ""
     total = " ".join([f"{count} {'cell' if count == 1 else 'cells'}{together}: {duration(plan.seconds)}", *rest])
     if plan.suite.apart and not plan.segments:
-        return [total, "The hosts wait for nobody: each goes at its own pace."]
+        return [total, "The hosts are not synchronised: each runs independently."]
     return [total, *([f"The hosts wait for one another {plan.segments} times."] if plan.segments > 1 else [])]
 
 
@@ -138,7 +138,7 @@ def _notes(plan: Plan, wears: t.Sequence[Wear]) -> list[str]:
     assumed = dict.fromkeys(name for target in plan.targets for name in target.assumed)
     values = {"write_rate": f"{decimal(ASSUMED_RATE)}/s", "write_iops": f"{ASSUMED_IOPS} writes/s"}
     if assumed and any(wear.written for wear in wears):
-        notes.append(f"Assumed where a target does not say: {', '.join(f'{name} {values[name]}' for name in assumed)}.")
+        notes.append(f"Assumed where a target does not set it: {', '.join(f'{name} {values[name]}' for name in assumed)}.")
     if any(wear.unknown for wear in wears):
         notes.append("Give the targets a size or their capacity, and all that is written is known.")
     discarding = list(dict.fromkeys(run.name for run in plan.runs if run.cell.discards))
@@ -147,8 +147,8 @@ def _notes(plan: Plan, wears: t.Sequence[Wear]) -> list[str]:
         notes.append("leave the cell out there with fio_benchmark_only. Every repeat keeps the order of the cells.")
     unfilled = _unfilled(plan)
     if unfilled:
-        notes.append(f"No cell fills the target before {', '.join(unfilled[:3])}: the pauses that wait for garbage collection know its rate")
-        notes.append("only if the rate of writing falls there and stays low, and take the most that they may if it does not.")
+        notes.append(f"No cell fills the target before {', '.join(unfilled[:3])}: the rate of garbage collection is measured")
+        notes.append("only if the rate of writing falls there and stays low; otherwise pauses that wait for it take their maximum.")
     if any(run.runs > 1 for run in plan.runs):
         notes.append("A search or rounds are shown with the most that they can take.")
     return notes

@@ -39,7 +39,7 @@ class Wear:
         """Of its rated endurance."""
         return None if not self.endurance else 100 * self.written / self.endurance
 
-    def as_json(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         percent = None if self.percent is None else round(self.percent, 4)
         return {"target": self.path, "bytes_written": self.written, "endurance": self.endurance, "percent": percent, "unknown": list(self.unknown)}
 
@@ -62,7 +62,7 @@ def check_wear(wears: t.Sequence[Wear], budget: float) -> None:
             continue
         if wear.unknown:
             raise Refused(
-                f"{wear.path}: how much {wear.unknown[0]} would write cannot be told before it is measured, so its wear cannot be limited: "
+                f"{wear.path}: how much {wear.unknown[0]} would write cannot be determined before it is measured, so its wear cannot be limited: "
                 "give the target a 'size' or its 'capacity', or set fio_benchmark_wear_budget to 0.",
                 item=wear.path,
             )
@@ -71,8 +71,8 @@ def check_wear(wears: t.Sequence[Wear], budget: float) -> None:
             sums = ", ".join(f"{name} {decimal(written)}{_times(wear.repeats[name])}" for name, written in most if written)
             raise Refused(
                 f"{wear.path}: this campaign would write up to {decimal(wear.written)}, {wear.percent:.3g} % of the {decimal(wear.endurance)} that the "
-                f"device is rated for, and {budget:g} % are allowed ({sums}): shorten it, say with capacity, write_rate and write_iops of the "
-                "target what it really takes, or raise fio_benchmark_wear_budget.",
+                f"device is rated for, and {budget:g} % are allowed ({sums}): shorten it, set capacity, write_rate and write_iops of the "
+                "target to its real values, or raise fio_benchmark_wear_budget.",
                 item=wear.path,
             )
 

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""How long a job takes on a target and how much it writes, before anybody has run it. Pure.
+"""How long a job takes on a target and how much it writes, before it is run. Pure.
 
 Written bytes are rather over- than underestimated: a job with a time limit is taken to write all the time, as fast as the
 target can, its ramp included. Only what its own sizes bound is exact.
@@ -72,9 +72,9 @@ def estimate(job: Job, target: CampaignTarget, cell: str) -> Estimate:
         try:
             part = _part(section, target)
         except BadInput as error:
-            raise BadInput(f"{cell}: how much the job writes cannot be told: {error.message}", item=cell) from None
+            raise BadInput(f"{cell}: how much the job writes cannot be determined: {error.message}", item=cell) from None
         except (ValueError, ArithmeticError):
-            raise BadInput(f"{cell}: how much the job writes cannot be told: one of its numbers is too large or too small to be meant.", item=cell) from None
+            raise BadInput(f"{cell}: how much the job writes cannot be determined: one of its numbers is out of range.", item=cell) from None
         alone = any(name in section.options and section.options[name] != "0" for name in ("stonewall", "wait_for_previous"))
         if alone or not phases:
             phases.append([])

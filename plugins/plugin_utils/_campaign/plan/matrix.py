@@ -65,7 +65,7 @@ def _axes(given: t.Any, where: str) -> dict[str, list[_Value]]:
     for values in axes.values():
         count *= len(values)
     if count > MOST_CELLS:
-        raise BadInput(f"{where}: its axes have {count} combinations, and at most {MOST_CELLS} are taken: shorten an axis.")
+        raise BadInput(f"{where}: its axes have {count} combinations, and at most {MOST_CELLS} are supported: shorten an axis.")
     return axes
 
 
@@ -118,20 +118,20 @@ def _selection(matrix: t.Mapping[str, t.Any], key: str, axes: t.Mapping[str, lis
         raise BadInput(f"{where}: '{key}' must be a list of dictionaries, in each the values of one or more axes.")
     selection = []
     for entry in entries:
-        wanted: dict[str, set[str]] = {}
+        selected: dict[str, set[str]] = {}
         for axis, values in entry.items():
             if axis not in axes:
                 raise BadInput(f"{where}, {key}: there is no axis '{axis}'; there are {listed(axes)}.")
-            wanted[axis] = {_label(axis, value) for value in (values if isinstance(values, list) else [values])}
-            unknown = sorted(wanted[axis] - {label for label, _sets in axes[axis]})
+            selected[axis] = {_label(axis, value) for value in (values if isinstance(values, list) else [values])}
+            unknown = sorted(selected[axis] - {label for label, _sets in axes[axis]})
             if unknown:
                 raise BadInput(f"{where}, {key}: the axis {axis} has no value '{unknown[0]}'; it has {', '.join(label for label, _sets in axes[axis])}.")
-        selection.append(wanted)
+        selection.append(selected)
     return selection
 
 
-def _matches(labels: t.Mapping[str, str], wanted: t.Mapping[str, set[str]]) -> bool:
-    return all(labels[axis] in values for axis, values in wanted.items())
+def _matches(labels: t.Mapping[str, str], selected: t.Mapping[str, set[str]]) -> bool:
+    return all(labels[axis] in values for axis, values in selected.items())
 
 
 def _common(matrix: t.Mapping[str, t.Any], where: str) -> dict[str, t.Any]:

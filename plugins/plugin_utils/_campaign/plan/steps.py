@@ -106,7 +106,7 @@ class PlanStep:
     def longest_pause(self) -> float:
         return 0.0 if self.pause is None else float(self.pause.get("seconds", self.pause.get("most", 0)))
 
-    def as_json(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """As the runner on the host reads it."""
         common = {"number": self.number, "kind": self.kind, "barrier": self.barrier, "offset": self.offset, "pause": self.pause}
         cell = self.runs[0].cell
@@ -139,7 +139,7 @@ class Plan:
 
     @property
     def patterns(self) -> list[Pattern]:
-        """Of the cells whose names nobody knows yet."""
+        """Of the cells whose names are not known yet."""
         found: dict[str, Pattern] = {}
         for run in self.runs:
             repeats = (*found[run.name].repeats, run.repeat) if run.name in found else (run.repeat,)
@@ -207,19 +207,19 @@ def make_plan(
     only: t.Sequence[str] = (),
     group: str = "",
 ) -> Plan:
-    """Every measurement of one host: the cells of a suite on each target, each as often as it shall be repeated.
+    """Every measurement of one host: the cells of a suite on each target, each as often as it should be repeated.
 
     :param runtime: seconds for every cell instead of the suite's; 0 keeps the suite's. A fill takes the time it takes.
     :param repeats: repeats of every cell instead of the suite's; 0 keeps the suite's. A fill runs once.
     :param synchronise: whether hosts wait for one another.
     :param gap: seconds between two cells of the timetable.
     :param only: patterns of the names of cells; the others are left out.
-    :param group: the array that the host shares with others. A host that shares none waits for nobody where the suite lets hosts be apart.
+    :param group: the array that the host shares with others. A host that shares none does not wait for others where the suite lets hosts be apart.
     :raises BadInput: if the suite, a target or a number is not usable.
     """
     suite = read_suite(suite_name, suites, only)
     if runtime < 0 or repeats < 0 or not 0 <= gap < math.inf:
-        raise BadInput("fio_benchmark_runtime, fio_benchmark_repeats and fio_benchmark_gap are numbers from 0 on; 0 keeps what the suite says.")
+        raise BadInput("fio_benchmark_runtime, fio_benchmark_repeats and fio_benchmark_gap are numbers from 0 on; 0 keeps the value of the suite.")
     if repeats > 9999:
         raise BadInput("fio_benchmark_repeats is at most 9999.")
     places = read_targets(targets, suite)

@@ -286,7 +286,7 @@ def _checked_job(job: t.Any, where: str) -> Job:
         for option, value in section.items():
             if isinstance(value, float) and not math.isfinite(value):
                 # YAML can write it, and JSON cannot carry it to the host.
-                raise BadInput(f"{where}: the option {option} is {value}, which is no number for fio.")
+                raise BadInput(f"{where}: the option {option} is {value}, which fio does not accept as a number.")
     return checked
 
 

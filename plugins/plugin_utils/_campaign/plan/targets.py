@@ -104,18 +104,18 @@ def _target(given: dict[str, t.Any], number: int, count: int, where: str, suite:
         raise BadInput(f"{where} ({path}): the suite {suite.name} measures a file on a mounted file system: give the target a 'file' instead of a 'device'.")
     if suite.requires == "device" and is_file:
         raise BadInput(f"{where} ({path}): the suite {suite.name} measures whole devices: give the target a 'device' instead of a 'file'.")
-    told = {key: given[key] for key in _FOR_THE_HOST if key in given}
-    _check_told(told, where)
-    if suite.size is not None and "size" not in told:
-        told["size"] = suite.size
-    region = _size(told, "size", where)
+    given_to_host = {key: given[key] for key in _FOR_THE_HOST if key in given}
+    _check_host_options(given_to_host, where)
+    if suite.size is not None and "size" not in given_to_host:
+        given_to_host["size"] = suite.size
+    region = _size(given_to_host, "size", where)
     capacity = _size(given, "capacity", where)
     rates = {key: _size(given, key, where) for key in ("write_rate", "write_iops")}
     return CampaignTarget(
         label=_label(given, path, number, count),
         path=path,
         is_file=is_file,
-        given=told,
+        given=given_to_host,
         region=capacity if region is None else region,
         write_rate=rates["write_rate"] or ASSUMED_RATE,
         write_iops=rates["write_iops"] or ASSUMED_IOPS,
@@ -124,16 +124,16 @@ def _target(given: dict[str, t.Any], number: int, count: int, where: str, suite:
     )
 
 
-def _check_told(told: dict[str, t.Any], where: str) -> None:
+def _check_host_options(given_to_host: dict[str, t.Any], where: str) -> None:
     """See that the host is told what is meant: the text ``no`` must not become a permission."""
     for key in ("device", "file", "identity"):
-        if key in told and (isinstance(told[key], (bool, float)) or not isinstance(told[key], (str, int))):
+        if key in given_to_host and (isinstance(given_to_host[key], (bool, float)) or not isinstance(given_to_host[key], (str, int))):
             raise BadInput(f"{where}: '{key}' must be a text.")
-        if key in told:
-            told[key] = str(told[key])
-    if "allow_data_loss" in told:
+        if key in given_to_host:
+            given_to_host[key] = str(given_to_host[key])
+    if "allow_data_loss" in given_to_host:
         try:
-            told["allow_data_loss"] = boolean(told["allow_data_loss"])
+            given_to_host["allow_data_loss"] = boolean(given_to_host["allow_data_loss"])
         except TypeError:
             raise BadInput(f"{where}: 'allow_data_loss' must be true or false.") from None
 

@@ -64,7 +64,7 @@ class Options:
 
 @dataclass(frozen=True)
 class TableCell:
-    """One variant in one line of the comparison: medians over ``hosts``; ``lowest`` and ``highest`` IOPS of them.
+    """One variant in one line of the comparison: medians over ``hosts``; ``iops_low`` and ``iops_high`` IOPS of them.
 
     :param latency: ns by percentile, of the added bins where all hosts are in it; ``verdict``: the worst of those hosts.
     :param is_best: whether no variant is more than 5 % faster; ``is_best_safe``: of those that lose nothing in a power cut.
@@ -72,8 +72,8 @@ class TableCell:
 
     iops: float | None
     bandwidth: float | None
-    lowest: float | None
-    highest: float | None
+    iops_low: float | None
+    iops_high: float | None
     latency: t.Mapping[str, float | None]
     hosts: int
     state: str
@@ -251,7 +251,7 @@ def percentile_note(table: t.Iterable[TableLine]) -> str:
         return ""
     return (
         f"{HIDDEN} p99 is not shown of {counted(hidden, 'value')}: with fewer than {BY_NAME['p99'].needed:,} I/Os in a repeat its rank would be known to "
-        "less than half a percent. Measure longer, or with more load, to know it."
+        "less than half a percent. Measure longer, or with more load."
     )
 
 
@@ -286,8 +286,8 @@ def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> 
                 TableCell(
                     iops=middle,
                     bandwidth=median(one.bandwidth for one in here),
-                    lowest=min(iops, default=None),
-                    highest=max(iops, default=None),
+                    iops_low=min(iops, default=None),
+                    iops_high=max(iops, default=None),
                     latency=latency,
                     hosts=len(here),
                     state=max((one.state for one in here), key=_badness),
@@ -331,8 +331,8 @@ def _badness(state: str) -> int:
 
 
 def _worst_verdict(here: t.Sequence[Point]) -> str:
-    said = {verdict or "unknown" for one in here for run in one.runs for verdict in (run.verdict_before, run.verdict_after)}
-    return next((one for one in ("at_risk", "unknown") if one in said), "durable")
+    reported = {verdict or "unknown" for one in here for run in one.runs for verdict in (run.verdict_before, run.verdict_after)}
+    return next((one for one in ("at_risk", "unknown") if one in reported), "durable")
 
 
 def _searches(rows: Rows) -> t.Iterator[SearchResult]:
@@ -340,12 +340,12 @@ def _searches(rows: Rows) -> t.Iterator[SearchResult]:
     for one in _once(rows):
         if one.search:
             try:
-                said = parse_json(one.search)
+                reported = parse_json(one.search)
             except ResultsError:
                 # Tables may have been copied from elsewhere.
                 continue
             else:
-                groups.setdefault((one.cell, one.variant), []).append(said)
+                groups.setdefault((one.cell, one.variant), []).append(reported)
     for (cell, variant), found in sorted(groups.items()):
         numbers = {name: median(_number(one.get(name)) for one in found) for name in ("value", "iops")}
         answers = tuple(Counter(str(one.get("answer"))[:40] for one in found).most_common())

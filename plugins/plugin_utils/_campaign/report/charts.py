@@ -43,7 +43,7 @@ class Chart:
     data: list[dict[str, t.Any]]
     layout: dict[str, t.Any]
 
-    def as_json(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         return {"data": self.data, "layout": self.layout}
 
 
@@ -167,13 +167,13 @@ def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Char
     ends = [(band.variant, band.middle[0], band.middle[-1]) for band in cells if band.middle]
     moved = max(ends, key=lambda one: abs(math.log(max(one[2], 1e-9) / max(one[1], 1e-9))), default=None)
     if moved is None:
-        said = "no numbers"
+        sentence = "no numbers"
     elif abs(moved[2] / max(moved[1], 1e-9) - 1) < _NOTICED:
-        said = f"{'no variant' if len(cells) > 1 else moved[0]} {'ends' if len(cells) > 1 else 'does not end'} more than 5 % from where it began"
+        sentence = f"{'no variant' if len(cells) > 1 else moved[0]} {'ends' if len(cells) > 1 else 'does not end'} more than 5 % from where it began"
     else:
-        said = f"from {figure(moved[1])} to {figure(moved[2])} IOPS in {moved[0]}"
+        sentence = f"from {figure(moved[1])} to {figure(moved[2])} IOPS in {moved[0]}"
     spread = f", middle of {counted(hosts, 'host')}; the band holds eight of ten" if hosts > 1 else ""
-    return Chart(name, f"{first.cell} ({first.direction}): {said}{spread}", data, layout)
+    return Chart(name, f"{first.cell} ({first.direction}): {sentence}{spread}", data, layout)
 
 
 def series(one: NamedSeries, variants: t.Sequence[str], name: str) -> Chart:

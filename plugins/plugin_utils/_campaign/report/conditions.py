@@ -54,10 +54,10 @@ class Job:
 
 def stacks_of(rows: Rows) -> list[Stack]:
     """The different stacks, most hosts first. Of each host and variant the first look and the last count."""
-    looks: dict[tuple[str, str], list[t.Any]] = {}
+    readings: dict[tuple[str, str], list[t.Any]] = {}
     for one in rows.measurements:
         if one.stack_before or one.stack_after or one.verdict_before:
-            looks.setdefault((one.host, one.variant), []).append(one)
+            readings.setdefault((one.host, one.variant), []).append(one)
     summaries: dict[tuple[str, str], tuple[dict[tuple[str, str], str], str]] = {}
 
     def summary(host: str, stack: str | None) -> tuple[dict[tuple[str, str], str], str]:
@@ -67,7 +67,7 @@ def stacks_of(rows: Rows) -> list[Stack]:
         return summaries[key]
 
     groups: dict[t.Any, list[str]] = {}
-    for (host, variant), seen in looks.items():
+    for (host, variant), seen in readings.items():
         seen.sort(key=lambda one: (one.started or 0.0, one.cell, one.repeat))
         first, last = seen[0], seen[-1]
         before, reason = summary(host, first.stack_before)
@@ -90,7 +90,7 @@ def _summary(settings: t.Iterable[tuple[str, str, str, str]]) -> tuple[dict[tupl
             reason = value
         elif key not in _NOT_SET and value and layer != "verdict" and not (layer == "device" and key in ("size", "driver")):
             values.setdefault((layer, key), []).append(value)
-    return {key: ", ".join(dict.fromkeys(said)) for key, said in sorted(values.items())}, reason
+    return {key: ", ".join(dict.fromkeys(texts)) for key, texts in sorted(values.items())}, reason
 
 
 def environment_of(rows: Rows) -> list[tuple[str, list[tuple[str, int]]]]:
@@ -109,13 +109,13 @@ def environment_of(rows: Rows) -> list[tuple[str, list[tuple[str, int]]]]:
 
 def jobs_of(rows: Rows, folder: Path) -> list[Job]:
     """The job file of each cell, from the first host that has it."""
-    wanted: dict[str, t.Any] = {}
+    first_rows: dict[str, t.Any] = {}
     for one in rows.measurements:
         if one.path and one.measured and not is_probe(one.cell):
-            wanted.setdefault(one.cell, one)
+            first_rows.setdefault(one.cell, one)
     found = []
     root = folder.resolve()
-    for cell, one in list(wanted.items())[:_MOST_JOBS]:
+    for cell, one in list(first_rows.items())[:_MOST_JOBS]:
         path = (folder / one.path / "job.fio").resolve()
         # A copied table may name any path: only what lies in the campaign is read.
         if not path.is_relative_to(root) or not path.is_file():

@@ -66,23 +66,23 @@ class Wear:
     failing: tuple[str, ...]
 
 
-def read_prices(said: t.Any) -> tuple[Price, ...]:
+def read_prices(raw: t.Any) -> tuple[Price, ...]:
     """Prices as a user writes them.
 
     :raises BadInput: naming what is wrong.
     """
-    if not isinstance(said, (list, tuple)):
+    if not isinstance(raw, (list, tuple)):
         raise BadInput("report_prices is a list: one entry for each price, such as {variant: writeback, price: 1493, capacity_tb: 4}.")
-    return tuple(_price(one, place) for place, one in enumerate(said, 1))
+    return tuple(_price(one, place) for place, one in enumerate(raw, 1))
 
 
-def _price(said: t.Any, place: int) -> Price:
+def _price(raw: t.Any, place: int) -> Price:
     where = f"entry {place} of report_prices"
-    if not isinstance(said, dict) or set(said) - _PRICE_OPTIONS or "price" not in said:
+    if not isinstance(raw, dict) or set(raw) - _PRICE_OPTIONS or "price" not in raw:
         raise BadInput(f"{where} must have 'price' and may have 'host', 'variant' and 'capacity_tb', nothing else.")
-    capacity = said.get("capacity_tb")
+    capacity = raw.get("capacity_tb")
     return Price(
-        str(said.get("host", "*")), str(said.get("variant", "*")), _amount(said["price"], where), None if capacity is None else _amount(capacity, where) * 1e12
+        str(raw.get("host", "*")), str(raw.get("variant", "*")), _amount(raw["price"], where), None if capacity is None else _amount(capacity, where) * 1e12
     )
 
 
@@ -92,7 +92,7 @@ def _amount(value: t.Any, where: str) -> float:
     except (TypeError, ValueError):
         amount = -1.0
     if isinstance(value, bool) or not 0 < amount < 1e15:
-        raise BadInput(f"{where}: '{value}' is no number above 0.")
+        raise BadInput(f"{where}: must be a number greater than 0, not '{value}'.")
     return amount
 
 

@@ -126,7 +126,7 @@ def curve_sets(points: t.Iterable[Point], variants: t.Sequence[str], merged: Mer
     return found
 
 
-def _curve_set(workload: str, direction: str, members: t.Sequence[Point], variants: t.Sequence[str], merged: Merged, wanted: float | None) -> CurveSet:
+def _curve_set(workload: str, direction: str, members: t.Sequence[Point], variants: t.Sequence[str], merged: Merged, requested: float | None) -> CurveSet:
     name = next((name for name in ("p99", "p50") if all(one.latency.get(name) for one in members)), "mean")
     by_variant: dict[str, dict[tuple[int, int], list[Point]]] = {}
     for one in members:
@@ -136,7 +136,7 @@ def _curve_set(workload: str, direction: str, members: t.Sequence[Point], varian
         for variant, loads in by_variant.items()
     }
     latencies = sorted(value.latency for values in tables.values() for value in values if value.latency)
-    limit = wanted or next((one for one in _USUAL_LIMITS if latencies and latencies[0] <= one < latencies[-1]), None)
+    limit = requested or next((one for one in _USUAL_LIMITS if latencies and latencies[0] <= one < latencies[-1]), None)
     curves = tuple(_curve(variant, tables[variant], limit) for variant in variants if variant in tables)
     jobs, depths = ({getattr(one.first, column) for one in members} for column in ("numjobs", "iodepth"))
     load = "jobs x queue depth" if len(jobs) > 1 and len(depths) > 1 else "jobs" if len(jobs) > 1 else "queue depth"
@@ -172,17 +172,19 @@ def _title(workload: str, direction: str, name: str, limit: float | None, curves
         best = max(kept, key=lambda one: (one.under.iops or 0.0) if one.under else 0.0)
         least = "at least " if best.under and best.under.state == "at_least" else ""
         most = f"{least}{figure(best.under.iops if best.under else None)} IOPS"
-        said = f"{best.variant} does most under {duration(limit)} ({name}): {most}" if len(curves) > 1 else f"{most} under {duration(limit)} ({name})"
+        sentence = f"{best.variant} does most under {duration(limit)} ({name}): {most}" if len(curves) > 1 else f"{most} under {duration(limit)} ({name})"
     elif limit and curves:
-        said = f"{'no variant' if len(curves) > 1 else curves[0].variant} {'stays' if len(curves) > 1 else 'does not stay'} under {duration(limit)} ({name})"
+        sentence = (
+            f"{'no variant' if len(curves) > 1 else curves[0].variant} {'stays' if len(curves) > 1 else 'does not stay'} under {duration(limit)} ({name})"
+        )
     else:
         best = max(curves, key=lambda one: max((value.iops for value in one.values), default=0.0))
         most = f"{figure(max(value.iops for value in best.values))} IOPS"
-        said = f"{best.variant} does most: {most}" if len(curves) > 1 else f"at most {most}"
+        sentence = f"{best.variant} does most: {most}" if len(curves) > 1 else f"at most {most}"
     knees = [one for one in curves if one.knee is not None and one.knee.state == "found"]
     if knees:
-        said += f"; {listed([f'{one.variant} is saturated at {load} {one.knee.at:.0f}' for one in knees if one.knee], 2)}"
-    return f"{workload} ({direction}): {said}"
+        sentence += f"; {listed([f'{one.variant} is saturated at {load} {one.knee.at:.0f}' for one in knees if one.knee], 2)}"
+    return f"{workload} ({direction}): {sentence}"
 
 
 def heat_maps(points: t.Iterable[Point], variants: t.Sequence[str]) -> list[HeatMap]:

@@ -45,7 +45,7 @@ class Overview:
     """All that the terminal shows.
 
     :param shown: rows of the table; ``rows`` has those of searches and rounds too, which have no figures.
-    :param together: the sums, as the result of a task has them.
+    :param sums: as the result of a task has them.
     :param answers: what searches and rounds have found.
     :param read: what it was made of and ``points``, for the report, where that came from tables.
     """
@@ -55,7 +55,7 @@ class Overview:
     shown: list[Row]
     ratios: list[Ratio]
     aggregates: list[Aggregate]
-    together: list[dict[str, t.Any]]
+    sums: list[dict[str, t.Any]]
     notes: list[str]
     answers: list[str]
     read: Rows | None = None
@@ -72,8 +72,8 @@ def overview_of_files(campaign: Campaign, baseline: str = "") -> Overview:
     answers, answered = answers_of(campaign)
     # A cell that is only an answer has no figures to stand in a row.
     shown = [row for row in rows if row.direction or (row.host, row.variant, row.cell) not in answered]
-    together = [one.to_dict() for one in aggregates]
-    return Overview(campaign, rows, shown, ratios, aggregates, together, aggregate.notes_of(aggregates), answers)
+    sums = [one.to_dict() for one in aggregates]
+    return Overview(campaign, rows, shown, ratios, aggregates, sums, aggregate.notes_of(aggregates), answers)
 
 
 def overview_of_tables(folder: Path, name: str, baseline: str = "", problems: t.Sequence[str] = ()) -> Overview:
@@ -97,8 +97,8 @@ def overview_of_tables(folder: Path, name: str, baseline: str = "", problems: t.
     rows.sort(key=lambda row: (variants.index(row.variant), row.cell, row.direction))
     ratios = _ratios(points, baseline or (variants[0] if variants else ""))
     campaign = Campaign(name, folder, tuple(variants), records, tuple(problems))
-    together = [one.to_brief_dict() for one in aggregates]
-    return Overview(campaign, rows, rows, ratios, aggregates, together, _notes(aggregates, read), [], read, every)
+    sums = [one.to_brief_dict() for one in aggregates]
+    return Overview(campaign, rows, rows, ratios, aggregates, sums, _notes(aggregates, read), [], read, every)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -153,9 +153,9 @@ def _ratios(points: t.Sequence[Point], base: str) -> list[Ratio]:
 
 
 def _note(overall: t.Any) -> str:
-    said = overall.verdict.replace("_", " ")
+    sentence = overall.verdict.replace("_", " ")
     between = f", {overall.interval.confidence:.1%} between {times(overall.interval.low)} and {times(overall.interval.high)}" if overall.interval else ""
-    return said + between
+    return sentence + between
 
 
 def _notes(aggregates: t.Sequence[Aggregate], read: Rows) -> list[str]:

@@ -68,7 +68,7 @@ class CurveCharts:
 def render(a: Analysis, folder: str) -> str:
     """The whole page.
 
-    :param folder: what the command to make it again shall name.
+    :param folder: what the command to make it again should name.
     :raises LibraryMissing: without plotly.
     """
     curves = [
@@ -83,10 +83,10 @@ def render(a: Analysis, folder: str) -> str:
     series = [charts.series(one, a.variants, f"series-{place}") for place, one in enumerate(a.series)]
     bands = _bands(a)
     strips = _strips(a)
-    lazy = {chart.name: chart.as_json() for one in curves for chart in (one.main, *one.over)} | {chart.name: chart.as_json() for chart in series}
+    lazy = {chart.name: chart.to_dict() for one in curves for chart in (one.main, *one.over)} | {chart.name: chart.to_dict() for chart in series}
     data = {
         "charts": lazy,
-        "bands": [{**chart.as_json(), "title": chart.title} for chart in bands],
+        "bands": [{**chart.to_dict(), "title": chart.title} for chart in bands],
         "hosts": a.hosts,
         "variants": a.variants,
         "colours": [charts.style_of(a.variants, one)["color"] for one in a.variants],
@@ -146,8 +146,8 @@ def _is_there(name: str, a: Analysis) -> bool:
 
 def embedded(value: t.Any) -> str:
     """JSON that may stand in a script element: nothing in it can end that element."""
-    said = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return said.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    sentence = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return sentence.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def command_of(folder: str, a: Analysis) -> str:
@@ -183,7 +183,7 @@ def titles_of(a: Analysis) -> dict[str, str]:
         + (f"{changed} of them changed meanwhile" if changed else "none changed meanwhile"),
         "problems": f"{text.counted(len(a.problems), 'problem')} found" if a.problems else "No problem found",
         "costs": _title_of_costs(a),
-        "wear": f"{text.size(written)} went to the drives" if written is not None else "Drives do not say what was written to them",
+        "wear": f"{text.size(written)} went to the drives" if written is not None else "The drives do not report the written bytes",
         "commands": "How to do it again",
         "environment": "What it ran on",
     }
@@ -207,9 +207,9 @@ def _title_of_comparison(a: Analysis) -> str:
         for wins in (lambda cell: cell.is_best_safe, lambda cell: cell.is_best and not cell.is_best_safe)
     )
     lines = text.counted(len(whole), "line")
-    said = [f"{name} is the fastest safe variant, or within 5 % of it, in {count} of {lines}" for name, count in won.most_common(1)]
-    said += [f"{name} ({_safety(a, name)}) has the most IOPS in {count}" for name, count in risky.most_common(1)]
-    return "; ".join(said) or "What was measured"
+    sentences = [f"{name} is the fastest safe variant, or within 5 % of it, in {count} of {lines}" for name, count in won.most_common(1)]
+    sentences += [f"{name} ({_safety(a, name)}) has the most IOPS in {count}" for name, count in risky.most_common(1)]
+    return "; ".join(sentences) or "What was measured"
 
 
 def _safety(a: Analysis, variant: str) -> str:
@@ -223,8 +223,10 @@ def _title_of_costs(a: Analysis) -> str:
     if not known:
         return "Cost"
     price, variant = min(known)
-    said = " ".join(filter(None, [a.currency, text.figure(price), "per TB"]))
-    return f"{variant} costs least for its capacity: {said}" if price < 0.99 * max(known)[0] else f"Every variant costs the same for its capacity: {said}"
+    sentence = " ".join(filter(None, [a.currency, text.figure(price), "per TB"]))
+    return (
+        f"{variant} costs least for its capacity: {sentence}" if price < 0.99 * max(known)[0] else f"Every variant costs the same for its capacity: {sentence}"
+    )
 
 
 def _title_of_curves(a: Analysis) -> str:
@@ -297,9 +299,11 @@ def _strips(a: Analysis) -> list[Strip]:
         count = sum(out.get(f"{cell} ({direction}) in {variant}", 0) for variant in by_variant)
         spread = [(max(known) / min(known), variant) for variant, values in by_variant.items() if (known := [value for value in values if value])]
         widest = max(spread, default=None)
-        said = [text.counted(count, "outlier")] if count else ["no outlier"] if len(a.hosts) >= FEWEST_ALIKE else []
-        said += [f"the fastest host does {text.times(widest[0])} the slowest in {widest[1]}"] if widest else []
-        found.append((-count, Strip(f"{cell} ({direction})", f"{cell} ({direction}): {'; '.join(said)}", [by_variant.get(variant) for variant in a.variants])))
+        sentences = [text.counted(count, "outlier")] if count else ["no outlier"] if len(a.hosts) >= FEWEST_ALIKE else []
+        sentences += [f"the fastest host does {text.times(widest[0])} the slowest in {widest[1]}"] if widest else []
+        found.append(
+            (-count, Strip(f"{cell} ({direction})", f"{cell} ({direction}): {'; '.join(sentences)}", [by_variant.get(variant) for variant in a.variants]))
+        )
     return [strip for _order, strip in sorted(found, key=lambda one: (one[0], one[1].name))]
 
 

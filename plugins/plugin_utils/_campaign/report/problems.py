@@ -91,13 +91,13 @@ def host_facts(rows: Rows) -> dict[str, dict[str, t.Any]]:
                 own[name.replace("_", " ")] = value
         stacks.setdefault(one.host, set()).update(stack for stack in (one.stack_before, one.stack_after) if stack)
     for host, names in stacks.items():
-        told: dict[str, set[str]] = {}
+        reported: dict[str, set[str]] = {}
         for stack in names:
             for _device, layer, key, value in rows.settings.get((host, stack), ()):
                 if key not in _IDENTITY and value:
                     name = f"{layer} {key}".replace("_", " ")
-                    told.setdefault(_CALLED.get(name, name), set()).add(value)
-        facts[host].update({name: ", ".join(sorted(values)) for name, values in told.items()})
+                    reported.setdefault(_CALLED.get(name, name), set()).add(value)
+        facts[host].update({name: ", ".join(sorted(values)) for name, values in reported.items()})
     for drive in rows.drives:
         if drive.hottest is not None and drive.host in facts:
             facts[drive.host]["temperature (°C)"] = max(drive.hottest, facts[drive.host].get("temperature (°C)", 0.0))
@@ -140,7 +140,7 @@ def _verdicts(rows: Rows) -> t.Iterator[Problem]:
         text = f"The verdict changed from {before} to {after} while it was measured: {listed(sorted(set(where)))}."
         yield Problem("data", variant, text)
     for (variant, verdict), hosts in lossy.items():
-        what = "a flushed write may be lost in a power cut" if verdict == "at_risk" else "nobody knows whether a flushed write survives a power cut"
+        what = "a flushed write may be lost in a power cut" if verdict == "at_risk" else "it is unknown whether a flushed write survives a power cut"
         yield Problem("data", variant, f"{verdict} on {counted(len(hosts), 'host')}: {what} ({listed(sorted(hosts))}).")
 
 
@@ -174,10 +174,10 @@ def _kind_sentence(finding: SeriesFinding) -> str:
     change, swing = finding.change, finding.swing
     if finding.kind in ("cliff", "step") and change is not None:
         moved = "falls" if change.after < change.before else "rises"
-        said = f"{finding.kind}: {moved} from {figure(change.before)} to {figure(change.after)} IOPS at {change.at:.0f} s"
+        sentence = f"{finding.kind}: {moved} from {figure(change.before)} to {figure(change.after)} IOPS at {change.at:.0f} s"
         if finding.kind == "cliff" and change.bytes_before is not None:
-            said += f", after {size(change.bytes_before)}; {size(change.bandwidth_after)}/s from then on"
-        return said
+            sentence += f", after {size(change.bytes_before)}; {size(change.bandwidth_after)}/s from then on"
+        return sentence
     if finding.kind == "oscillating" and swing is not None:
         return (
             f"oscillating: {figure(swing.high)} and {figure(swing.low)} IOPS, over and over every {swing.period:.0f} s, high for {swing.duty:.0%} of the time"
@@ -194,12 +194,12 @@ def _kind_sentence(finding: SeriesFinding) -> str:
 def _approach_sentence(approach: Approach, seconds: float) -> str:
     """Where a decay goes to, and how long it must be measured, or left out, until its mean says so."""
     moved = "falls" if approach.level < approach.start else "rises"
-    said = f"decaying: {moved} from {figure(approach.start)} towards {figure(approach.level)} IOPS with a time constant of {approach.time_constant:.0f} s"
+    sentence = f"decaying: {moved} from {figure(approach.start)} towards {figure(approach.level)} IOPS with a time constant of {approach.time_constant:.0f} s"
     if approach.bandwidth is not None:
-        said += f", {size(approach.bandwidth)}/s"
+        sentence += f", {size(approach.bandwidth)}/s"
     if approach.settled > seconds:
-        return f"{said}; run it {approach.settled - seconds:.0f} s longer until it has settled within 5 %, and leave out what is before (ramp_time)"
-    return f"{said}; settled within 5 % after {approach.settled:.0f} s: leave these out (ramp_time)"
+        return f"{sentence}; run it {approach.settled - seconds:.0f} s longer until it has settled within 5 %, and leave out what is before (ramp_time)"
+    return f"{sentence}; settled within 5 % after {approach.settled:.0f} s: leave these out (ramp_time)"
 
 
 def _stalls_sentence(finding: SeriesFinding) -> str:

@@ -87,12 +87,12 @@ class Rules:
 
 def read_rules(thresholds: t.Mapping[str, t.Any], ignore: t.Sequence[str] = (), cells: t.Sequence[str] = (), *, accept_undecided: bool = False) -> Rules:
     """:raises BadInput: for a metric or key that there is not, or a threshold that is no percentage."""
-    wanted: dict[str, float] = {}
+    limits: dict[str, float] = {}
     for name, value in (thresholds or dict.fromkeys(USUAL_METRICS)).items():
         if name not in METRICS:
             raise BadInput(f"There is no metric '{name}': thresholds are for {', '.join(METRICS)}.")
-        wanted[name] = METRICS[name].percent if value is None else _percent(name, value)
-    return Rules(wanted, read_ignored(ignore), tuple(cells), accept_undecided)
+        limits[name] = METRICS[name].percent if value is None else _percent(name, value)
+    return Rules(limits, read_ignored(ignore), tuple(cells), accept_undecided)
 
 
 def _percent(name: str, value: t.Any) -> float:
@@ -205,12 +205,12 @@ def _whole(lines: t.Sequence[Line], added: tuple[str, ...], rules: Rules) -> Com
         names = listed([f"{one.cell} ({one.direction}) {one.metric} {times(one.ratio)}" for one in worse], 3)
         return Compared(REGRESSION, f"{len(worse)} of {total} became worse: {names}.", tuple(lines), added)
     if not lines:
-        return Compared(NOT_COMPARABLE, "Nothing was compared: the baseline has no cell with numbers that is asked for.", (), added)
+        return Compared(NOT_COMPARABLE, "Nothing was compared: the baseline has no selected cell with numbers.", (), added)
     if unsure or partial:
         counts = {verdict: sum(one.verdict == verdict for one in unsure) for verdict in dict.fromkeys(one.verdict for one in unsure)}
         parts = [f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.items()]
         parts += [f"{len(partial)} without some of the hosts"] if partial else []
-        return Compared(NOT_COMPARABLE, f"No comparison became worse, but of {total} not all can tell: {', '.join(parts)}.", tuple(lines), added)
+        return Compared(NOT_COMPARABLE, f"No comparison became worse, but of {total} not all are conclusive: {', '.join(parts)}.", tuple(lines), added)
     return Compared(SAME_OR_BETTER, f"Same or better in all of {total}.", tuple(lines), added)
 
 
@@ -218,7 +218,7 @@ def _whole(lines: t.Sequence[Line], added: tuple[str, ...], rules: Rules) -> Com
 # For people and machines
 
 
-def as_json(found: Compared, about: t.Mapping[str, t.Any]) -> str:
+def to_json(found: Compared, about: t.Mapping[str, t.Any]) -> str:
     """``about``: what was compared, put before it."""
     return json.dumps({"schema": 1, **about, **asdict(found)}, indent=2, sort_keys=True) + "\n"
 

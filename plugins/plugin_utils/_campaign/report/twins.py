@@ -88,7 +88,7 @@ def markdown(a: Analysis) -> str:
 
 
 def csv_text(a: Analysis) -> str:
-    """One line for each direction of each cell of each host; an empty field is what nobody measured, or a percentile with too few samples."""
+    """One line for each direction of each cell of each host; an empty field is what was not measured, or a percentile with too few samples."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -104,8 +104,8 @@ def csv_text(a: Analysis) -> str:
 
 def _field(value: str | None) -> str:
     """Text that no spreadsheet takes for a formula, wherever it splits a line into cells."""
-    said = "" if value is None else str(value)
-    return _FORMULA.sub(r"\1'\2", said)
+    content = "" if value is None else str(value)
+    return _FORMULA.sub(r"\1'\2", content)
 
 
 def escaped(text: str) -> str:

@@ -84,7 +84,7 @@ def analysed(
 
 
 def _write(path: Path, content: str) -> None:
-    """So that nobody sees half of it."""
+    """So that readers never see half of it."""
     with explained(path.parent, f"writing {path.name}"):
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:

@@ -203,13 +203,13 @@ def notes_of(aggregates: t.Sequence[Aggregate]) -> list[str]:
         notes.append(window_note(running, f" (known to {skew.common.skew_error * 1000:.0f} ms)"))
     estimated = sorted({host for one in running for host in one.pro_rata})
     if estimated:
-        notes.append(f"Without a series by the second, the average of the whole run was taken for: {_some(estimated)}.")
+        notes.append(f"Without a series by the second, the average of the whole run was taken for: {_abbreviate(estimated)}.")
     partial = sorted({f"{one.label} {one.cell}" for one in running if one.is_partial})
     if partial:
-        notes.append(f"Not every host or target is in the sum of: {_some(partial)}.")
+        notes.append(f"Not every host or target is in the sum of: {_abbreviate(partial)}.")
     apart = sorted({f"{one.label} {one.cell}/{one.repeat}" for one in aggregates if not one.common.overlaps})
     if apart:
-        notes.append(f"Not added up, for they were not measured at the same time: {_some(apart)}.")
+        notes.append(f"Not added up, for they were not measured at the same time: {_abbreviate(apart)}.")
     return notes
 
 
@@ -222,5 +222,5 @@ def window_note(running: t.Sequence[Aggregate], known_to: str = "") -> str:
     )
 
 
-def _some(names: t.Sequence[str], most: int = 4) -> str:
+def _abbreviate(names: t.Sequence[str], most: int = 4) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

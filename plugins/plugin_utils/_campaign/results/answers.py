@@ -47,14 +47,14 @@ def _search(record: CellRecord) -> str:
     if limit is None or answer not in ("found", "at_least", "not_reachable"):
         return ""
     over = plain(found.get("over"), 20)
-    wanted = f"{plain(found.get('metric'), 10)} <= {format_latency(limit)}"
+    condition = f"{plain(found.get('metric'), 10)} <= {format_latency(limit)}"
     good, bad = (side if isinstance(side, dict) else {} for side in (found.get("good"), found.get("bad")))
     if answer == "not_reachable":
-        return f"{wanted} is not reachable: {over} {_count(bad.get('value'))} has {format_latency(number(bad.get('latency_ns')))}"
+        return f"{condition} is not reachable: {over} {_count(bad.get('value'))} has {format_latency(number(bad.get('latency_ns')))}"
     rate = f"{_count(good.get('iops'))} IOPS, {format_latency(number(good.get('latency_ns')))}"
     if answer == "at_least":
-        return f"{wanted} at least up to {over} {_count(good.get('value'))}, the last one tried: {rate}"
-    return f"{wanted} up to {over} {_count(good.get('value'))}: {rate}; {_count(bad.get('value'))} has {format_latency(number(bad.get('latency_ns')))}"
+        return f"{condition} at least up to {over} {_count(good.get('value'))}, the last one tried: {rate}"
+    return f"{condition} up to {over} {_count(good.get('value'))}: {rate}; {_count(bad.get('value'))} has {format_latency(number(bad.get('latency_ns')))}"
 
 
 def _rounds(record: CellRecord) -> str:

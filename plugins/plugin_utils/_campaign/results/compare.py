@@ -70,19 +70,19 @@ def _points(campaign: Campaign) -> dict[tuple[str, str, str], list[CellRecord]]:
 
 
 def _ratio(row: Row, first: Row | None, base: str, differences: t.Sequence[str]) -> Ratio:
-    def said(ratio: float | None, note: str) -> Ratio:
+    def sentence(ratio: float | None, note: str) -> Ratio:
         return Ratio(row.host, row.cell, row.direction, base, row.variant, ratio, note)
 
     if first is None or not first.iops or row.iops is None:
         without = base if first is None or not first.iops else row.variant
-        return said(None, f"no number of {without}")
+        return sentence(None, f"no number of {without}")
     if differences:
-        return said(None, "not comparable: " + "; ".join(differences))
+        return sentence(None, "not comparable: " + "; ".join(differences))
     counts = f"{first.runs} and {row.runs} repeats"
     if min(first.runs, row.runs) < REPEATS_FOR_A_CLAIM:
-        return said(row.iops / first.iops, f"{counts}: fewer than {REPEATS_FOR_A_CLAIM}, no significance claimed")
+        return sentence(row.iops / first.iops, f"{counts}: fewer than {REPEATS_FOR_A_CLAIM}, no significance claimed")
     apart = max(first.iops_of_runs) < min(row.iops_of_runs) or max(row.iops_of_runs) < min(first.iops_of_runs)
-    return said(row.iops / first.iops, f"{counts}, " + ("no value of one is among the other's" if apart else "their values overlap"))
+    return sentence(row.iops / first.iops, f"{counts}, " + ("no value of one is among the other's" if apart else "their values overlap"))
 
 
 def _differences(one: t.Sequence[CellRecord], other: t.Sequence[CellRecord]) -> list[str]:

@@ -95,12 +95,12 @@ def measurements_of(record: CellRecord, histograms: t.Callable[[], Histograms], 
     :param beside: what is known of the measurement besides, by column: its stack, its models, its group.
     """
     key = (record.host, record.key.variant, record.key.cell, record.key.repeat)
-    told = {**_told(record), **_asked(record.job), **beside}
-    rows = [Measurement(*key, direction, **told, **numbers) for direction, numbers in _numbers(record, histograms).items()]
-    return rows or [Measurement(*key, **told)]
+    columns = {**_recorded(record), **_requested(record.job), **beside}
+    rows = [Measurement(*key, direction, **columns, **numbers) for direction, numbers in _numbers(record, histograms).items()]
+    return rows or [Measurement(*key, **columns)]
 
 
-def _told(record: CellRecord) -> _Values:
+def _recorded(record: CellRecord) -> _Values:
     meta = record.meta
     target, clock, cpu = mapping(meta.get("target")), mapping(meta.get("clock")), mapping(meta.get("cpu"))
     collection = mapping(meta.get("garbage_collection"))
@@ -134,7 +134,7 @@ def _told(record: CellRecord) -> _Values:
     }
 
 
-def _asked(job: t.Mapping[str, str]) -> _Values:
+def _requested(job: t.Mapping[str, str]) -> _Values:
     """What the job asked for, with fio's defaults; nothing where there was no job."""
     if not job:
         return {}
@@ -159,13 +159,13 @@ def _mix(options: t.Mapping[str, str]) -> int | None:
     return _integer(options.get("rwmixread", "50"))
 
 
-def _integer(said: str) -> int | None:
-    return int(said) if said.isascii() and said.isdigit() and int(said) <= _LARGEST_OPTION else None
+def _integer(raw: str) -> int | None:
+    return int(raw) if raw.isascii() and raw.isdigit() and int(raw) <= _LARGEST_OPTION else None
 
 
-def _bytes(said: str) -> int | None:
+def _bytes(raw: str) -> int | None:
     try:
-        return optional_integer(parse_size(said))
+        return optional_integer(parse_size(raw))
     except StorageError:
         return None
 
@@ -177,14 +177,14 @@ def _numbers(record: CellRecord, histograms: t.Callable[[], Histograms]) -> dict
         return {}
     found: dict[str, _Values] = {}
     for direction in fio_output.DIRECTIONS:
-        said = mapping(summary.get(direction))
-        if number(said.get("total_ios")):
+        raw = mapping(summary.get(direction))
+        if number(raw.get("total_ios")):
             found[direction] = {
-                "iops": number(said.get("iops")),
-                "bw_bytes": number(said.get("bw_bytes")),
-                "total_ios": optional_integer(said.get("total_ios")),
-                "runtime_ms": optional_integer(said.get("runtime_ms")),
-                **_latency_of(direction, said, histograms),
+                "iops": number(raw.get("iops")),
+                "bw_bytes": number(raw.get("bw_bytes")),
+                "total_ios": optional_integer(raw.get("total_ios")),
+                "runtime_ms": optional_integer(raw.get("runtime_ms")),
+                **_latency_of(direction, raw, histograms),
             }
     sync = mapping(summary.get("sync"))
     syncs = number(sync.get("n"))
@@ -195,19 +195,19 @@ def _numbers(record: CellRecord, histograms: t.Callable[[], Histograms]) -> dict
     return found
 
 
-def _latency_of(direction: str, said: t.Mapping[str, t.Any], histograms: t.Callable[[], Histograms]) -> _Values:
+def _latency_of(direction: str, raw: t.Mapping[str, t.Any], histograms: t.Callable[[], Histograms]) -> _Values:
     """What the application waited for, if fio has its percentiles, else from submission to completion."""
-    kind = next((kind for kind in ("lat", "clat") if mapping(mapping(said.get(kind)).get("percentiles_ns"))), "")
+    kind = next((kind for kind in ("lat", "clat") if mapping(mapping(raw.get(kind)).get("percentiles_ns"))), "")
     if not kind:
         kind = histograms().get(direction, ("lat", {}))[0]
-    return _latency(kind, mapping(said.get(kind)), direction, histograms)
+    return _latency(kind, mapping(raw.get(kind)), direction, histograms)
 
 
-def _latency(kind: str, said: t.Mapping[str, t.Any], direction: str, histograms: t.Callable[[], Histograms]) -> _Values:
-    count = optional_integer(said.get("n"))
+def _latency(kind: str, raw: t.Mapping[str, t.Any], direction: str, histograms: t.Callable[[], Histograms]) -> _Values:
+    count = optional_integer(raw.get("n"))
     if count is None:
         return {}
-    given = mapping(said.get("percentiles_ns"))
+    given = mapping(raw.get("percentiles_ns"))
     found = {one.column: optional_integer(given.get(one.rank)) for one in PERCENTILES}
     if any(value is None for value in found.values()):
         # The job had percentiles of its own: the bins know all of them.
@@ -217,8 +217,8 @@ def _latency(kind: str, said: t.Mapping[str, t.Any], direction: str, histograms:
     return {
         "latency_kind": kind,
         "lat_n": count,
-        "lat_mean_ns": number(said.get("mean_ns")),
-        "lat_min_ns": number(said.get("min_ns")),
-        "lat_max_ns": number(said.get("max_ns")),
+        "lat_mean_ns": number(raw.get("mean_ns")),
+        "lat_min_ns": number(raw.get("min_ns")),
+        "lat_max_ns": number(raw.get("max_ns")),
         **{one.column: found[one.column] if count >= one.needed else None for one in PERCENTILES},
     }

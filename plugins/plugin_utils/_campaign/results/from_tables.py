@@ -16,7 +16,7 @@ from collections import Counter
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement, read_measurements
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median_of_all
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.sets import Place, Pooled, RunSet, SetFigures, directions_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.sets import HostVariantCell, Pooled, RunSet, SetFigures, directions_of
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -38,7 +38,7 @@ class CampaignTables:
         self._database = database
         self.measurements: list[Measurement] = read_measurements(database)
         rows = database.execute("SELECT host, variant, cell, common FROM targets_at_once").fetchall()
-        self.common_names: dict[Place, str] = {(host, variant, cell): common for host, variant, cell, common in rows}
+        self.common_names: dict[HostVariantCell, str] = {(host, variant, cell): common for host, variant, cell, common in rows}
         self._measured = Counter((one.variant, one.cell, one.repeat, one.direction) for one in self.measurements)
         self._pooled: dict[_Cell, Pooled] = {
             (variant, cell, repeat, direction): found

@@ -42,7 +42,7 @@ def _column(kind: str, meaning: str = "", default: t.Any = None, *, detail: bool
 
 @dataclass(slots=True)
 class Measurement:
-    """One direction of one measurement. ``None`` is what nobody measured, or what a host did not say; then ``direction`` too."""
+    """One direction of one measurement. ``None`` is what was not measured, or what a host did not say; then ``direction`` too."""
 
     host: str = _key("VARCHAR", "name of the host in the inventory")
     variant: str = _key("VARCHAR", "cache configuration")
@@ -68,7 +68,7 @@ class Measurement:
     p99_ns: float | None = _column("BIGINT", "ns")
     p999_ns: float | None = _column("BIGINT", "ns")
     p9999_ns: float | None = _column("BIGINT", "ns", detail=True)
-    rw: str | None = _column("VARCHAR", "option of the job, as the following ones; fio's default where the job does not say")
+    rw: str | None = _column("VARCHAR", "option of the job, as the following ones; fio's default where the job does not set it")
     bs: str | None = _column("VARCHAR", "as in the job")
     bs_bytes: int | None = _column("BIGINT", "the same in bytes; NULL if it is not one size")
     ioengine: str | None = _column("VARCHAR")
@@ -78,7 +78,7 @@ class Measurement:
     fdatasync: int | None = _column("INTEGER", "writes per `fdatasync`, 0 for none")
     fsync: int | None = _column("INTEGER", "writes per `fsync`, 0 for none")
     direct: bool | None = _column("BOOLEAN", "past the page cache")
-    target: str | None = _column("VARCHAR", "path of the device or file, as it was asked for")
+    target: str | None = _column("VARCHAR", "path of the device or file, as it was requested")
     target_identity: str | None = _column("VARCHAR", "by which the device is known for good", detail=True)
     target_size: int | None = _column("BIGINT", "bytes that were used")
     model: str | None = _column("VARCHAR", "of the target, else of the drives below it, separated by commas")

@@ -23,7 +23,7 @@ if t.TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Point:
-    """One direction of one cell on one host in one variant, over its repeats. Numbers are medians of repeats, ``None`` where nobody measured.
+    """One direction of one cell on one host in one variant, over its repeats. Numbers are medians of repeats, ``None`` if not measured.
 
     :param samples: fewest I/Os of a repeat, of which the latency is known.
     :param hidden: percentiles that are ``None`` only because a repeat had too few I/Os for them.

@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
 RunKey = t.Tuple[str, str, str, int]
 
 #: Host, variant and cell.
-Place = t.Tuple[str, str, str]
+HostVariantCell = t.Tuple[str, str, str]
 
 
 class Unreadable(Exception):
@@ -45,7 +45,7 @@ class Results(t.Protocol):
     def measurements(self) -> t.Sequence[Measurement]: ...
 
     @property
-    def common_names(self) -> t.Mapping[Place, str]: ...
+    def common_names(self) -> t.Mapping[HostVariantCell, str]: ...
 
     def figures(self, sets: t.Sequence[RunSet]) -> list[SetFigures]:
         """What is to be known of each set.

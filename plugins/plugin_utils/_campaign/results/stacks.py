@@ -23,10 +23,10 @@ NOT_OF_THE_STACK = frozenset({"read_at"})
 
 def stack_name(side: t.Any) -> str | None:
     """What one side of a ``stack.json`` is called, the same for equal stacks; ``None`` if it says nothing."""
-    said = mapping(side)
-    if not said:
+    raw = mapping(side)
+    if not raw:
         return None
-    content = json.dumps({name: value for name, value in said.items() if name not in NOT_OF_THE_STACK}, sort_keys=True)
+    content = json.dumps({name: value for name, value in raw.items() if name not in NOT_OF_THE_STACK}, sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
@@ -47,5 +47,5 @@ def drives_of(side: t.Any) -> list[t.Mapping[str, t.Any]]:
 
 def common_text(drives: t.Iterable[t.Mapping[str, t.Any]], name: str) -> str | None:
     """What the drives below a target are, each answer once."""
-    found = sorted({said for drive in drives if (said := optional_text(drive.get(name)))})
+    found = sorted({raw for drive in drives if (raw := optional_text(drive.get(name)))})
     return ", ".join(found) or None

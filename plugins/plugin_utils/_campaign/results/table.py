@@ -7,7 +7,7 @@
 
 """A campaign as plain text for a terminal of 120 columns. Pure: text in, text out, no colours.
 
-IOPS are per second, MB/s are 10^6 bytes, latencies are as fio measured them; ``-`` stands for what nobody measured.
+IOPS are per second, MB/s are 10^6 bytes, latencies are as fio measured them; ``-`` stands for what was not measured.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def render(
         blocks.append("Not ok:\n" + "\n".join(map(_wrapped, trouble)))
     if campaign.problems:
         blocks.append("Left out:\n" + "\n".join(_wrapped(plain(line, 300)) for line in campaign.problems))
-    blocks.append(f"{count(campaign)}. Everything lies in {campaign.path}")
+    blocks.append(f"{count(campaign)}. Results: {campaign.path}")
     return "\n\n".join(blocks)
 
 
@@ -82,7 +82,7 @@ def troubles(campaign: Campaign, notes: t.Mapping[str, str]) -> list[str]:
         if record.state != "ok":
             reason = plain(notes[record.host], 300) if record.state == "missing" and notes.get(record.host) else record.reason
             shared.setdefault((record.host, record.key.variant, record.state, reason), []).append(f"{record.key.cell}/{record.key.repeat}")
-    lines = [f"{host} {variant} {_some(cells)}: {state}" + (f": {reason}" if reason else "") for (host, variant, state, reason), cells in shared.items()]
+    lines = [f"{host} {variant} {_abbreviate(cells)}: {state}" + (f": {reason}" if reason else "") for (host, variant, state, reason), cells in shared.items()]
     return lines + [f"{plain(host)}: {plain(note, 300)}" for host, note in notes.items() if host not in missing]
 
 
@@ -199,5 +199,5 @@ def cut(text: str, width: int) -> str:
     return text[: width - 1 - tail] + "~" + text[len(text) - tail :]
 
 
-def _some(names: t.Sequence[str], most: int = 4) -> str:
+def _abbreviate(names: t.Sequence[str], most: int = 4) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -22,10 +22,10 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import CellRecord
 
 #: A host, its variant and the name of a cell.
-Place = t.Tuple[str, str, str]
+HostVariantCell = t.Tuple[str, str, str]
 
 
-def shared_names(records: t.Iterable[CellRecord]) -> dict[Place, str]:
+def shared_names(records: t.Iterable[CellRecord]) -> dict[HostVariantCell, str]:
     """For every cell that was measured on several targets at once, the name that these have in common: ``w`` for ``w.sda`` and ``w.sdb``.
 
     A cell of them that never came is known by its name.
@@ -41,7 +41,7 @@ def shared_names(records: t.Iterable[CellRecord]) -> dict[Place, str]:
         # A path that is there already belongs to a search or to rounds: no name stands for both.
         names = steps.setdefault(key, {})
         names[path] = "" if path in names else record.key.cell
-    found: dict[Place, str] = {}
+    found: dict[HostVariantCell, str] = {}
     for (host, variant, *_rest), names in steps.items():
         common = _common_name(names.values())
         found.update({(host, variant, name): common for name in names.values() if common})
@@ -66,7 +66,7 @@ def _common_name(names: t.Collection[str]) -> str:
     return ".".join(same[0] for same in itertools.takewhile(lambda parts: len(set(parts)) == 1, places))
 
 
-def _name_of_missing(record: CellRecord, found: t.Mapping[Place, str]) -> str:
+def _name_of_missing(record: CellRecord, found: t.Mapping[HostVariantCell, str]) -> str:
     """The longest name of this host that a cell without a result begins with, if what follows can be the name of a target."""
     mine = [(name, common) for (host, variant, name), common in found.items() if (host, variant) == (record.host, record.key.variant)]
     targets = {name[len(common) + 1 :] for name, common in mine}

@@ -102,7 +102,7 @@ class RunnerStatus:
         """Seconds until this cell is done, at the time of this status."""
         return None if self.until is None or self.time is None else max(self.until - self.time, 0.0)
 
-    def as_result(self) -> dict[str, t.Any]:
+    def to_dict(self) -> dict[str, t.Any]:
         """Plain data for the result of a task."""
         return dict(vars(self))
 
@@ -115,23 +115,23 @@ def read_status(text: str) -> RunnerStatus:
     if len(text) > _LARGEST:
         raise StrangeStatus(f"The host sends {len(text)} characters as the status of its runner, and none has more than {_LARGEST}.")
     try:
-        said = json_text.loads(text, _LIMITS)
+        raw = json_text.loads(text, _LIMITS)
     except NotUnderstood:
         raise StrangeStatus(f"The host sends a status of its runner that is not JSON: '{plain(text, 80)}'.") from None
-    if not isinstance(said, dict) or said.get("schema") != 1 or isinstance(said.get("schema"), bool):
+    if not isinstance(raw, dict) or raw.get("schema") != 1 or isinstance(raw.get("schema"), bool):
         raise StrangeStatus("The host sends a status of its runner of another version: use one version of the collection.")
-    state = said.get("state")
+    state = raw.get("state")
     if state not in LIVING and state not in ENDED:
-        raise StrangeStatus(f"The host says that its runner is in the state '{plain(state, 40)}', which does not exist.")
+        raise StrangeStatus(f"The host reports that its runner is in the state '{plain(state, 40)}', which does not exist.")
     return RunnerStatus(
         state=str(state),
-        **{name: _count(said.get(name)) or 0 for name in ("segment", "step", "steps", "done", "failed")},
-        **{name: _count(said.get(name)) for name in ("repeat", "pid", "pid_started")},
-        **{name: _amount(said.get(name)) for name in ("iops", "bandwidth", "latency_ms")},
-        **{name: _instant(said.get(name)) for name in ("since", "until", "all_until", "time")},
-        **{name: "" if said.get(name) is None else plain(said[name], longest) for name, longest in (("cell", 128), ("target", 128), ("message", 300))},
-        boot_id=str(said["boot_id"]) if _BOOT_ID.match(str(said.get("boot_id"))) else "",
-        order_sha256=plain(said.get("order_sha256") or "", 64),
+        **{name: _count(raw.get(name)) or 0 for name in ("segment", "step", "steps", "done", "failed")},
+        **{name: _count(raw.get(name)) for name in ("repeat", "pid", "pid_started")},
+        **{name: _amount(raw.get(name)) for name in ("iops", "bandwidth", "latency_ms")},
+        **{name: _instant(raw.get(name)) for name in ("since", "until", "all_until", "time")},
+        **{name: "" if raw.get(name) is None else plain(raw[name], longest) for name, longest in (("cell", 128), ("target", 128), ("message", 300))},
+        boot_id=str(raw["boot_id"]) if _BOOT_ID.match(str(raw.get("boot_id"))) else "",
+        order_sha256=plain(raw.get("order_sha256") or "", 64),
     )
 
 
@@ -185,7 +185,7 @@ def keep(campaign: Path, watched: Watched) -> None:
     """Write a look down. That it cannot be written is no reason to stop anything."""
     value = {"host": watched.host, "seen": watched.seen, "note": watched.note, "ended": watched.ended, "status": None}
     if watched.status is not None:
-        value["status"] = {"schema": 1, **watched.status.as_result()}
+        value["status"] = {"schema": 1, **watched.status.to_dict()}
     folder = campaign / PROGRESS_FOLDER
     with contextlib.suppress(OSError, StorageError):
         name = component(watched.host, "host")

@@ -134,8 +134,8 @@ def _over_hosts(
         )
     centre, interval = signed_rank_interval(logs, confidence)
     ratio, interval = math.exp(centre), Interval(math.exp(interval.low), math.exp(interval.high), interval.confidence)
-    verdict, said = verdict_of(ratio, interval, higher_is_better=higher_is_better, practical=practical)
-    return Comparison(verdict, f"{ratios.size} hosts: {said}", medians, ratio, interval, _p(logs), repeats, noise)
+    verdict, sentence = verdict_of(ratio, interval, higher_is_better=higher_is_better, practical=practical)
+    return Comparison(verdict, f"{ratios.size} hosts: {sentence}", medians, ratio, interval, _p(logs), repeats, noise)
 
 
 def _p(logs: NDArray[t.Any]) -> float:
@@ -152,9 +152,9 @@ def _p(logs: NDArray[t.Any]) -> float:
 
 def _rank_and_confidence(count: int, confidence: float) -> tuple[int, float]:
     tail = (1 - confidence) / 2
-    highest = count * (count + 1) // 2
+    rank_sum = count * (count + 1) // 2
     if count > _MOST_EXACT:
-        centre, width = highest / 2, math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
+        centre, width = rank_sum / 2, math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
         k = max(math.floor(centre + 0.5 + width * float(scipy_stats.norm.ppf(tail))), 1)
         return k, float(1 - 2 * scipy_stats.norm.cdf((k - 0.5 - centre) / width))
     null = np.ones(1)

@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
 #: Throughput within this share of the most is the most.
 SAME_THROUGHPUT = 0.05
 
-#: The loads around a limit shall be no further apart than this share.
+#: The loads around a limit should be no further apart than this share.
 NARROW_BRACKET = 0.10
 
 
@@ -92,7 +92,7 @@ def iops_under_limit(points: t.Iterable[LoadPoint], limit: float) -> UnderLimit:
     :raises BadInput: without points, for values that are not positive, for a limit that is not positive.
     """
     if limit <= 0 or not math.isfinite(limit):
-        raise BadInput(f"latency limit: {limit} ns is none.")
+        raise BadInput(f"latency limit: must be greater than 0, not {limit}.")
     load, iops, latency, weights = _curve(points)
     # Latencies scatter by shares, so it is their logarithms that are smoothed.
     smooth = np.exp(scipy_optimize.isotonic_regression(np.log(latency), weights=weights).x)

@@ -30,7 +30,7 @@ if t.TYPE_CHECKING:
 #: 97.5th percentile of the normal distribution: 95 % confidence.
 _Z = 1.959963984540054
 
-#: The rank of a percentile shall be known to half its distance from the nearer end, and at least to this.
+#: The rank of a percentile should be known to half its distance from the nearer end, and at least to this.
 _COARSEST_RANK = 0.1
 
 #: Fewer samples than this make no percentile at all.
@@ -72,13 +72,13 @@ class FleetPercentile:
     """A percentile of several hosts as one, and how far they are apart.
 
     :param merged: of all their I/Os.
-    :param lowest: name and ns of the host with the lowest, ``highest`` with the highest; ``None`` if no host has samples enough.
+    :param low: name and ns of the host with the lowest, ``high`` with the highest; ``None`` if no host has samples enough.
     :param hosts: how many hosts have samples enough, and ``of`` how many.
     """
 
     merged: Percentile
-    lowest: tuple[str, int] | None
-    highest: tuple[str, int] | None
+    low: tuple[str, int] | None
+    high: tuple[str, int] | None
     hosts: int
     of: int
 
@@ -88,8 +88,8 @@ class Moments:
     """Count, extremes, mean and standard deviation (with n - 1, as fio prints it) of a latency in ns."""
 
     count: int
-    lowest: float
-    highest: float
+    low: float
+    high: float
     mean: float
     deviation: float
 
@@ -121,8 +121,8 @@ def percentile_values(of: Histogram, percents: t.Sequence[float]) -> tuple[int, 
         raise BadInput(f"percentiles: {wrong[0]} is not from 0 to 100.")
     cumulative = np.cumsum(of.counts)
     # fio compares with percent / 100 x N in floating point: rounding is left as it is there.
-    wanted = [percent / 100.0 * int(cumulative[-1]) for percent in percents]
-    at = np.minimum(np.searchsorted(cumulative, wanted, side="left"), cumulative.size - 1)
+    ranks = [percent / 100.0 * int(cumulative[-1]) for percent in percents]
+    at = np.minimum(np.searchsorted(cumulative, ranks, side="left"), cumulative.size - 1)
     return tuple(int(value) for value in of.durations[at])
 
 
@@ -141,9 +141,9 @@ def over_hosts(by_host: t.Mapping[str, Histogram], percents: t.Sequence[float] =
     for index, whole in enumerate(percentiles(merged(by_host.values()), percents)):
         known = [(host, values[index].value) for host, values in each.items()]
         known_values = [(host, value) for host, value in known if value is not None]
-        lowest = min(known_values, key=lambda one: one[1], default=None)
-        highest = max(known_values, key=lambda one: one[1], default=None)
-        found.append(FleetPercentile(whole, lowest, highest, len(known_values), len(known)))
+        low = min(known_values, key=lambda one: one[1], default=None)
+        high = max(known_values, key=lambda one: one[1], default=None)
+        found.append(FleetPercentile(whole, low, high, len(known_values), len(known)))
     return tuple(found)
 
 
@@ -169,7 +169,7 @@ def pooled(parts: t.Iterable[Moments]) -> Moments | None:
     mean = sum(part.count * part.mean for part in known) / count
     squares = sum((part.count - 1) * part.deviation**2 + part.count * (part.mean - mean) ** 2 for part in known)
     deviation = math.sqrt(squares / (count - 1)) if count > 1 else 0.0
-    return Moments(count, min(part.lowest for part in known), max(part.highest for part in known), mean, deviation)
+    return Moments(count, min(part.low for part in known), max(part.high for part in known), mean, deviation)
 
 
 def _histogram(durations: NDArray[t.Any], counts: NDArray[t.Any]) -> Histogram:

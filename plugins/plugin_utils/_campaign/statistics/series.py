@@ -203,11 +203,11 @@ def classify(values: ArrayLike, *, interval: float = 1.0, bandwidth: ArrayLike |
     series = finite(values, "series")
     rate = None if bandwidth is None else finite(bandwidth, "bandwidth of the series")
     if interval <= 0 or not math.isfinite(interval):
-        raise BadInput(f"series: an interval of {interval} s is none.")
+        raise BadInput(f"series: the interval must be greater than 0, not {interval} s.")
     if rate is not None and rate.shape != series.shape:
         raise BadInput(f"series: {series.size} values and {rate.size} of the bandwidth; one for each interval is needed.")
     if series.size < FEWEST:
-        return _unknown(series, f"{series.size} intervals are too few to tell: {FEWEST} are needed")
+        return _unknown(series, f"{series.size} intervals are too few: {FEWEST} are needed")
     if not series.any():
         return _unknown(series, "no I/O in any interval")
     finding = replace(_named(series, interval), seconds=series.size * interval)

@@ -29,7 +29,7 @@ if t.TYPE_CHECKING:
 #: With three repeats on each side p cannot be under 0.10, with four it can be 0.029.
 FEWEST_REPEATS = 4
 
-#: A difference smaller than this share matters to nobody, however certain it is.
+#: A difference smaller than this share is irrelevant, however certain it is.
 PRACTICAL = 0.05
 
 CONFIDENCE = 0.95
@@ -158,14 +158,14 @@ def pairwise_ratios(blocks: t.Iterable[tuple[NDArray[t.Any], NDArray[t.Any]]]) -
 
 def verdict_of(ratio: float, interval: Interval, *, higher_is_better: bool, practical: float) -> tuple[str, str]:
     """What a ratio with an interval says, and why: certain and large enough, or certainly small, or neither."""
-    said = f"ratio {ratio:.3f}, {interval.confidence:.1%} between {interval.low:.3f} and {interval.high:.3f}"
+    sentence = f"ratio {ratio:.3f}, {interval.confidence:.1%} between {interval.low:.3f} and {interval.high:.3f}"
     differs = interval.low > 1 or interval.high < 1
     if differs and (ratio >= 1 + practical or ratio <= 1 - practical):
-        return ("better" if (ratio > 1) == higher_is_better else "worse"), said
+        return ("better" if (ratio > 1) == higher_is_better else "worse"), sentence
     if interval.low > 1 - practical and interval.high < 1 + practical:
-        return "same", f"{said}: less than {practical:.0%} apart"
+        return "same", f"{sentence}: less than {practical:.0%} apart"
     why = f"a difference of at least {practical:.0%} is neither shown nor excluded" if differs else "no difference is shown, and none excluded"
-    return "undecided", f"{said}: {why}"
+    return "undecided", f"{sentence}: {why}"
 
 
 def pooled_noise(sides: t.Sequence[NDArray[t.Any]]) -> float | None:
@@ -276,6 +276,6 @@ def check_shares(practical: float, confidence: float) -> None:
     :raises BadInput: naming the one that cannot.
     """
     if not 0 <= practical < 1:
-        raise BadInput(f"A practical threshold of {practical} is no share from 0 to 1.")
+        raise BadInput(f"A practical threshold must be between 0 and 1, not {practical}.")
     if not 0.5 <= confidence < 1:
-        raise BadInput(f"A confidence of {confidence} is no share from 0.5 to 1.")
+        raise BadInput(f"A confidence must be between 0.5 and 1, not {confidence}.")

@@ -99,11 +99,11 @@ class HostWriter:
         records = store.load_host(host, {}, problems)
         batches = self._batches(host, records, problems)
         with explained(self.root, f"writing the tables of host {host.name}"):
-            said = {DIGEST_KEY: digest, TABLES_KEY: " ".join(name for name, batch in batches.items() if batch)}
+            metadata = {DIGEST_KEY: digest, TABLES_KEY: " ".join(name for name, batch in batches.items() if batch)}
             for name, batch in batches.items():
                 path = part_path(self.root, name, self.campaign, host.name, self.writer)
                 if batch:
-                    self._write_table(batch, path, said)
+                    self._write_table(batch, path, metadata)
                 else:
                     path.unlink(missing_ok=True)
         return Written(host.name, len(records), tuple(problems))
@@ -127,11 +127,11 @@ class HostWriter:
         )
         return batches
 
-    def _write_table(self, batch: Batch, path: Path, said: t.Mapping[str, str]) -> None:
+    def _write_table(self, batch: Batch, path: Path, metadata: t.Mapping[str, str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.stem}.{os.getpid()}{_DRAFT}")
         try:
-            words = ", ".join(f"{key}: {literal(value)}" for key, value in said.items())
+            words = ", ".join(f"{key}: {literal(value)}" for key, value in metadata.items())
             options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{words}}}"
             batch.copy_to(draft, options)
             os.replace(draft, path)

@@ -64,13 +64,13 @@ class Ingested:
         return bool(self.written or self.removed)
 
 
-def ingest(campaign: Path, tables: Path | None = None, *, everything: bool = False, workers: int | None = None, dry_run: bool = False) -> Ingested:
+def ingest(campaign: Path, tables: Path | None = None, *, force: bool = False, workers: int | None = None, dry_run: bool = False) -> Ingested:
     """Bring the tables of a campaign up to date.
 
     :param campaign: its folder.
-    :param tables: where they shall lie; ``tables`` in the folder of the campaign by default. Several campaigns, and several
+    :param tables: where they should lie; ``tables`` in the folder of the campaign by default. Several campaigns, and several
         controllers, may write into one.
-    :param everything: write hosts again that have not changed.
+    :param force: write hosts again that have not changed.
     :param workers: processes; by default one for each CPU, if there are hosts enough.
     :param dry_run: look only.
     :raises ResultsError: if it is not the folder of a campaign, or the tables cannot be written.
@@ -82,7 +82,7 @@ def ingest(campaign: Path, tables: Path | None = None, *, everything: bool = Fal
     hosts = store.host_folders(campaign, problems)
     if not hosts and not (campaign / CAMPAIGN_FILE).exists():
         raise ResultsError(f"{campaign} is not the folder of a campaign: it holds neither {CAMPAIGN_FILE} nor results.")
-    known = {} if everything else _digests(root, name, writer)
+    known = {} if force else _digests(root, name, writer)
     # Of hosts without tables nothing need be read here, one after the other: whoever writes their tables reads all of it.
     due = [host.name for host in hosts if host.name not in known or known[host.name] != host_digest(host)]
     names = {host.name for host in hosts}
@@ -114,14 +114,14 @@ def identity_of(campaign: Path) -> tuple[str, str]:
     """
     if not campaign.is_dir():
         raise ResultsError(f"There is no campaign in {campaign}: that folder does not exist. Give a folder that holds {CAMPAIGN_FILE}.")
-    said: dict[str, t.Any] = {}
+    raw: dict[str, t.Any] = {}
     if (campaign / CAMPAIGN_FILE).is_file():
-        said = read_json(campaign / CAMPAIGN_FILE)
+        raw = read_json(campaign / CAMPAIGN_FILE)
     try:
-        name = component(said.get("campaign", campaign.absolute().name), "campaign")
+        name = component(raw.get("campaign", campaign.absolute().name), "campaign")
     except StorageError as error:
         raise ResultsError(f"{campaign / CAMPAIGN_FILE}: {error.message}") from None
-    return name, hashlib.sha256(f"{name}\n{plain(said.get('created', ''))}".encode()).hexdigest()[:12]
+    return name, hashlib.sha256(f"{name}\n{plain(raw.get('created', ''))}".encode()).hexdigest()[:12]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -140,10 +140,10 @@ def _digests(root: Path, campaign: str, writer: str) -> dict[str, str]:
     except duckdb.Error:
         # One of them is damaged: which one does not matter, for all can be written again.
         return {}
-    said: dict[str, dict[bytes, str]] = {}
+    raw: dict[str, dict[bytes, str]] = {}
     for name, key, value in rows:
-        said.setdefault(Path(name).parent.name.partition("=")[2], {})[key] = value.decode(errors="replace")
-    return {host: words[_DIGEST] for host, words in said.items() if _DIGEST in words and _has_all(words, f"campaign={campaign}", f"host={host}", there)}
+        raw.setdefault(Path(name).parent.name.partition("=")[2], {})[key] = value.decode(errors="replace")
+    return {host: words[_DIGEST] for host, words in raw.items() if _DIGEST in words and _has_all(words, f"campaign={campaign}", f"host={host}", there)}
 
 
 def _has_all(words: t.Mapping[bytes, str], campaign: str, host: str, there: t.Container[tuple[str, ...]]) -> bool:
@@ -215,10 +215,10 @@ def _written(process: subprocess.Popen[str]) -> list[Written]:
     """What a worker says, one line of JSON for each host, and in the end why it stopped."""
     found = []
     for line in process.stdout:  # type: ignore[union-attr]
-        said = json.loads(line)
-        if "error" in said:
-            raise ResultsError(said["error"])
-        found.append(Written(said["host"], said["cells"], tuple(said["problems"])))
+        raw = json.loads(line)
+        if "error" in raw:
+            raise ResultsError(raw["error"])
+        found.append(Written(raw["host"], raw["cells"], tuple(raw["problems"])))
     if process.wait() != 0:
         reason = process.stderr.read().strip().splitlines()[-1:]  # type: ignore[union-attr]
         raise ResultsError(f"A process that writes tables ended with status {process.returncode} ({plain(''.join(reason))}): run it again with one worker.")

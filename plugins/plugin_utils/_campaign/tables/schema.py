@@ -87,7 +87,7 @@ LAYERS = Table(
     "What the layers under a target were set to: one row for each value, once for each different state of a host. See `stacks`.",
     (*_HOST, Column("stack", "VARCHAR", "as in `cells`: `stack_before`, `stack_after`")),
     _columns(
-        ("level", "INTEGER", "0 is the target; NULL for what is said of the whole stack"),
+        ("level", "INTEGER", "0 is the target; NULL for values of the whole stack"),
         ("device", "VARCHAR", "kernel name"),
         ("kind", "VARCHAR", "what the device is: `disk`, `lvm`, `md`..."),
         ("layer", "VARCHAR", "`verdict`, `device`, `queue`, or the cache: `drive`, `controller`..."),
@@ -106,7 +106,7 @@ _WEAR = _columns(
     ("written_bytes", "BIGINT", "bytes over the whole life"),
     ("power_on_hours", "BIGINT", "h"),
     ("unsafe_shutdowns", "BIGINT", ""),
-    ("passed", "BOOLEAN", "what the drive says of its own health"),
+    ("passed", "BOOLEAN", "the drive's own health assessment"),
 )
 
 DEVICES = Table(
@@ -128,7 +128,7 @@ DEVICES = Table(
 
 DEVICE_INTERVALS = Table(
     "device_intervals",
-    "What the devices' own counters say while fio runs, as `iostat -x` does.",
+    "The counters of the devices while fio runs, as `iostat -x` does.",
     (*_CELL, Column("device", "VARCHAR", "kernel name")),
     _columns(
         ("second", "DOUBLE", "end of the interval, s from `io_start`; before it the job ramps up"),
@@ -150,7 +150,7 @@ DEVICE_INTERVALS = Table(
 
 TARGETS_AT_ONCE = Table(
     "targets_at_once",
-    "The measurements that a host made on several targets at once: one row for each of them. There is none where a suite has one target at a time.",
+    "The measurements that a host made on several targets at once: one row for each of them. There is none if a suite has one target at a time.",
     _HOST
     + _columns(
         ("variant", "VARCHAR", "cache configuration"),

@@ -55,10 +55,10 @@ def _device_series(key: dict[str, t.Any], series: t.Mapping[str, array.array[flo
         yield {**key, **{name: some.get(name, [None] * len(some["second"])) for name in _DEVICE_COLUMNS}}
 
 
-def _number(said: str) -> float:
+def _number(raw: str) -> float:
     """A number that is finite and not negative, else not-a-number."""
     try:
-        value = float(said)
+        value = float(raw)
     except ValueError:
         return math.nan
     return value if 0 <= value < math.inf else math.nan

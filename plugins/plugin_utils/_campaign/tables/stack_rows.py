@@ -38,11 +38,11 @@ class Stacks:
             yield {**key, "stack": name, **{column: [row[place] for row in rows] for place, column in enumerate(_LAYER_COLUMNS)}}
 
 
-def _rows(said: t.Mapping[str, t.Any]) -> t.Iterator[tuple[t.Any, ...]]:
-    for name, value in said.items():
+def _rows(raw: t.Mapping[str, t.Any]) -> t.Iterator[tuple[t.Any, ...]]:
+    for name, value in raw.items():
         if name != "layers" and name not in NOT_OF_THE_STACK:
             yield None, None, None, "verdict", text(name), _value(value)
-    for level, layer in enumerate(objects(said.get("layers"))):
+    for level, layer in enumerate(objects(raw.get("layers"))):
         device, kind = text(layer.get("name")), text(layer.get("kind"))
         for name, value in layer.items():
             if name == "queue":
@@ -71,7 +71,7 @@ def device_rows(key: dict[str, t.Any], stack: t.Mapping[str, t.Any], drives: t.A
     """
     for side in SIDES:
         below = {str(layer.get("name")): layer for layer in drives_of(stack.get(side))}
-        worn = {str(name): mapping(said) for name, said in mapping(mapping(drives).get(side)).items()}
+        worn = {str(name): mapping(raw) for name, raw in mapping(mapping(drives).get(side)).items()}
         for name in sorted({*below, *worn}):
             layer, wear = below.get(name, {}), worn.get(name, {})
             yield {

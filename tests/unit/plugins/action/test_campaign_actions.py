@@ -85,7 +85,7 @@ def archive(tmp_path):
     return pack(tmp_path / "a.tar", cell())
 
 
-def said(archive, **changes):
+def message(archive, **changes):
     return {**said_of(archive), "path": REMOTE, **changes}
 
 
@@ -105,7 +105,7 @@ def test_a_campaign_is_opened_once(folder, monkeypatch):
 def test_what_is_measured_already_is_not_due(folder, tmp_path, monkeypatch):
     done = {"workload_sha256": read_job(WANTED["job"], "randwrite-4k").workload_sha256, "target": {"path": "/dev/vg0/x", "used_size": 1 << 30}}
     archive = pack(tmp_path / "a.tar", cell(**done))
-    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=said(archive))
+    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=message(archive))
     host = Host(campaign_action, monkeypatch)
     arguments = {"results": str(folder.parent), "name": CAMPAIGN, "variant": "before"}
     more = {**WANTED, "repeat": 2}
@@ -120,9 +120,9 @@ STEP = {"number": 0, "cells": [{"name": "randwrite-4k", "repeat": 1}]}
 
 
 @pytest.mark.parametrize("sha256", [None, "x", "0" * 64])
-def test_results_of_an_earlier_version_are_said_before_they_are_measured_again(folder, tmp_path, monkeypatch, sha256):
+def test_results_of_an_earlier_version_are_reported_before_they_are_measured_again(folder, tmp_path, monkeypatch, sha256):
     archive = pack(tmp_path / "a.tar", cell(measurement_sha256=sha256) if sha256 else cell())
-    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=said(archive))
+    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=message(archive))
     host = Host(campaign_action, monkeypatch)
     arguments = {"results": str(folder.parent), "name": CAMPAIGN, "variant": "before", "cells": [{"name": "randwrite-4k", "repeat": 1}], "steps": [STEP]}
     result = host.run(**arguments)
@@ -141,17 +141,17 @@ def test_results_of_an_earlier_version_are_said_before_they_are_measured_again(f
     assert host.printed == []
 
 
-def test_new_results_beside_those_of_an_earlier_version_wait_and_the_message_says_why(folder, tmp_path, monkeypatch):
+def test_new_results_beside_those_of_an_earlier_version_wait_and_the_message_reports_why(folder, tmp_path, monkeypatch):
     first = pack(tmp_path / "a.tar", cell())
-    Host(collect_action, monkeypatch, Connection(first)).run(path=str(folder), archive=said(first))
+    Host(collect_action, monkeypatch, Connection(first)).run(path=str(folder), archive=message(first))
     second = pack(tmp_path / "b.tar", cell(content=b"something else", measurement_sha256="0" * 64))
     host = Host(collect_action, monkeypatch, Connection(second))
-    result = host.run(path=str(folder), archive=said(second))
+    result = host.run(path=str(folder), archive=message(second))
     assert result["failed"] and host.removed == []
     assert "1 cells of host node1 have an ok result" in result["msg"] and "that an earlier version of the collection made (" in result["msg"]
     assert "so they were measured again: the old result was kept, and the new one waits on the host in /var/lib/cachefleet/spool." in result["msg"]
     assert "Set fio_benchmark_replace to true and run again to take the new ones, or name another campaign to have both." in result["msg"]
-    again = host.run(path=str(folder), archive=said(second), replace=True)
+    again = host.run(path=str(folder), archive=message(second), replace=True)
     assert not again.get("failed") and len(again["replaced"]) == 1
 
 
@@ -178,7 +178,7 @@ def test_a_host_whose_name_is_no_folder_is_found_before_it_measures(tmp_path, mo
 
 def test_results_arrive_and_only_then_leave_the_host(folder, archive, monkeypatch):
     host = Host(collect_action, monkeypatch, Connection(archive))
-    result = host.run(path=str(folder), archive=said(archive))
+    result = host.run(path=str(folder), archive=message(archive))
     assert (result["changed"], result["stored"], result["states"]) == (True, ["before/randwrite-4k/1"], {"ok": 1})
     assert host.removed == [f"{SPOOL}/{CAMPAIGN}", REMOTE]
     assert store.load_campaign(folder).cells[0].state == "ok"
@@ -187,21 +187,21 @@ def test_results_arrive_and_only_then_leave_the_host(folder, archive, monkeypatc
 
 def test_collecting_again_changes_nothing(folder, archive, monkeypatch):
     host = Host(collect_action, monkeypatch, Connection(archive))
-    host.run(path=str(folder), archive=said(archive))
+    host.run(path=str(folder), archive=message(archive))
     host.answer = {"changed": False}
-    result = host.run(path=str(folder), archive=said(archive))
+    result = host.run(path=str(folder), archive=message(archive))
     assert (result["changed"], result["unchanged"]) == (False, ["before/randwrite-4k/1"])
 
 
 def test_a_host_may_keep_its_copy(folder, archive, monkeypatch):
     host = Host(collect_action, monkeypatch, Connection(archive))
-    assert host.run(path=str(folder), archive=said(archive), keep_on_host=True)["changed"]
+    assert host.run(path=str(folder), archive=message(archive), keep_on_host=True)["changed"]
     assert host.removed == []
 
 
 def test_check_mode_fetches_nothing(folder, archive, monkeypatch):
     host = Host(collect_action, monkeypatch, Connection(archive))
-    assert host.run(check_mode=True, path=str(folder), archive=said(archive))["changed"]
+    assert host.run(check_mode=True, path=str(folder), archive=message(archive))["changed"]
     assert host.run(check_mode=True, path=str(folder), archive={})["changed"]
     assert (host.connection.fetched, host.removed) == ([], [])
     assert all("would collect" in line for line in host.printed)
@@ -228,12 +228,12 @@ def test_a_host_without_results_changes_nothing(folder, monkeypatch, archive_sai
         ({"sha256": None}, "for the SHA-256 of its archive"),
         ({"size": -1}, "for the size of its archive"),
         ({"size": None}, "for the size of its archive"),
-        ({"size": 1 << 50}, "at most 4 GiB are taken in"),
+        ({"size": 1 << 50}, "at most 4 GiB are accepted"),
     ],
 )
-def test_what_a_host_says_of_its_archive_is_not_believed(folder, archive, monkeypatch, changes, sentence):
+def test_what_a_host_reports_of_its_archive_is_not_believed(folder, archive, monkeypatch, changes, sentence):
     host = Host(collect_action, monkeypatch, Connection(archive))
-    result = host.run(path=str(folder), archive=said(archive, **changes))
+    result = host.run(path=str(folder), archive=message(archive, **changes))
     assert result["failed"]
     assert sentence in result["msg"]
     assert (host.connection.fetched, host.removed) == ([], [])
@@ -242,10 +242,10 @@ def test_what_a_host_says_of_its_archive_is_not_believed(folder, archive, monkey
 @pytest.mark.parametrize("damage", ["sha", "content", "transfer"])
 def test_what_arrives_damaged_stays_on_the_host(folder, archive, tmp_path, monkeypatch, damage):
     connection = Connection(archive, AnsibleError("sftp: connection lost") if damage == "transfer" else None)
-    claim = said(archive, sha256="0" * 64) if damage == "sha" else said(archive)
+    claim = message(archive, sha256="0" * 64) if damage == "sha" else message(archive)
     if damage == "content":
         connection.remote = pack(tmp_path / "b.tar", cell(host="node2"))
-        claim = said(connection.remote)
+        claim = message(connection.remote)
     host = Host(collect_action, monkeypatch, connection)
     result = host.run(path=str(folder), archive=claim)
     assert result["failed"]
@@ -259,15 +259,15 @@ def test_a_rejected_cell_is_failed_with_its_reason_until_a_whole_one_arrives(fol
     store.write_plan(folder, "node1", "before", [("randwrite-4k", 2)], now=NOW)
     both = pack(tmp_path / "b.tar", cell(content=b'{"jobs": [' + b"[" * 1000), cell(repeat=2))
     host = Host(collect_action, monkeypatch, Connection(both))
-    result = host.run(path=str(folder), archive=said(both))
+    result = host.run(path=str(folder), archive=message(both))
     assert (result["failed"], result["stored"], list(result["rejected"])) == (True, ["before/randwrite-4k/2"], ["before/randwrite-4k/1"])
-    assert "1 of the 2 cells of host node1 are not taken in: before/randwrite-4k/1: fio.json.gz could not be parsed" in result["msg"]
-    assert host.removed == [], "what was not taken in stays on the host"
+    assert "1 of the 2 cells of host node1 are not accepted: before/randwrite-4k/1: fio.json.gz could not be parsed" in result["msg"]
+    assert host.removed == [], "what was not accepted stays on the host"
     rejected, stored = store.load_campaign(folder).cells
     assert (rejected.state, stored.state) == ("failed", "ok")
     assert "nested deeper than 64 levels" in rejected.reason
     whole = pack(tmp_path / "c.tar", cell(), cell(repeat=2))
-    assert not Host(collect_action, monkeypatch, Connection(whole)).run(path=str(folder), archive=said(whole)).get("failed")
+    assert not Host(collect_action, monkeypatch, Connection(whole)).run(path=str(folder), archive=message(whole)).get("failed")
     assert [record.state for record in store.load_campaign(folder).cells] == ["ok", "ok"]
 
 
@@ -278,7 +278,7 @@ def test_a_host_that_sends_another_size_than_announced_fails_with_both_figures(f
         file.truncate(60 << 20)
     if announced > 10 << 10:
         more.write_bytes(b"x" * 100)
-    result = Host(collect_action, monkeypatch, Connection(more)).run(path=str(folder), archive=said(more, size=announced))
+    result = Host(collect_action, monkeypatch, Connection(more)).run(path=str(folder), archive=message(more, size=announced))
     assert result["failed"] and f"announced an archive of {announced >> 10} KiB ({announced} bytes) and sent" in result["msg"]
     assert hidden(folder) == []
 
@@ -286,26 +286,26 @@ def test_a_host_that_sends_another_size_than_announced_fails_with_both_figures(f
 def test_a_lost_connection_is_left_to_ansible(folder, archive, monkeypatch):
     host = Host(collect_action, monkeypatch, Connection(archive, AnsibleConnectionFailure("no route to host")))
     with pytest.raises(AnsibleConnectionFailure):
-        host.run(path=str(folder), archive=said(archive))
+        host.run(path=str(folder), archive=message(archive))
     assert hidden(folder) == []
 
 
 def test_another_ok_result_is_kept_on_both_sides(folder, archive, tmp_path, monkeypatch):
-    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=said(archive))
+    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=message(archive))
     second = pack(tmp_path / "b.tar", cell(content=b"measured again"))
     host = Host(collect_action, monkeypatch, Connection(second))
-    result = host.run(path=str(folder), archive=said(second))
+    result = host.run(path=str(folder), archive=message(second))
     assert result["failed"]
     assert "it was kept, and the new one waits on the host" in result["msg"]
     assert host.removed == []
-    assert host.run(path=str(folder), archive=said(second), replace=True)["replaced"] == ["before/randwrite-4k/1"]
+    assert host.run(path=str(folder), archive=message(second), replace=True)["replaced"] == ["before/randwrite-4k/1"]
     assert len(host.removed) == 2
 
 
 def test_a_host_that_cannot_clean_up_is_no_failure(folder, archive, monkeypatch):
     host = Host(collect_action, monkeypatch, Connection(archive))
     host.answer = {"failed": True, "msg": "read-only \x1b[31mfile system"}
-    result = host.run(path=str(folder), archive=said(archive))
+    result = host.run(path=str(folder), archive=message(archive))
     assert "failed" not in result
     assert any("could not be removed from the host: read-only file system" in line for line in host.printed)
 
@@ -313,7 +313,7 @@ def test_a_host_that_cannot_clean_up_is_no_failure(folder, archive, monkeypatch)
 def test_a_disk_too_small_for_the_archive_is_found_before_it_is_fetched(folder, archive, monkeypatch):
     monkeypatch.setattr(files.os, "statvfs", lambda _folder: types.SimpleNamespace(f_bavail=1, f_frsize=4096))
     host = Host(collect_action, monkeypatch, Connection(archive))
-    result = host.run(path=str(folder), archive=said(archive))
+    result = host.run(path=str(folder), archive=message(archive))
     assert "has 4 KiB free and collecting the results of host node1 needs" in result["msg"]
     assert host.connection.fetched == []
 
@@ -322,12 +322,12 @@ def test_a_disk_too_small_for_the_archive_is_found_before_it_is_fetched(folder, 
 
 
 def test_the_report_is_printed_and_returned(folder, archive, monkeypatch):
-    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=said(archive))
+    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=message(archive))
     store.write_plan(folder, "node2", "before", [("randwrite-4k", 1)], now=campaign_action.datetime.datetime.now())
     host = Host(report_action, monkeypatch, name="localhost")
     result = host.run(path=str(folder), problems={"node2": "out of reach"})
     assert (result["changed"], result["states"]) == (False, {"ok": 1, "missing": 1})
-    assert result["not_ok"] == ["node2 before randwrite-4k/1: missing: out of reach"]
+    assert result["failed_cells"] == ["node2 before randwrite-4k/1: missing: out of reach"]
     assert [(row["host"], row["iops"]) for row in result["rows"]] == [("node1", 1500.0), ("node2", None)]
     assert result["text"] in host.printed[0]
 

@@ -30,7 +30,7 @@ def campaigns(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("hosts", "baseline", "candidate", "status", "said", "strategy"),
+    ("hosts", "baseline", "candidate", "status", "message", "strategy"),
     [
         (6, "writethrough", "writeback", 0, "Same or better in all of", "linear"),
         (6, "writeback", "writethrough", 1, "Regression: ", "linear"),
@@ -39,7 +39,7 @@ def campaigns(tmp_path_factory):
         (6, "writeback", "nobody", 2, "has no variant", "linear"),
     ],
 )
-def test_the_status_is_that_of_the_comparison(campaigns, tmp_path, hosts, baseline, candidate, status, said, strategy):
+def test_the_status_is_that_of_the_comparison(campaigns, tmp_path, hosts, baseline, candidate, status, message, strategy):
     variables = {
         "compare_baseline": str(campaigns[hosts]),
         "compare_candidate": str(campaigns[hosts]),
@@ -53,7 +53,7 @@ def test_the_status_is_that_of_the_comparison(campaigns, tmp_path, hosts, baseli
         [ANSIBLE, PLAYBOOK, "-i", "localhost,", "-e", json.dumps(variables)], env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert played.returncode == status, played.stdout + played.stderr
-    assert said in " ".join((played.stdout + played.stderr).split())
+    assert message in " ".join((played.stdout + played.stderr).split())
     assert "Traceback" not in played.stderr
     if "nobody" not in candidate:
         assert json.loads((campaigns[hosts] / "reports/comparison.json").read_text())["rc"] == status

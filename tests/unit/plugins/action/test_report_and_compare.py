@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
     return write_campaign(tmp_path_factory.mktemp("results") / "2026-11-22T0600Z", 2, cells=6, seconds=20)
 
 
-def test_files_are_written_when_asked(folder):
+def test_files_are_written_on_request(folder):
     result, printed = run(report_action, path=str(folder), files=["html", "markdown", "csv"], prices=[{"price": 100}])
     assert result["changed"] is True
     assert result["answer"][0].endswith("Repeat at least 4 times: -e fio_benchmark_repeats=4.") or "shown to be better" in result["answer"][0]
@@ -62,7 +62,7 @@ def test_of_many_hosts_only_what_they_did_together_is_printed(tmp_path, monkeypa
     monkeypatch.setattr(store, "load_campaign", lambda _path: pytest.fail("every file is read"))
     result, printed = run(report_action, path=str(many), files=["csv"], problems={"gone": "no route to it"})
     assert {row["host"] for row in result["rows"]} == {"all 3 hosts", "median of 3"}
-    assert (result["states"], result["not_ok"]) == ({"ok": 6}, ["gone: no route to it"])
+    assert (result["states"], result["failed_cells"]) == ({"ok": 6}, ["gone: no route to it"])
     assert (many / "reports" / "report.csv").read_text().count("host0001") == 2
     assert "host0001" not in printed[0][printed[0].index("\nHOST") :], "the answer names classes of a few hosts"
     assert run(report_action, path=str(many), baseline="other")[0]["msg"].startswith("There is no variant 'other'")
@@ -81,7 +81,15 @@ def test_without_a_library_every_host_is_printed_and_what_was_printed_is_known(t
     assert (result["failed"], result["states"], len(result["rows"])) == (True, {"ok": 6}, 8)
     assert "host0001" in printed[0]
     assert printed[-1] == "No report was written: it needs duckdb: run 'pip install duckdb'.\n"
-    assert result["not_ok"] == []
+    assert result["failed_cells"] == []
+
+
+def test_former_return_values_are_returned(folder, tmp_path):
+    result, _printed = run(report_action, path=str(folder), problems={"gone": "no route to it"})
+    assert result["together"] == result["aggregates"] and result["not_ok"] == result["failed_cells"] == ["gone: no route to it"]
+    assert {entry["planned"] for entry in result["aggregates"]} == {2}
+    result, _printed = run(report_action, check_mode=True, path=str(tmp_path / "missing"))
+    assert (result["together"], result["not_ok"]) == ([], [])
 
 
 def test_nothing_is_written_in_check_mode(tmp_path):
@@ -116,7 +124,7 @@ def test_a_campaign_against_itself_by_variant(folder):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({}, "the same campaign"),
         ({"baseline_variant": "writeback"}, "both"),
@@ -124,7 +132,7 @@ def test_a_campaign_against_itself_by_variant(folder):
         ({"candidate": "/nowhere"}, "no campaign"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(folder, wrong, said):
+def test_what_cannot_be_compared_is_refused(folder, wrong, message):
     result, _printed = run(compare_action, **{"baseline": str(folder), "candidate": str(folder), **wrong})
     assert (result["failed"], result["rc"]) == (True, 2)
-    assert said in result["msg"]
+    assert message in result["msg"]

@@ -44,18 +44,24 @@ def test_rebuild(campaign, run):
     assert run(campaign)["changed"] is True
     again = run(campaign)
     assert (again["changed"], again["written"], again["unchanged"], again["problems"]) == (False, [], 1, [])
+    assert run(campaign, force=True)["written"] == ["host0000"]
+
+
+def test_former_option_names_are_accepted(campaign, run):
+    assert run(campaign)["written"] == ["host0000"]
+    assert run(campaign, do="check")["states"] == {"ok": 2}
     assert run(campaign, everything=True)["written"] == ["host0000"]
 
 
 def test_check_fails_with_the_names_of_what_is_damaged_or_missing(campaign, run):
-    assert run(campaign, do="check")["states"] == {"ok": 2}
+    assert run(campaign, operation="check")["states"] == {"ok": 2}
     assert run.warnings[-1].endswith("every file is as it was measured: 2 ok.")
     shutil.rmtree(campaign / CELL)
-    missing = run(campaign, do="check")
+    missing = run(campaign, operation="check")
     assert missing["failed"] and f"1 cell is missing ({CELL}: no result came from this host)" in missing["msg"] and "allow_missing: true" in missing["msg"]
-    assert "failed" not in run(campaign, do="check", allow_missing=True)
+    assert "failed" not in run(campaign, operation="check", allow_missing=True)
     (campaign / "host0000/writeback/randread-4k-qd1/1/job.fio").write_text("other")
-    damaged = run(campaign, do="check", allow_missing=True)
+    damaged = run(campaign, operation="check", allow_missing=True)
     assert damaged["failed"] and "1 cell is damaged (host0000/writeback/randread-4k-qd1/1: the SHA-256 of job.fio" in damaged["msg"]
     assert json.loads(json.dumps(damaged))["damaged"][0]["cell"] == "host0000/writeback/randread-4k-qd1/1"
 
@@ -63,25 +69,25 @@ def test_check_fails_with_the_names_of_what_is_damaged_or_missing(campaign, run)
 def test_merge(campaign, run, tmp_path):
     other = write_campaign(tmp_path / "other", [1], cells=2, seconds=2)
     (other / "host0001/writeback/randread-4k-qd1/1/job.fio").write_text("damaged")
-    found = run(tmp_path / "both", do="merge", sources=[str(campaign), str(other)])
+    found = run(tmp_path / "both", operation="merge", sources=[str(campaign), str(other)])
     assert (found["changed"], len(found["copied"]), found["conflicts"]) == (True, 3, [])
     assert "is damaged and was not merged" in run.warnings[0]
     assert run.warnings[1].endswith("both: 3 cells copied, 0 replaced, 0 there already.")
-    refused = run(tmp_path / "both", do="merge")
+    refused = run(tmp_path / "both", operation="merge")
     assert refused["failed"] and "There is nothing to merge" in refused["msg"]
 
 
 @pytest.mark.parametrize(("kind", "name"), [("ndjson", "results.ndjson"), ("openmetrics", "results.prom"), ("influx", "results.lp")])
 def test_export_brings_the_tables_up_to_date_first(campaign, run, kind, name):
-    would = run(campaign, check_mode=True, do="export", format=kind)
+    would = run(campaign, check_mode=True, operation="export", format=kind)
     assert would["changed"] and not (campaign / "reports").exists()
-    found = run(campaign, do="export", format=kind)
+    found = run(campaign, operation="export", format=kind)
     assert found["file"] == str(campaign / "reports" / name)
     assert found["lines"] == len((campaign / "reports" / name).read_text().splitlines()) > 1
-    assert run(campaign, do="export", format=kind)["changed"] is False
+    assert run(campaign, operation="export", format=kind)["changed"] is False
 
 
 def test_bad_input_is_one_sentence(run, tmp_path):
     assert "that folder does not exist" in run(tmp_path / "nothing")["msg"]
-    found = run(tmp_path / "nothing", do="check")
+    found = run(tmp_path / "nothing", operation="check")
     assert found["failed"] and "that folder does not exist" in found["msg"]

@@ -25,8 +25,8 @@ EPOCH = 1_800_000_000.0
 
 
 def status(state, **more):
-    said = {"schema": 1, "state": state, "segment": 0, "step": 0, "steps": 4, "pid": 77, "pid_started": 1234, "boot_id": BOOT, "time": EPOCH, **more}
-    return json.dumps(said)
+    reported = {"schema": 1, "state": state, "segment": 0, "step": 0, "steps": 4, "pid": 77, "pid_started": 1234, "boot_id": BOOT, "time": EPOCH, **more}
+    return json.dumps(reported)
 
 
 class Clock:
@@ -111,9 +111,9 @@ def test_names_that_cannot_be_folders_are_refused(monkeypatch, name):
     assert not host.commands
 
 
-@pytest.mark.parametrize("said", [status("measuring", segment=1), status("waiting", segment=2), status("pausing", segment=1)])
-def test_a_runner_that_is_past_the_barrier_is_not_waited_for(monkeypatch, said):
-    result = Host(monkeypatch, [said]).run(segment=1)
+@pytest.mark.parametrize("reported", [status("measuring", segment=1), status("waiting", segment=2), status("pausing", segment=1)])
+def test_a_runner_that_is_past_the_barrier_is_not_waited_for(monkeypatch, reported):
+    result = Host(monkeypatch, [reported]).run(segment=1)
     assert not result["ended"]
     assert not result["waiting"]
 
@@ -131,7 +131,7 @@ def test_an_ended_runner_ends_the_wait_and_does_not_fail_the_task(monkeypatch, s
     assert not result.get("failed")
 
 
-def test_looks_become_rarer_but_not_rarer_than_asked_for(monkeypatch):
+def test_readings_become_rarer_but_not_rarer_than_requested(monkeypatch):
     host = Host(monkeypatch, [status("measuring", time=EPOCH + n) for n in range(400)])
     pauses = []
     monkeypatch.setattr(host.clock, "sleep", lambda seconds: (pauses.append(seconds), setattr(host.clock, "now", host.clock.now + seconds)))
@@ -145,7 +145,7 @@ def test_looks_become_rarer_but_not_rarer_than_asked_for(monkeypatch):
 def test_a_dead_runner_is_known_by_its_process(monkeypatch):
     result = Host(monkeypatch, [status("measuring")], alive=False).run()
     assert (result["state"], result["ended"]) == ("dead", True)
-    assert "could not say why" in result["message"]
+    assert "without reporting a reason" in result["message"]
 
 
 def test_a_restart_of_the_host_is_known_by_its_boot(monkeypatch):
@@ -170,18 +170,18 @@ def test_a_quiet_runner_that_lives_is_waited_for(monkeypatch):
 def test_a_host_that_is_away_for_a_while_does_not_end_the_wait(monkeypatch):
     host = Host(monkeypatch, [status("measuring"), AnsibleConnectionFailure("ssh: \x1b[31mno route"), AnsibleConnectionFailure("x"), status("finished")])
     assert host.run()["state"] == "finished"
-    assert host.printed == ["db1: not in reach at the moment, what it measures goes on (ssh: no route)", "db1: in reach again"]
+    assert host.printed == ["db1: not reachable at the moment, the measurement continues (ssh: no route)", "db1: reachable again"]
     assert host.resets == 2
 
 
 def test_a_host_that_stays_away_ends_it(monkeypatch):
     host = Host(monkeypatch, [AnsibleConnectionFailure("no route")])
-    with pytest.raises(AnsibleConnectionFailure, match=r"db1 was not in reach for \d+ seconds while it measured: no route. Its runner goes on"):
+    with pytest.raises(AnsibleConnectionFailure, match=r"db1 was not reachable for \d+ seconds while it measured: no route. Its runner continues"):
         host.run(patience=60)
     assert host.clock.now < 1100
 
 
-def test_a_connection_that_says_nothing_is_closed_and_tried_again(monkeypatch):
+def test_a_connection_that_reports_nothing_is_closed_and_tried_again(monkeypatch):
     import time as real
 
     host = Host(monkeypatch, [status("finished")])
@@ -204,13 +204,13 @@ def test_what_the_user_may_not_read_is_read_through_become(monkeypatch):
     assert [root for _command, root in host.commands] == [False, True]
 
 
-@pytest.mark.parametrize("said", [None, "not json", "[]", json.dumps({"schema": 1, "state": "hungry"}), json.dumps({"schema": 2, "state": "finished"})])
-def test_a_runner_that_never_says_anything_sensible_is_given_up(monkeypatch, said):
-    result = Host(monkeypatch, [said]).run()
+@pytest.mark.parametrize("reported", [None, "not json", "[]", json.dumps({"schema": 1, "state": "hungry"}), json.dumps({"schema": 2, "state": "finished"})])
+def test_a_runner_that_never_reports_anything_sensible_is_given_up(monkeypatch, reported):
+    result = Host(monkeypatch, [reported]).run()
     assert result["state"] == "dead"
 
 
-def test_what_a_host_says_is_numbers_and_clean_text_or_nothing():
+def test_what_a_host_reports_is_numbers_and_clean_text_or_nothing():
     found = runner_status.read_status(
         status("measuring", iops="many", bandwidth=float("inf"), latency_ms=-1, cell="a\x1b]0;x\x07b", step=True, until=5, repeat=1e400)
     )
@@ -222,14 +222,14 @@ def test_a_turn_is_over_when_its_time_is(monkeypatch):
     assert (result["ended"], result["waiting"], result["state"]) == (False, False, "measuring")
 
 
-def test_every_look_is_noted_for_those_who_watch(monkeypatch, tmp_path):
+def test_every_reading_is_noted_for_those_who_watch(monkeypatch, tmp_path):
     host = Host(monkeypatch, [status("measuring", iops=100.0, cell="a", all_until=EPOCH + 50), status("finished", done=4)])
     host.run(path=str(tmp_path))
     [watched] = runner_status.watched_hosts(tmp_path)
     assert (watched.host, watched.ended, watched.status.state, watched.status.done) == ("db1", True, "finished", 4)
 
 
-def test_the_time_left_of_a_host_shrinks_between_two_looks():
+def test_remaining_time_decreases_between_two_readings():
     found = runner_status.read_status(status("measuring", all_until=EPOCH + 50))
     assert runner_status.Watched("db1", found, 5000.0).left(5020.0) == 30.0
 
@@ -276,12 +276,12 @@ class Clocked(Host):
     def release(self, **args):
         return self.run(release_runner, **{"segment": 1, "start": EPOCH + self.clock.now + 10, **args})
 
-    def said(self):
+    def reported(self):
         words = shlex.split(self.written[-1][0])
         return json.loads(words[words.index("printf") + 2])
 
 
-def test_the_instant_is_told_in_the_time_of_the_host(monkeypatch):
+def test_the_instant_is_reported_in_the_time_of_the_host(monkeypatch):
     host = Clocked(monkeypatch, ahead=2.0)
     start = EPOCH + host.clock.now + 10
     result = host.release(start=start)
@@ -290,8 +290,8 @@ def test_the_instant_is_told_in_the_time_of_the_host(monkeypatch):
     assert abs(result["clock"]["offset"] - 2.0) <= result["clock"]["error"]
     assert abs(result["start"] - start - 2.0) < 0.02
     assert (result["late"], result["changed"]) == (0, True)
-    assert host.said()["clock"] == result["clock"]
-    assert host.said()["start"] == result["start"]
+    assert host.reported()["clock"] == result["clock"]
+    assert host.reported()["start"] == result["start"]
 
 
 def test_the_release_is_a_draft_that_is_renamed(monkeypatch):
@@ -312,10 +312,10 @@ def test_what_is_written_by_a_real_shell_is_one_file_and_an_open_barrier_stays(m
     (tmp_path / "c1").mkdir()
     host.release(spool=str(tmp_path))
     command = host.written[-1][0]
-    for said in ("", "released\n"):
-        assert subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=True).stdout == said
+    for reported in ("", "released\n"):
+        assert subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=True).stdout == reported
     assert [path.name for path in (tmp_path / "c1").iterdir()] == ["release-1.json"]
-    assert json.loads((tmp_path / "c1/release-1.json").read_text()) == host.said()
+    assert json.loads((tmp_path / "c1/release-1.json").read_text()) == host.reported()
     assert (tmp_path / "c1/release-1.json").stat().st_mode & 0o777 == 0o644
 
 
@@ -325,16 +325,16 @@ def test_a_barrier_that_is_open_is_no_change(monkeypatch):
     assert host.release()["changed"] is False
 
 
-def test_an_instant_that_is_past_is_replaced_and_said(monkeypatch):
+def test_an_instant_that_is_past_is_replaced_and_reported(monkeypatch):
     host = Clocked(monkeypatch, ahead=0.0)
     result = host.release(start=EPOCH + host.clock.now - 60)
     assert result["late"] > 60
     assert abs(result["start"] - (host.clock.time() + 3)) < 0.05
-    assert host.said()["late"] == result["late"]
+    assert host.reported()["late"] == result["late"]
     assert "after the others" in host.printed[0]
 
 
-def test_clocks_that_are_said_to_be_kept_together_are_believed_unless_the_measurement_contradicts(monkeypatch):
+def test_synchronised_clocks_are_trusted_unless_the_measurement_contradicts(monkeypatch):
     assert Clocked(monkeypatch, ahead=0.002).release(synchronised=True)["clock"]["offset"] == 0.0
     assert abs(Clocked(monkeypatch, ahead=1.0).release(synchronised=True)["clock"]["offset"] - 1.0) < 0.02
 
@@ -346,12 +346,12 @@ def test_a_host_without_fractions_of_a_second_is_known_less_well(monkeypatch):
     assert clock["error"] >= 0.5
 
 
-@pytest.mark.parametrize("said", ["", "date: no", "CLOCK x y", "99999999999999999999.5"])
-def test_a_host_that_does_not_say_its_time_is_told_in_a_sentence(monkeypatch, said):
-    host = Clocked(monkeypatch, plain_date=said or " ")
+@pytest.mark.parametrize("reported", ["", "date: no", "CLOCK x y", "99999999999999999999.5"])
+def test_host_without_a_readable_time_is_reported(monkeypatch, reported):
+    host = Clocked(monkeypatch, plain_date=reported or " ")
     result = host.release()
     assert result["failed"]
-    assert "does not say what time it has" in result["msg"]
+    assert "could not report its time" in result["msg"]
     assert "fio_benchmark_synchronise" in result["msg"]
     assert not host.written
 
@@ -363,7 +363,7 @@ def test_a_release_that_cannot_be_written_fails_with_the_reason(monkeypatch):
 
 
 @pytest.mark.parametrize("wrong", [{"start": 5}, {"start": float("nan")}, {"segment": -1}, {"exchanges": 0}, {"campaign": "../x"}])
-def test_options_that_cannot_be_meant_are_refused(monkeypatch, wrong):
+def test_invalid_options_are_rejected(monkeypatch, wrong):
     host = Clocked(monkeypatch)
     assert host.release(**wrong)["failed"]
     assert not host.written
@@ -375,21 +375,21 @@ def test_check_mode_releases_nothing(monkeypatch):
     assert not host.written
 
 
-def looks_until(monkeypatch, said, **options):
+def looks_until(monkeypatch, reported, **options):
     """How often a host is looked at within an hour in which it says always the same."""
-    host = Host(monkeypatch, [said])
+    host = Host(monkeypatch, [reported])
     host.run(turn=3600, interval=15, **options)
     return sum(command.startswith("cat -- ") for command, _sudoable in host.commands)
 
 
-def test_a_barrier_that_is_near_is_looked_for_more_often_and_the_end_is_not(monkeypatch):
+def test_near_barrier_is_polled_more_often_than_the_end(monkeypatch):
     near = status("measuring", until=EPOCH + 2, all_until=EPOCH + 86400)
     far = status("measuring", until=EPOCH + 3000, all_until=EPOCH + 86400)
     assert looks_until(monkeypatch, near) == looks_until(monkeypatch, far) == looks_until(monkeypatch, far, segment=1)
     assert 2 * looks_until(monkeypatch, far) < looks_until(monkeypatch, near, segment=1) <= 5 * looks_until(monkeypatch, far)
 
 
-def test_what_takes_longer_than_anybody_knew_is_not_looked_at_every_second(monkeypatch):
+def test_unexpectedly_long_wait_is_not_polled_every_second(monkeypatch):
     soon = status("measuring", all_until=EPOCH + 1)
     overdue = status("measuring", all_until=EPOCH - 3600)
     assert looks_until(monkeypatch, soon) > 2000

@@ -104,15 +104,15 @@ def test_nothing_is_confirmed_while_large_packets_do_not_come_through(monkeypatc
     assert controller.resets > 10
 
 
-def test_a_host_that_went_back_by_itself_says_what_did_not_work(monkeypatch):
+def test_a_host_that_went_back_by_itself_reports_what_did_not_work(monkeypatch):
     result = Controller(monkeypatch, [BEGUN, LATE]).run(revert_after=30)
     assert (result["failed"], result["changed"]) == (True, False)
-    assert "The host was not reachable with MTU 9000 on eth0; it went back to 1500 by itself after 30 seconds." in result["msg"]
+    assert "The host was not reachable with MTU 9000 on eth0; it was reverted to 1500 after 30 seconds." in result["msg"]
 
 
 def test_a_connection_that_is_cut_in_the_middle_asks_the_host_what_became_of_it(monkeypatch):
     controller = Controller(monkeypatch, [AnsibleConnectionFailure("closed"), LATE])
-    assert "with the new MTU on eth0; it went back to 1500" in controller.run()["msg"]
+    assert "with the new MTU on eth0; it was reverted to 1500" in controller.run()["msg"]
     kept = Controller(monkeypatch, [AnsibleConnectionFailure("closed"), KEPT])
     assert kept.run()["changed"] is True
 
@@ -124,7 +124,7 @@ def test_a_refusal_is_handed_on_as_it_is(monkeypatch):
     assert controller.calls == ["begin"]
 
 
-def test_a_module_that_was_killed_says_that_the_change_goes_away(monkeypatch):
+def test_a_module_that_was_killed_reports_that_the_change_goes_away(monkeypatch):
     dead = {"failed": True, "_ansible_parsed": False, "rc": 137, "msg": "Module result deserialization failed: No start of json char found"}
-    assert "goes back by itself within 60 seconds" in Controller(monkeypatch, [dead]).run()["msg"]
-    assert "goes back by itself within 60 seconds" in Controller(monkeypatch, [BEGUN, dead]).run()["msg"]
+    assert "are reverted within 60 seconds" in Controller(monkeypatch, [dead]).run()["msg"]
+    assert "are reverted within 60 seconds" in Controller(monkeypatch, [BEGUN, dead]).run()["msg"]

@@ -37,14 +37,14 @@ class Host:
     def __init__(self, monkeypatch, dirty, end=None, away=(), restarted=False):
         self.clock = Clock()
         self.dirty, self.end, self.away = list(dirty), end or {"changed": True}, set(away)
-        self.looks, self.printed, self.asked = 0, [], []
+        self.looks, self.printed, self.requested = 0, [], []
         self.restarted = restarted
         monkeypatch.setattr(wait_for_flush, "time", self.clock)
         monkeypatch.setattr(wait_for_flush.ActionModule, "_execute_module", self._execute)
         monkeypatch.setattr(wait_for_flush.ActionModule, "get_shell_option", lambda _self, _name, default: default)
 
     def _execute(self, module_name, module_args, task_vars):
-        self.asked.append((module_name, module_args))
+        self.requested.append((module_name, module_args))
         if module_name == "ansible.builtin.slurp":
             return {"content": "Mg==" if self.restarted and self.looks else "MQ=="}
         if module_name == "ansible.builtin.async_status":
@@ -70,7 +70,7 @@ def _no_connection(monkeypatch):
     monkeypatch.setattr(wait_for_flush.ActionBase, "run", lambda *_args, **_words: {})
 
 
-def test_it_tells_how_far_the_flush_is_and_returns_what_the_module_returned(monkeypatch):
+def test_flush_progress_is_reported_and_the_result_returned(monkeypatch):
     host = Host(monkeypatch, [300 * MIB, 200 * MIB, 0], {"changed": True, "actions": ["Flush"]})
     result = host.run(["j1"], names=["vg0/images"], interval=10)
     assert result == {"changed": True, "results": [{"finished": 1, "ansible_job_id": "j1", "changed": True, "actions": ["Flush"]}], "seconds": 30.0}
@@ -79,18 +79,18 @@ def test_it_tells_how_far_the_flush_is_and_returns_what_the_module_returned(monk
         "db1: vg0/images: 200 MiB of 1 GiB dirty, 10 MiB/s, about 20 s left",
         "db1: vg0/images: 0 B of 1 GiB dirty",
     ]
-    assert ("cachefleet.storage.block_cache_info", {"names": ["vg0/images"], "types": [], "sample_seconds": 0}) in host.asked
+    assert ("cachefleet.storage.block_cache_info", {"names": ["vg0/images"], "types": [], "sample_seconds": 0}) in host.requested
 
 
 def test_no_job_is_no_wait(monkeypatch):
     host = Host(monkeypatch, [1])
     assert host.run([]) == {"changed": False, "results": [], "seconds": 0.0}
-    assert not host.asked
+    assert not host.requested
 
 
-def test_a_host_that_forgot_the_job_is_told_in_a_sentence(monkeypatch):
+def test_a_host_that_forgot_the_job_is_reported_in_a_sentence(monkeypatch):
     host = Host(monkeypatch, [], {"failed": True, "msg": "could not find job"})
-    assert "does not know the flush j1 any more" in host.run(["j1"])["msg"]
+    assert "has no record of the flush j1" in host.run(["j1"])["msg"]
 
 
 def test_a_module_that_failed_fails_the_task_with_its_own_message(monkeypatch):
@@ -102,7 +102,7 @@ def test_a_module_that_failed_fails_the_task_with_its_own_message(monkeypatch):
 def test_a_host_that_is_away_for_a_while_does_not_end_the_wait(monkeypatch):
     host = Host(monkeypatch, [4 * MIB, 3 * MIB, 2 * MIB], away={2})
     assert not host.run(["j1"], interval=10).get("failed")
-    assert any("not in reach" in line for line in host.printed)
+    assert any("not reachable" in line for line in host.printed)
     assert "\x1b" not in "".join(host.printed)
 
 
@@ -120,7 +120,7 @@ def test_a_host_that_stays_away_ends_it(monkeypatch):
     assert host.clock.now <= 100
 
 
-def test_what_does_not_fall_is_said():
+def test_what_does_not_fall_is_reported():
     drain = Drain()
     drain.note(0, 100)
     assert drain.as_text() == ""

@@ -28,8 +28,8 @@ NOW = 1_800_000_000.0
 
 
 def host(name="db1", state="measuring", note="", seen=NOW, ended=False, **more):
-    said = {"step": 2, "steps": 12, "cell": "randread-4k", "iops": 12000.0, "latency_ms": 1.3, "time": NOW + 5, "all_until": NOW + 305, **more}
-    return Watched(name, RunnerStatus(state, **said), seen, note, ended)
+    message = {"step": 2, "steps": 12, "cell": "randread-4k", "iops": 12000.0, "latency_ms": 1.3, "time": NOW + 5, "all_until": NOW + 305, **more}
+    return Watched(name, RunnerStatus(state, **message), seen, note, ended)
 
 
 class Display:
@@ -73,27 +73,27 @@ def until(condition):
     return False
 
 
-def test_a_line_says_where_a_host_is():
+def test_a_line_reports_where_a_host_is():
     assert watch.line_of(host(), NOW) == "db1: 3/12 randread-4k: 12000 IOPS, 1.30 ms, about 5 min left"
 
 
-def test_time_passes_between_two_looks():
+def test_time_passes_between_two_readings():
     assert "about 60 s left" in watch.line_of(host(), NOW + 240)
 
 
 def test_what_is_not_known_is_not_shown_as_nothing():
     assert watch.line_of(host(iops=None, latency_ms=None, all_until=None), NOW) == "db1: 3/12 randread-4k"
-    assert watch.line_of(Watched("db1", None, NOW, "not in reach"), NOW) == "db1: not in reach"
+    assert watch.line_of(Watched("db1", None, NOW, "not reachable"), NOW) == "db1: not reachable"
 
 
-def test_trouble_is_said():
-    assert watch.line_of(host(note="not in reach", failed=2), NOW).endswith("left, not in reach, 2 not ok")
+def test_problems_are_reported():
+    assert watch.line_of(host(note="not reachable", failed=2), NOW).endswith("left, not reachable, 2 not ok")
     assert watch.line_of(host(), NOW + 200).endswith("seen 3 min ago")
     assert watch.line_of(host(state="waiting"), NOW) == "db1: 3/12: about 5 min left, waiting"
 
 
 def test_those_with_trouble_come_first_and_the_ended_last():
-    hosts = [host("a", ended=True, state="finished"), host("b"), host("c", all_until=NOW + 900), host("d", note="not in reach")]
+    hosts = [host("a", ended=True, state="finished"), host("b"), host("c", all_until=NOW + 900), host("d", note="not reachable")]
     assert [one.host for one in watch.ordered(hosts, NOW)] == ["d", "c", "b", "a"]
 
 
@@ -121,13 +121,13 @@ def test_names_give_way_and_figures_do_not(width):
         host(f"storage-node-{number:03}.rack.example.com", cell=f"mix70-64k-async-j128-d64.ata-INTEL_SSDSC2BB080G4_BTWL{number}", iops=1234567.0)
         for number in range(1, 12)
     ]
-    hosts[4] = Watched(hosts[4].host, hosts[4].status, hosts[4].seen, "not in reach")
+    hosts[4] = Watched(hosts[4].host, hosts[4].status, hosts[4].seen, "not reachable")
     Console(file=out, width=width, force_terminal=False).print(progress.table_of(hosts, NOW, 8, width))
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= width and len(lines) == 10
     assert all("3/12" in line and "1234567" in line and "5 min" in line for line in lines[1:9])
     assert all(line.split()[0].startswith("sto") and line.split()[0].endswith("com") for line in lines[1:9])
-    assert sum("not in" in line for line in lines[1:9]) == 1
+    assert sum("not re" in line for line in lines[1:9]) == 1
 
 
 def test_a_host_keeps_its_line_whoever_takes_longest():

@@ -33,7 +33,7 @@ def _calls(caches):
     return calls
 
 
-def test_each_type_is_called_once_with_all_its_caches_and_without_the_words_of_the_role():
+def test_each_type_is_called_once_with_all_its_caches_and_without_the_wording_of_the_role():
     caches = [IMAGES, {**IMAGES, "name": "more", "origin": "vg0/more"}, {**LOGS, "migrate": True}]
     assert _calls(caches) == [("rest", "lvm_cache", ["images", "more"]), ("rest", "dm_cache", ["logs"])]
     assert block_caches(caches, "dm_cache", "rest") == [{name: value for name, value in LOGS.items() if name != "type"}]
@@ -58,13 +58,13 @@ def test_nothing_is_called_for_an_empty_list():
 
 
 @pytest.mark.parametrize("caches, kind, part, says", [("x", "bcache", "rest", "list"), ([], "zfs", "rest", "no type zfs"), ([], "bcache", "x", "no part x")])
-def test_what_cannot_be_meant_is_said(caches, kind, part, says):
+def test_invalid_options_are_rejected(caches, kind, part, says):
     with pytest.raises(AnsibleFilterError, match=says):
         block_caches(caches, kind, part)
 
 
 def _found(**values):
-    return {"type": "flashcache", "name": "images", "origin": "/dev/vg0/images", "cache_devices": [A], "asked": ["vg0/images"], **values}
+    return {"type": "flashcache", "name": "images", "origin": "/dev/vg0/images", "cache_devices": [A], "matched": ["vg0/images"], **values}
 
 
 def test_a_cache_of_another_type_goes_before_one_that_may_migrate():
@@ -81,28 +81,34 @@ def test_a_cache_of_another_type_goes_before_one_that_may_migrate():
 
 
 def test_an_lvm_cache_that_leaves_is_named_as_lvm_names_it():
-    wanted = {"name": "fc", "type": "flashcache", "origin": "/dev/vg0/images", "cache_devices": [A], "migrate": True}
-    (leaving,) = caches_to_migrate([wanted], [_found(type="lvm_cache", name="vg0/images", asked=["/dev/vg0/images"])])
+    requested = {"name": "fc", "type": "flashcache", "origin": "/dev/vg0/images", "cache_devices": [A], "migrate": True}
+    (leaving,) = caches_to_migrate([requested], [_found(type="lvm_cache", name="vg0/images", matched=["/dev/vg0/images"])])
     assert (leaving["type"], leaving["name"], leaving["origin"]) == ("lvm_cache", "fc", "vg0/images")
 
 
+def test_former_name_of_matched_is_accepted():
+    found = {**_found(), "asked": ["vg0/images"]}
+    del found["matched"]
+    assert len(caches_to_migrate([{**IMAGES, "migrate": True}], [found])) == 1
+
+
 def test_the_members_of_a_mirror_are_given_back():
-    wanted = {**IMAGES, "migrate": True, "mirror": True, "cache_devices": [A, B]}
-    (leaving,) = caches_to_migrate([wanted], [_found(cache_devices=["/dev/disk/by-id/md-uuid-1"])])
+    requested = {**IMAGES, "migrate": True, "mirror": True, "cache_devices": [A, B]}
+    (leaving,) = caches_to_migrate([requested], [_found(cache_devices=["/dev/disk/by-id/md-uuid-1"])])
     assert (leaving["cache_devices"], leaving["mirror"]) == ([A, B], True)
 
 
 @pytest.mark.parametrize(
-    "wanted, found",
+    "requested, found",
     [
         (IMAGES, _found()),
         ({**IMAGES, "migrate": True}, _found(type="lvm_cache", name="vg0/images")),
         ({**IMAGES, "migrate": True, "state": "absent"}, _found()),
-        ({**IMAGES, "migrate": True}, _found(asked=["vg0/other"])),
+        ({**IMAGES, "migrate": True}, _found(matched=["vg0/other"])),
     ],
 )
-def test_nothing_goes_without_the_word_or_where_the_type_is_the_same(wanted, found):
-    assert caches_to_migrate([wanted], [found]) == []
+def test_no_cache_is_replaced_without_migrate_or_with_the_same_type(requested, found):
+    assert caches_to_migrate([requested], [found]) == []
 
 
 def test_bcache_cannot_change_places():
@@ -144,7 +150,7 @@ def _cache(**values):
     return {"type": "lvm_cache", "name": "vg0/images", "origin": "/dev/vg0/images", "mode": "writeback", "state": "ok", "dirty": 3 * 1024**3, **values}
 
 
-def test_the_notice_says_how_much_and_how_long():
+def test_the_notice_reports_how_much_and_how_long():
     measured = [{"type": "lvm_cache", "name": "vg0/images", "bytes_per_second": 10.0 * 1024**2}]
     first, second, last = replacement_notice([_cache(hit_ratio=0.93)], measured, A, "50M")
     assert first == "vg0/images (lvm_cache, writeback): 3 GiB dirty, about 5 min to flush at the 10 MiB/s measured now."
@@ -155,19 +161,19 @@ def test_the_notice_says_how_much_and_how_long():
 
 def test_the_notice_of_a_clean_a_broken_and_an_unknown_cache():
     assert "nothing is dirty" in replacement_notice([_cache(dirty=0)], [], A, "50M")[0]
-    assert "cannot be told" in replacement_notice([_cache(dirty=None)], [], A, "50M")[0]
+    assert "could not be read" in replacement_notice([_cache(dirty=None)], [], A, "50M")[0]
     assert any("a person" in line for line in replacement_notice([_cache(state="needs_check", problem="a person looks")], [], A, "50M"))
     assert "an earlier run has detached it, or it was never made" in replacement_notice([], [], A, "50M")[0]
 
 
-def test_a_flashcache_has_to_be_unmounted_and_the_notice_says_so():
+def test_a_flashcache_has_to_be_unmounted_and_the_notice_reports_it():
     lines = replacement_notice([_cache(type="flashcache", name="images", device="/dev/mapper/images")], [], A, "50M")
     assert any("unmount /dev/mapper/images" in line for line in lines)
     assert not any("stay in use" in line for line in lines)
 
 
 @pytest.mark.parametrize("rate", ["fast", "0", 0])
-def test_a_rate_that_is_none_is_refused(rate):
+def test_a_rate_that_is_invalid_is_refused(rate):
     with pytest.raises(AnsibleFilterError, match="replacement_notice"):
         replacement_notice([], [], A, rate)
 

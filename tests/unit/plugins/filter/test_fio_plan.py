@@ -46,12 +46,12 @@ def test_a_part_of_a_suite():
     assert fio_plan([DISK], "one", SUITES, only=["b*"])["cells"] == [{"name": "b", "repeat": 1}]
 
 
-@pytest.mark.parametrize(("said", "segments"), [("false", 0), ("true", 1), (False, 0), (1, 1)])
-def test_what_comes_from_the_command_line_is_text(said, segments):
-    assert fio_plan([DISK], "one", SUITES, runtime=5, synchronise=said)["segments"] == segments
+@pytest.mark.parametrize(("message", "segments"), [("false", 0), ("true", 1), (False, 0), (1, 1)])
+def test_what_comes_from_the_command_line_is_text(message, segments):
+    assert fio_plan([DISK], "one", SUITES, runtime=5, synchronise=message)["segments"] == segments
 
 
-def test_too_much_wear_is_refused_and_a_dry_run_says_so():
+def test_too_much_wear_is_refused_and_a_dry_run_reports_it():
     with pytest.raises(AnsibleFilterError, match="fio_benchmark_wear_budget"):
         fio_plan([DISK], "one", SUITES, wear_budget=0.05)
     text = fio_plan([DISK], "one", SUITES, wear_budget="0.05", dry_run=True)["text"]

@@ -15,12 +15,12 @@ from ansible_collections.cachefleet.storage.plugins.filter.path_mtu import Filte
 path_mtu_peers = FilterModule().filters()["path_mtu_peers"]
 
 
-def end(number, *, target=False, wanted=(), network=77):
+def end(number, *, target=False, requested=(), network=77):
     interfaces = [
         {"name": "eth0", "mac": "52:00:00:00:00:00", "addresses": [f"10.0.0.{number}"], "networks": ["10.0.0.0/24"]},
         {"name": "eth1", "mac": "52:00:00:00:00:AA", "addresses": [f"192.168.{network}.{number}"], "networks": [f"192.168.{network}.0/24"]},
     ]
-    return {"interfaces": interfaces, "target": target, "wanted": list(wanted)}
+    return {"interfaces": interfaces, "target": target, "wanted": list(requested)}
 
 
 def names(peers):
@@ -28,7 +28,7 @@ def names(peers):
 
 
 def test_hosts_of_one_kind_are_a_ring():
-    ends = {f"n{number}": end(number, wanted=["eth1"]) for number in range(5)}
+    ends = {f"n{number}": end(number, requested=["eth1"]) for number in range(5)}
     assert names(path_mtu_peers(ends, "n3", 2)) == ["n4", "n0"]
     assert path_mtu_peers(ends, "n4", 1) == [{"name": "n0", "address": "192.168.77.0"}]
     met = {name for host in ends for name in names(path_mtu_peers(ends, host, 1))}
@@ -37,17 +37,17 @@ def test_hosts_of_one_kind_are_a_ring():
 
 def test_initiators_and_targets_prove_it_to_each_other():
     ends = {
-        "i1": end(1, wanted=["eth1"]),
-        "i2": end(2, wanted=["eth1"]),
-        "t1": end(3, target=True, wanted=["eth1"]),
-        "t2": end(4, target=True, wanted=["eth1"]),
+        "i1": end(1, requested=["eth1"]),
+        "i2": end(2, requested=["eth1"]),
+        "t1": end(3, target=True, requested=["eth1"]),
+        "t2": end(4, target=True, requested=["eth1"]),
     }
     assert names(path_mtu_peers(ends, "i1")) == ["t1", "t2"]
     assert names(path_mtu_peers(ends, "t1")) == ["i1", "i2"]
 
 
 def test_only_networks_that_both_have_count_and_a_mac_names_an_interface():
-    ends = {"a": end(1, wanted=["52:00:00:00:00:aa"]), "b": end(2, wanted=["eth1"], network=78), "c": end(3, wanted=["eth1"])}
+    ends = {"a": end(1, requested=["52:00:00:00:00:aa"]), "b": end(2, requested=["eth1"], network=78), "c": end(3, requested=["eth1"])}
     assert path_mtu_peers(ends, "a") == [{"name": "c", "address": "192.168.77.3"}]
     assert path_mtu_peers(ends, "b") == []
 
@@ -58,6 +58,6 @@ def test_without_a_choice_all_interfaces_count():
 
 
 @pytest.mark.parametrize(("ends", "host", "says"), [([], "a", "dictionary by host"), ({"a": {}}, "a", "list of interfaces"), ({"a": end(1)}, "b", "b is not")])
-def test_what_cannot_be_meant_is_said(ends, host, says):
+def test_invalid_options_are_rejected(ends, host, says):
     with pytest.raises(AnsibleFilterError, match=says):
         path_mtu_peers(ends, host)

@@ -62,14 +62,14 @@ def test_only_caches_that_go_are_removed_first():
 
 
 @pytest.mark.parametrize("present", [{"drives": ["0,1"]}, {"state": "present", "drives": ["0,1"], "data_volume": None}])
-def test_a_cache_that_shall_be_there_and_be_absent_is_not_rebuilt_in_every_run(present):
-    with pytest.raises(AnsibleFilterError, match="write it once"):
+def test_cache_listed_as_present_and_absent_is_rejected(present):
+    with pytest.raises(AnsibleFilterError, match="list it once"):
         raid_settings([{"maxcache": {"cache_volumes": [{"state": "absent"}, present]}}], "removed_ssd_cache")
     other = {"state": "absent", "data_volume": "b"}
     assert raid_settings([{"maxcache": {"cache_volumes": [other, present]}}], "removed_ssd_cache") == [{"cache_volumes": [other]}]
 
 
-def test_a_pool_that_shall_be_absent_and_have_ssds_is_told_as_one():
+def test_pool_with_ssds_and_state_absent_is_one_error():
     mine = {"id": "0", "maxcache": {"cache_volumes": [{"state": "absent"}], "pool_drives": ["0,1"]}}
     assert raid_settings([mine], "removed_ssd_cache") == [{"id": "0", "cache_volumes": [{"state": "absent"}], "pool_drives": ["0,1"]}]
 
@@ -80,12 +80,12 @@ def test_a_controller_without_ssd_cache_has_no_part_in_it():
 
 
 @pytest.mark.parametrize(("controllers", "part"), [({"id": 0}, "policies"), ("x", "policies"), ([1], "policies"), ([], "everything")])
-def test_what_is_no_list_of_controllers_is_said(controllers, part):
+def test_what_is_no_list_of_controllers_is_reported(controllers, part):
     with pytest.raises(AnsibleFilterError, match="raid_settings: "):
         raid_settings(controllers, part)
 
 
-def test_what_goes_is_told_once():
+def test_what_goes_is_reported_once():
     gone = {"id": 1, "maxcache": {"flush_timeout": 60, "cache_volumes": [{"state": "absent", "data_volume": "a"}]}}
     assert raid_settings([gone], "ssd_cache") == []
     other = {**gone, "maxcache": {**gone["maxcache"], "dirty_page_threshold": 50}}

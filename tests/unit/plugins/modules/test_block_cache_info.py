@@ -68,7 +68,7 @@ def test_documented_fields_are_those_that_are_returned(run, host):
         assert all(set(entry) == set(documented[key]["contains"]) for entry in result[key])
 
 
-def test_a_sample_tells_the_pace(run, host):
+def test_a_sample_reports_the_pace(run, host):
     _code, result = run(sample_seconds=0.05, names=["vg0/images"])
     (drain,) = result["drain"]
     assert (drain["name"], drain["type"], drain["dirty"]) == ("vg0/images", "lvm_cache", 3072)
@@ -81,22 +81,22 @@ def test_filters(run, host):
     _code, result = run(types=["bcache"])
     assert ([cache["name"] for cache in result["caches"]], result["problems"]) == (["bcache0"], [])
     _code, result = run(names=["dm-3", "elsewhere"], types=["lvm_cache"])
-    assert [cache["name"] for cache in result["caches"]] == ["vg0/images"]
+    assert [(cache["name"], cache["matched"], cache["asked"]) for cache in result["caches"]] == [("vg0/images", ["dm-3"], ["dm-3"])]
     assert result["problems"] == ["No SSD cache of this host has the name, the device or the origin elsewhere."]
 
 
-def test_a_time_between_two_looks_that_cannot_pass_is_refused(run, host):
+def test_negative_sample_seconds_are_rejected(run, host):
     code, result = run(sample_seconds=-1)
     assert (code, result["error"]) == (1, "bad_input")
-    assert "sample_seconds is below zero" in result["msg"]
+    assert "sample_seconds must not be negative" in result["msg"]
 
 
-def test_a_type_that_is_none_is_refused(run, host):
+def test_unknown_type_is_rejected(run, host):
     code, result = run(types=["maxcache"])
     assert (code, "types" in result["msg"]) == (1, True)
 
 
-def test_a_host_that_cannot_be_read_fails_in_a_sentence(run, host, monkeypatch):
+def test_unreadable_host_fails_with_one_sentence(run, host, monkeypatch):
     def fail(runner):
         raise CommandFailed("udevadm info --export-db failed with exit status 1: no database")
 

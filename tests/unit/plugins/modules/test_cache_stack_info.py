@@ -30,7 +30,7 @@ def test_every_device_of_this_machine_has_a_verdict_with_a_reason(capsys, check_
         assert device["size"] > 0
 
 
-def test_devices_without_a_medium_only_when_asked_for(capsys):
+def test_devices_without_a_medium_only_when_requested(capsys):
     _code, some = _run(capsys, {})
     _code, every = _run(capsys, {"all_devices": True})
     assert set(some["devices"]) <= set(every["devices"])

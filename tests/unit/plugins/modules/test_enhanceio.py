@@ -27,12 +27,12 @@ def eio(tmp_path):
 
 @pytest.fixture
 def run(monkeypatch, capsys, eio):
-    """The module on the simulated host; ``volatile`` is what keeps writes in volatile memory below a path, ``asked`` who asked for it."""
-    volatile, asked, runners = {}, [], []
+    """The module on the simulated host; ``volatile`` is what keeps writes in volatile memory below a path, ``requested`` who asked for it."""
+    volatile, requested, runners = {}, [], []
 
     def volatile_below(_runner, protected):
         def look(path):
-            asked.append((list(protected), path))
+            requested.append((list(protected), path))
             return volatile.get(path, [])
 
         return look
@@ -50,11 +50,11 @@ def run(monkeypatch, capsys, eio):
             enhanceio.main()
         return {"code": ended.value.code, **json.loads(capsys.readouterr().out)}
 
-    module.volatile, module.asked, module.runners = volatile, asked, runners
+    module.volatile, module.requested, module.runners = volatile, requested, runners
     return module
 
 
-def test_an_empty_list_looks_at_nothing(run, eio):
+def test_empty_list_reads_nothing(run, eio):
     result = run([])
     assert (result["changed"], result["actions"], result["caches"], result["problems"], eio.calls) == (False, [], [], [], [])
 
@@ -67,21 +67,21 @@ def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run, eio
     assert [(cache["name"], cache["mode"], cache["state"]) for cache in done["caches"]] == [("images", "writethrough", "ok")]
     again = run([ITEM])
     assert (again["changed"], again["actions"], again["caches"], again["problems"]) == (False, [], done["caches"], [])
-    assert run.asked == []
+    assert run.requested == []
 
 
-def test_what_is_volatile_below_is_asked_only_for_a_cache_that_enters_writeback(run):
+def test_what_is_volatile_below_is_queried_only_for_a_cache_that_enters_writeback(run):
     run.volatile[SSD] = ["/dev/sdb has its volatile write cache on"]
     result = run([WRITEBACK], protected_drives=["S3500"])
     assert (result["code"], result["error"], result["item"]) == (1, "refused", "images")
     assert "/dev/sdb has its volatile write cache on: turn that cache off (drive_write_cache)" in result["msg"]
-    assert {tuple(protected) for protected, _path in run.asked} == {("S3500",)}
-    assert {path for _protected, path in run.asked} == {HDD, SSD}
+    assert {tuple(protected) for protected, _path in run.requested} == {("S3500",)}
+    assert {path for _protected, path in run.requested} == {HDD, SSD}
     assert run([{**WRITEBACK, "allow_ignored_flushes": True}])["changed"]
     run.volatile.clear()
-    run.asked.clear()
+    run.requested.clear()
     assert not run([WRITEBACK])["changed"]
-    assert run.asked == []
+    assert run.requested == []
 
 
 def test_folders_and_module_are_passed_on(run, eio):

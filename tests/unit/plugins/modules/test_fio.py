@@ -86,13 +86,13 @@ def test_fio_ends_with_a_module_that_is_stopped(tmp_path, number):
     assert not _running(tmp_path) and not is_alive(read_status(tmp_path / "spool/c1"))
     # What fio had until then is kept, and measured again by the next run.
     meta = json.loads((tmp_path / "spool/c1/as_found/c/1/meta.json").read_text())
-    assert (meta["state"], meta["reason"], meta["summary"]) == ("interrupted", "The runner was asked to stop.", None)
+    assert (meta["state"], meta["reason"], meta["summary"]) == ("interrupted", "The runner was stopped.", None)
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
 def test_a_file_is_measured_once(tmp_path):
-    asked = arguments(tmp_path, target={"file": str(tmp_path / "f"), "size": "1M"}, job={"rw": "randwrite", "number_ios": 50})
-    check, first, second = run(asked, check_mode=True), run(asked), run(asked)
+    requested = arguments(tmp_path, target={"file": str(tmp_path / "f"), "size": "1M"}, job={"rw": "randwrite", "number_ios": 50})
+    check, first, second = run(requested, check_mode=True), run(requested), run(requested)
     assert (check["changed"], check["cells"], check["actions"]) == (True, [], first["actions"])
     (row,) = first["cells"]
     assert (first["changed"], row["state"], row["kept"], row["summary"]["write"]["total_ios"] >= 50) == (True, "ok", False, True)

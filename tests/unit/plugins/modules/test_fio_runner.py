@@ -71,7 +71,7 @@ def test_names_that_are_no_folders(tmp_path, change, words):
     assert words in run({**arguments(tmp_path, repeat=1), **change})["msg"]
 
 
-def test_nothing_to_pack_and_nobody_to_stop(tmp_path):
+def test_nothing_to_pack_and_no_runner_to_stop(tmp_path):
     for state in ("packed", "stopped"):
         result = run({"campaign": "c1", "spool": str(tmp_path / "spool"), "state": state})
         assert (result["changed"], result["cells"], result["archive"], result["runner"]) == (False, [], {}, {})

@@ -35,8 +35,8 @@ def run(monkeypatch, capsys, host):
     monkeypatch.setattr(flashcache, "Runner", runner)
     monkeypatch.setattr(flashcache, "VolatileBelow", lambda runner, protected: lambda path: host.volatile.get(path, []))
     # Ansible says a warning once in a process, and the tests are one.
-    said: list[str] = []
-    monkeypatch.setattr(AnsibleModule, "warn", lambda _module, warning: said.append(warning))
+    message: list[str] = []
+    monkeypatch.setattr(AnsibleModule, "warn", lambda _module, warning: message.append(warning))
     monkeypatch.setattr(lock, "FOLDER", str(host.root / "run/lock"))
 
     def run_module(caches, check_mode=False, **options):
@@ -44,11 +44,11 @@ def run(monkeypatch, capsys, host):
             flashcache.main()
         return json.loads(capsys.readouterr().out)
 
-    run_module.made, run_module.said = made, said
+    run_module.made, run_module.message = made, message
     return run_module
 
 
-def test_an_empty_list_looks_at_nothing(run, host):
+def test_empty_list_reads_nothing(run, host):
     result = run([])
     assert (result["changed"], result["actions"], result["problems"], result["caches"], host.calls) == (False, [], [], [], [])
 

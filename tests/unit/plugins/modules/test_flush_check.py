@@ -80,11 +80,11 @@ def test_the_verdict_of_the_stack_follows_the_proof(capsys, disk):
 def test_a_path_that_is_not_there_is_a_sentence(capsys):
     code, result = _run(capsys, flush_check, {"devices": ["/dev/no/such/disk"]})
     assert (code, result["error"]) == (1, "device_missing")
-    assert "/dev/no/such/disk cannot be looked at on this host" in result["msg"]
+    assert "/dev/no/such/disk cannot be read on this host" in result["msg"]
 
 
 @pytest.mark.parametrize("arguments", [{}, {"devices": []}, {"devices": ["/dev/sda"], "flushes": 0}])
-def test_what_cannot_be_meant_is_refused(capsys, disk, arguments):
+def test_invalid_options_are_rejected(capsys, disk, arguments):
     code, result = _run(capsys, flush_check, arguments)
     if arguments.get("devices") == []:
         assert (code, result["checks"]) == (0, [])

@@ -28,11 +28,11 @@ _CACHE = {"name": "former", "origin": "/dev/disk/by-id/ata-GONE", "cache_devices
     ],
 )
 def test_former_option_name_is_accepted(module, items, item):
-    asked = {"_ansible_check_mode": True}
+    requested = {"_ansible_check_mode": True}
     if "inject_invocation" in PASS_VARS:
         # Newer ansible-core returns the invocation only if the controller asks for it, older ones refuse the question.
-        asked["_ansible_inject_invocation"] = True
-    arguments = {"ANSIBLE_MODULE_ARGS": {items: [{**item, "allow_swallowed_flushes": True}], **asked}}
+        requested["_ansible_inject_invocation"] = True
+    arguments = {"ANSIBLE_MODULE_ARGS": {items: [{**item, "allow_swallowed_flushes": True}], **requested}}
     code = (
         "import sys\n"
         "from ansible.module_utils import basic\n"

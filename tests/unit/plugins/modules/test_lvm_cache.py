@@ -33,7 +33,7 @@ def run(monkeypatch, capsys, tmp_path):
     return run_module
 
 
-def test_an_empty_list_looks_at_nothing(run):
+def test_empty_list_reads_nothing(run):
     lvm = FakeLvm()
     result = run(lvm, [])
     assert (result["changed"], result["actions"], result["problems"], lvm.calls) == (False, [], [], [])
@@ -63,18 +63,18 @@ def test_what_is_left_as_it_is_and_should_be_known_is_a_problem_and_no_failure(r
 
 
 @pytest.mark.parametrize(
-    ("item", "error", "said"),
+    ("item", "error", "message"),
     [
-        ({"origin": "data"}, "bad_input", "write it as volume group and logical volume"),
+        ({"origin": "data"}, "bad_input", "use it as volume group and logical volume"),
         ({"mode": "writeback"}, "refused", "allow_unmirrored_writeback"),
         ({"origin": "vg/none"}, "device_missing", "has no logical volume none"),
         ({"cache_devices": []}, "bad_input", "cache_devices is empty"),
     ],
 )
-def test_bad_input_is_one_sentence_and_its_kind(run, item, error, said):
+def test_bad_input_is_one_sentence_and_its_kind(run, item, error, message):
     result = run(FakeLvm(), [{**ITEM, **item}])
     assert (result["failed"], result["error"], result["item"]) == (True, error, "images")
-    assert said in result["msg"]
+    assert message in result["msg"]
     assert "Traceback" not in json.dumps(result)
 
 

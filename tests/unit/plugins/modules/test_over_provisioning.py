@@ -24,19 +24,19 @@ def run(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(over_provisioning, "Runner", lambda: host)
 
     # Ansible says a warning once in a process, and the tests are one.
-    said: list[str] = []
-    monkeypatch.setattr(AnsibleModule, "warn", lambda _module, warning: said.append(warning))
+    message: list[str] = []
+    monkeypatch.setattr(AnsibleModule, "warn", lambda _module, warning: message.append(warning))
 
     def run_module(*drives, check_mode=False):
         with patch_module_args({"drives": list(drives), "_ansible_check_mode": check_mode}), pytest.raises(SystemExit):
             over_provisioning.main()
         return json.loads(capsys.readouterr().out)
 
-    run_module.host, run_module.said = host, said
+    run_module.host, run_module.message = host, message
     return run_module
 
 
-def test_an_empty_list_looks_at_nothing(run):
+def test_empty_list_reads_nothing(run):
     result = run()
     assert (result["changed"], result["actions"], result["drives"], run.host.calls) == (False, [], [], [])
 
@@ -52,10 +52,10 @@ def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run):
     assert run(*drives)["changed"] is False
 
 
-def test_what_a_person_has_to_do_is_a_problem_and_a_warning(run):
+def test_manual_actions_are_problems_and_warnings(run):
     result = run({"device": SATA, "usable": "50%", "method": "hpa"})
     assert "next power cycle" in result["problems"][0]
-    assert run.said == result["problems"]
+    assert run.message == result["problems"]
 
 
 @pytest.mark.parametrize(("drive", "error"), [({"device": SATA}, "bad_input"), ({"device": "/dev/disk/by-id/x", "usable": "1M"}, "device_missing")])

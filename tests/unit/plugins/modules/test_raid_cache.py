@@ -74,6 +74,7 @@ def test_information_is_the_same_in_check_mode_and_plain_data(add, run):
     assert set(documented["volumes"]["contains"]) == set(one["volumes"][0])
     assert set(documented["drives"]["contains"]) == set(one["drives"][0])
     assert set(documented["protection"]["contains"]) == set(one["protection"])
+    assert one["protection"]["said"] == one["protection"]["raw"] != ""
 
 
 def test_half_an_output_is_a_problem_and_no_failure_of_the_information(add, run):
@@ -87,17 +88,18 @@ def test_half_an_output_is_a_problem_and_no_failure_of_the_information(add, run)
     assert [call for call in simulator.calls("storcli") if "set" in call] == []
 
 
-def test_a_battery_that_fails_is_a_warning_where_that_is_asked_for(add, run, monkeypatch):
-    said = []
-    monkeypatch.setattr(AnsibleModule, "warn", lambda module, warning: said.append(warning))
+def test_a_battery_that_fails_is_a_warning_where_that_is_requested(add, run, monkeypatch):
+    message = []
+    monkeypatch.setattr(AnsibleModule, "warn", lambda module, warning: message.append(warning))
     entry = {"provider": "storcli", "tool_path": add(), "volumes": [{"id": "all", "write": "writeback"}]}
     simulators.set_fault("storcli", "battery_failed", True)
     code, failed = run(raid_cache, controllers=[entry])
     assert (code, failed["error"], len(failed["not_in_force"])) == (1, "not_effective", 2)
+    assert all(one["called"] == one["label"] and one["wanted"] == one["configured"] for one in failed["not_in_force"])
     code, warned = run(raid_cache, controllers=[{**entry, "require_effective": False}])
     assert (code, warned["changed"]) == (0, False)
-    assert len(said) == 1
-    assert "but writethrough is in force" in said[0]
+    assert len(message) == 1
+    assert "but writethrough is in effect" in message[0]
     assert len(warned["not_in_force"]) == 2
 
 
@@ -122,14 +124,14 @@ def test_a_tool_that_is_not_there_is_named_with_the_places(run, tmp_path):
         ([{"cache_ratio": "much"}], "cache_ratio"),
     ],
 )
-def test_what_cannot_be_meant_is_one_sentence(run, controllers, words):
+def test_invalid_options_are_rejected(run, controllers, words):
     code, failed = run(raid_cache, controllers=controllers)
     assert code == 1
     assert words in failed["msg"]
     assert "Traceback" not in failed["msg"]
 
 
-def test_nothing_asked_nothing_done(run):
+def test_empty_request_changes_nothing(run):
     code, result = run(raid_cache, controllers=[])
     assert (code, result["changed"], result["controllers"]) == (0, False, [])
 

@@ -47,18 +47,18 @@ def run(capsys):
     return call
 
 
-def test_create_use_and_take_away(tool, run):
+def test_create_use_and_remove(tool, run):
     who = {"provider": "arcconf", "tool_path": tool}
-    wished = {
+    requested = {
         **who,
         "cache_volumes": [{"drives": ["0,12", "0,13"], "raid_level": "1"}],
         "volumes": [{"id": "all", "read": True, "write": "writeback"}],
     }
-    _code, predicted = run(wished, _ansible_check_mode=True)
-    code, done = run(wished)
+    _code, predicted = run(requested, _ansible_check_mode=True)
+    code, done = run(requested)
     assert (code, done["changed"], done["problems"]) == (0, True, [])
     assert (predicted["actions"], predicted["diff"]) == (done["actions"], done["diff"])
-    assert run(wished)[1]["changed"] is False
+    assert run(requested)[1]["changed"] is False
 
     gone = {**who, "cache_volumes": [{"state": "absent"}]}
     code, done = run(gone)
@@ -68,7 +68,7 @@ def test_create_use_and_take_away(tool, run):
     assert run(gone)[1]["changed"] is False
 
 
-def test_a_wait_that_is_over_too_early_says_what_was_done(tool, run):
+def test_a_wait_that_is_over_too_early_reports_what_was_done(tool, run):
     who = {"provider": "arcconf", "tool_path": tool}
     run({**who, "cache_volumes": [{"drives": ["0,12", "0,13"], "raid_level": "1"}], "volumes": [{"id": "0", "write": "writeback"}]})
     with simulator.opened("arcconf") as state:
@@ -77,7 +77,7 @@ def test_a_wait_that_is_over_too_early_says_what_was_done(tool, run):
     assert (code, result["error"], result["changed"]) == (1, "timed_out", True)
     assert result["broke_off"].startswith("Wait until")
     assert len(result["actions"]) == 1
-    assert "Run again to go on" in result["msg"]
+    assert "Run again to continue" in result["msg"]
 
 
 def test_one_tool_by_two_ways_is_one_tool(tool, run, monkeypatch):
@@ -97,12 +97,12 @@ def test_refusals_change_nothing(tool, run):
     assert "CacheCade" in result["msg"]
 
 
-def test_an_empty_list_asks_nobody(run):
+def test_empty_list_runs_no_tool(run):
     code, result = run()
     assert (code, result["changed"], result["actions"], result["controllers"]) == (0, False, [], [])
 
 
-def test_a_tool_that_is_missing_is_said(run):
+def test_a_tool_that_is_missing_is_reported(run):
     code, result = run({"provider": "arcconf", "tool_path": "/nowhere/arcconf", "flush_and_fetch_rate": 1})
     assert (code, result["error"]) == (1, "tool_missing")
 

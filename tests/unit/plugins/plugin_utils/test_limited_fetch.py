@@ -75,7 +75,7 @@ def test_the_memory_of_a_transfer_is_limited(target):
         fetch(InMemory(), "3000", target, 10240, "node1")
 
 
-def test_another_failure_is_passed_on_and_the_limits_are_put_back(target):
+def test_another_failure_is_passed_on_and_the_limits_are_restored(target):
     before = [resource.getrlimit(what) for what in LIMITS]
 
     class Lost:

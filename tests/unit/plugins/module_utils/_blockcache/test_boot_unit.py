@@ -104,7 +104,7 @@ def test_what_does_not_apply_leaves_no_line():
     assert boot_unit.note_of(text) == ""
 
 
-def test_a_unit_is_written_enabled_changed_and_taken_away(tmp_path, systemd):
+def test_a_unit_is_written_enabled_changed_and_removed(tmp_path, systemd):
     boot_unit.write_unit(systemd, NAME, "one\n", tmp_path)
     assert boot_unit.read_unit(NAME, tmp_path) == "one\n"
     boot_unit.write_unit(systemd, NAME, "two\n", tmp_path)

@@ -20,6 +20,6 @@ def test_a_suspended_device_is_not_read(tmp_path):
     assert found.reasons
 
 
-def test_what_udev_remembers_counts_only_where_nobody_looked():
+def test_udev_database_is_used_only_without_an_own_reading():
     assert DeviceUse().with_signatures("LVM2_member").signatures == ("LVM2_member",)
-    assert DeviceUse(asked=True).with_signatures("LVM2_member").signatures == ()
+    assert DeviceUse(examined=True).with_signatures("LVM2_member").signatures == ()

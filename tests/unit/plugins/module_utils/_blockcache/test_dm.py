@@ -41,7 +41,7 @@ def test_the_mq_policy_with_its_ignored_settings_and_needs_check():
 
 
 @pytest.mark.parametrize("word", ["Fail", "Error"])
-def test_a_cache_may_say_no_more_than_one_word(word):
+def test_cache_with_a_single_word(word):
     status = parse_status(f"c: 0 8 cache {word}\n")["c"]
     assert status.failed
     assert status.dirty is None
@@ -91,7 +91,7 @@ vg-wc_real: 0 8 flashcache conf:
 """
 
 
-def test_tables_tell_what_the_status_does_not():
+def test_tables_report_what_the_status_does_not():
     tables = parse_tables(TABLE)
     assert set(tables) == {"vg-data", "vg-old", "vg-wc", "vg-meta", "vg-bare"}
     assert (tables["vg-data"].mode, tables["vg-data"].block_size, tables["vg-data"].cleaner) == ("writethrough", 65536, False)

@@ -49,8 +49,8 @@ def ground(*arrays, findings=None, disks=DISKS):
     return fast_device.HostDevices(Named([*marked, *above]), findings or {}, {one.name: one for one in arrays}, "host")
 
 
-def choose(host, wanted=WANTED, **how):
-    return fast_device.choose(host, wanted, "dm_cache", **how)
+def choose(host, requested=WANTED, **how):
+    return fast_device.choose(host, requested, "dm_cache", **how)
 
 
 def test_one_device():
@@ -121,7 +121,7 @@ def test_a_mirror_whose_making_was_killed_half_way_is_made_again():
 
 
 @pytest.mark.parametrize("disks", [DISKS, DISKS[:1]])
-def test_a_mirror_that_lost_a_member_goes_on(disks):
+def test_a_mirror_that_lost_a_member_continues(disks):
     fast = choose(ground(array(redundant=False, members=("sdb",)), disks=disks), MIRRORED)
     assert (fast.device.name, fast.redundancy) == ("md127", "degraded")
 
@@ -136,13 +136,13 @@ def test_a_mirror_that_never_was_whole_nor_used_is_made_again():
 
 
 @pytest.mark.parametrize("check_empty", [True, False])
-def test_a_half_of_a_mirror_goes_to_no_other_and_nobody_is_told_to_wipe_it(check_empty):
+def test_half_of_a_mirror_is_refused_without_advice_to_wipe_it(check_empty):
     new = "/dev/disk/by-id/ata-C"
     disks = (*DISKS, BlockDevice(name="sdd", path="/dev/sdd", number="8:48", size=GIB, by_id=(new,), serial="C"))
     host = ground(array(), disks=disks, findings={"sdb": DeviceUse(("linux_raid_member",))})
-    for wanted in (dataclasses.replace(MIRRORED, cache_devices=(new, A)), WANTED):
+    for requested in (dataclasses.replace(MIRRORED, cache_devices=(new, A)), WANTED):
         with pytest.raises(Refused, match=r"ata-A is a half of the mirror cachefleet-images.*replace_cache_device") as refused:
-            choose(host, wanted, check_empty=check_empty)
+            choose(host, requested, check_empty=check_empty)
         assert "wipefs" not in str(refused.value)
     # The whole pair, in whichever order, is what the cache lies on.
     assert choose(host, dataclasses.replace(MIRRORED, cache_devices=(B, A)), check_empty=False).path == array().path
@@ -153,16 +153,16 @@ def test_a_mirror_that_the_cache_has_left_is_taken_apart():
         BlockDevice(name=name, path=f"/dev/{name}", number=f"8:{number}", size=GIB, by_id=(f"/dev/disk/by-id/ata-{name}",), serial=name)
         for name, number in (("sdd", 48), ("sde", 64))
     )
-    wanted = dataclasses.replace(MIRRORED, cache_devices=tuple(disk.by_id[0] for disk in new))
+    requested = dataclasses.replace(MIRRORED, cache_devices=tuple(disk.by_id[0] for disk in new))
     idle, busy = ground(array(), disks=(*DISKS, *new), findings={"md127": DeviceUse()}), ground(array(), disks=(*DISKS, *new))
-    (step,) = fast_device.retire(idle, wanted, "dm_cache")
+    (step,) = fast_device.retire(idle, requested, "dm_cache")
     assert step.operation == mirror.ReleaseMirror("md127", (A, B))
     # What has not been looked at is in use, and goes only if the steps before free it.
-    assert fast_device.retire(busy, wanted, "dm_cache") == []
-    assert fast_device.retire(busy, wanted, "dm_cache", {"md127"}) == [step]
+    assert fast_device.retire(busy, requested, "dm_cache") == []
+    assert fast_device.retire(busy, requested, "dm_cache", {"md127"}) == [step]
     # The own mirror, and that of another cache, stay.
     assert fast_device.retire(idle, MIRRORED, "dm_cache", {"md127"}) == []
-    assert fast_device.retire(idle, dataclasses.replace(wanted, name="mail"), "dm_cache", {"md127"}) == []
+    assert fast_device.retire(idle, dataclasses.replace(requested, name="mail"), "dm_cache", {"md127"}) == []
 
 
 def test_giving_back():
@@ -180,7 +180,7 @@ def test_giving_back_what_a_killed_run_left_of_a_mirror():
     assert step.operation == mirror.ReleaseMirror("", (B,))
 
 
-def test_what_is_looked_at(tmp_path, monkeypatch):
+def test_examined_devices(tmp_path, monkeypatch):
     (tmp_path / "dev").mkdir()
     for name in ("sdb", "sdc", "md127"):
         (tmp_path / "dev" / name).write_bytes(bytes(4096))

@@ -34,7 +34,7 @@ def test_a_flush_that_moves_is_waited_for_however_long_it_takes():
     assert time.now == 100_000
 
 
-def test_one_that_stands_still_is_given_up_and_says_what_to_do():
+def test_one_that_stands_still_is_given_up_and_reports_what_to_do():
     time = Time()
     with pytest.raises(NotEffective, match=r"7 dirty blocks .* nothing is lost") as error:
         _watch(time, lambda now: max(60 - int(now), 7)).until_clean(time.sleep)
@@ -48,7 +48,7 @@ def test_the_users_own_limit_comes_first():
         _watch(time, lambda now: 1000 - int(now), limit=30).until_clean(time.sleep)
 
 
-def test_a_look_that_fails_now_and_then_is_no_failure():
+def test_a_reading_that_fails_now_and_then_is_no_failure():
     time = Time()
 
     def looks(now):

@@ -60,7 +60,7 @@ def test_the_uuid_is_of_this_cache_on_these_drives_of_this_host():
     assert [len(group) for group in UUID.split(":")] == [8, 8, 8, 8]
 
 
-def test_arrays_as_udev_and_sysfs_tell_them(tmp_path):
+def test_arrays_as_udev_and_sysfs_report_them(tmp_path):
     folder = tmp_path / "sys/class/block/md127/md"
     folder.mkdir(parents=True)
     for file, text in {"level": "raid1", "raid_disks": "2", "degraded": "1"}.items():
@@ -83,7 +83,7 @@ def test_the_array_of_exactly_these_devices():
 def test_what_a_mirror_will_hold_at_least(size, least):
     smaller = BlockDevice(name="sdb", path="/dev/sdb", number="8:16", size=size)
     bigger = BlockDevice(name="sdc", path="/dev/sdc", number="8:32", size=size + 5)
-    assert mirror.least_size([bigger, smaller]) == least
+    assert mirror.smallest_size([bigger, smaller]) == least
 
 
 def test_making_a_mirror(host):
@@ -98,7 +98,7 @@ def test_making_a_mirror(host):
 
 def test_trap_a_member_that_is_no_longer_empty_is_not_taken(host):
     host.runner.replies[("wipefs",)] = Reply('{"signatures": [{"type": "ext4", "label": "data"}]}')
-    with pytest.raises(Refused, match="/dev/sdb was empty when it was looked at and now carries a signature"):
+    with pytest.raises(Refused, match="/dev/sdb was empty when it was examined and now carries a signature"):
         carry_out(host.operations._create_mirror, mirror.CreateMirror(*MIRROR))
     assert mdadm(host) == []
 
@@ -134,7 +134,7 @@ def test_trap_a_mirror_that_is_used_is_not_taken_apart(host):
     assert len(mdadm(host)) == 1
 
 
-def test_partitions_without_a_uuid_are_told_apart_although_their_disk_has_one_serial():
+def test_partitions_without_a_uuid_are_distinguished_although_their_disk_has_one_serial():
     first, second = (
         BlockDevice(name=f"sda{n}", path=f"/dev/sda{n}", number=f"8:{n}", size=1, kind="partition", serial="S", by_id=(f"/dev/disk/by-id/ata-S-part{n}",))
         for n in (1, 2)

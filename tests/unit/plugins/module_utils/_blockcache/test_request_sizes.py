@@ -80,7 +80,7 @@ def test_a_database_of_small_pages_is_seen():
     assert "chunk_size of 2048" in found.sentences[1]
 
 
-def test_a_few_small_requests_are_nobodys_worry():
+def test_few_small_requests_are_no_finding():
     found = diagnose({512: 30, 4096: 9970}, 4096)
     assert (found.pattern, found.sentences) == ("none", ())
     assert found.uncacheable_share == pytest.approx(0.003)
@@ -89,7 +89,7 @@ def test_a_few_small_requests_are_nobodys_worry():
 def test_blocks_that_are_not_counted_cannot_be_judged():
     found = diagnose({4096: 10}, 65536)
     assert found.uncacheable_share is None
-    assert "cannot be told" in found.sentences[0]
+    assert "cannot be determined" in found.sentences[0]
 
 
 def test_nothing_counted_is_nothing_known():
@@ -129,6 +129,6 @@ def test_any_histogram_gives_a_share_that_adds_up(histogram, block):
 
 
 @pytest.mark.parametrize("length", [5632, 6656, 8704, 12800])
-def test_every_frame_that_is_no_multiple_is_told_from_one_that_is(length):
+def test_every_frame_that_is_no_multiple_is_distinguished_from_one_that_is(length):
     blocks = list(itertools.islice(itertools.count(), 2048))
     assert diagnose(histogram_of((number * length, length) for number in blocks), 4096).pattern == "frames"

@@ -115,8 +115,8 @@ QUESTIONS = {
     "no seconds for a flush": (_with(flush_timeout=0), "flush_timeout is 0 and must be at least 1 second"),
     "no cache device": (_with(cache_devices=[]), "cache_devices is empty"),
     "no cache device of a cache that is removed": (_with(cache_devices=[], state="absent"), ACCEPTED),
-    "a cache device that is no path": (_with(cache_devices=["sdb"]), "not a path below /dev|write a path below /dev"),
-    "two cache devices and no mirror": (_with(cache_devices=DEVICES), "write mirror: true"),
+    "a cache device that is no path": (_with(cache_devices=["sdb"]), "not a path below /dev|use a path below /dev"),
+    "two cache devices and no mirror": (_with(cache_devices=DEVICES), "set mirror: true"),
     "a mirror of one": (_with(mirror=True), "a mirror takes two cache devices"),
     "two caches of one name": (
         lambda kind: kind.read_items([{**ITEM, **kind.fields}] * 2),
@@ -211,7 +211,7 @@ def test_the_block_size_of_a_writecache_has_one_name(fields, answer):
     assert [_writecache(kind, **fields) for kind in (LVM, DM)] == [answer, answer]
 
 
-def test_a_former_name_is_accepted_and_one_warning_tells_the_present_one():
+def test_a_former_name_is_accepted_and_one_warning_reports_the_present_one():
     for kind in (LVM, DM):
         item = {**ITEM, "kind": "writecache", "chunk_size": "4096"}
         other = {**item, "name": "mail", "origin": "/dev/vg0/mail"}

@@ -16,19 +16,19 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 def test_the_caller_goes_on_before_the_answer_is_there():
     go = threading.Event()
     # It would wait for ever if the caller had to wait for it.
-    asked = Background(lambda: go.wait(60) and "answer")
+    requested = Background(lambda: go.wait(60) and "answer")
     go.set()
-    assert asked.answer() == "answer"
-    assert asked.answer() == "answer"
+    assert requested.answer() == "answer"
+    assert requested.answer() == "answer"
 
 
 def test_an_error_reaches_who_asks_for_the_answer():
     def fail():
         raise CommandFailed("lvm failed.", item="vg0")
 
-    asked = Background(fail)
+    requested = Background(fail)
     with pytest.raises(CommandFailed, match="lvm failed"):
-        asked.answer()
+        requested.answer()
 
 
 def test_nothing_is_an_answer_too():

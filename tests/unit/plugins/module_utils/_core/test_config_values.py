@@ -139,7 +139,7 @@ def test_units_of_each_type_refuse_paths_with_line_ends(name):
 def test_a_rule_that_hides_an_origin_takes_no_such_path(value):
     tools = {name: f"/sbin/{name}" for name in enhanceio_boot.TOOLS}
     with pytest.raises(BadInput, match=REFUSED):
-        enhanceio_boot.wanted_files("c", f"/dev/{value}" if value else "", "/dev/sdb", "writeback", "lru", 4096, {}, tools, "enhanceio")
+        enhanceio_boot.needed_files("c", f"/dev/{value}" if value else "", "/dev/sdb", "writeback", "lru", 4096, {}, tools, "enhanceio")
 
 
 @pytest.mark.parametrize("value", ["c\n", "c;id", 'c"', "c d"])

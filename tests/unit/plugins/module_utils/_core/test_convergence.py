@@ -24,8 +24,8 @@ class Lamps(Layer):
 
     name = "lamps"
 
-    def __init__(self, lit, wanted, deaf=(), broken=()):
-        super().__init__(Runner(), wanted)
+    def __init__(self, lit, requested, deaf=(), broken=()):
+        super().__init__(Runner(), requested)
         self.lit, self.deaf, self.broken = dict(lit), deaf, broken
 
     def read(self):
@@ -52,7 +52,7 @@ def test_nothing_to_do_is_no_change():
     assert outcome.to_dict() == {"changed": False, "actions": [], "diff": {"before": {}, "after": {}}}
 
 
-def test_check_mode_says_what_the_real_run_does_and_does_nothing():
+def test_check_mode_predicts_run_and_changes_nothing():
     lamps = Lamps({"a": False, "b": True}, {"a": True, "b": True})
     predicted = converge(lamps, check_mode=True)
     assert lamps.lit == {"a": False, "b": True}
@@ -62,15 +62,15 @@ def test_check_mode_says_what_the_real_run_does_and_does_nothing():
     assert lamps.lit == {"a": True, "b": True}
 
 
-def test_what_did_not_take_effect_fails_and_names_item_wanted_and_found():
+def test_ineffective_change_fails_with_item_requested_and_found():
     with pytest.raises(NotEffective, match="lamps: the host did not take what was set: b: lit should be True and is False") as caught:
         converge(Lamps({"a": False, "b": False}, {"a": True, "b": True}, deaf={"b"}), check_mode=False)
-    result = caught.value.as_result()
+    result = caught.value.to_dict()
     assert result["changed"] is True
     assert result["differences"] == [{"layer": "lamps", "item": "b", "attribute": "lit", "wanted": True, "found": False}]
 
 
-def test_a_failure_half_way_says_what_was_done():
+def test_a_failure_half_way_reports_what_was_done():
     with pytest.raises(CommandFailed) as caught:
         converge(Lamps({"a": False, "b": False}, {"a": True, "b": True}, broken={"b"}), check_mode=False)
     assert caught.value.facts == {"changed": True, "actions": ["switch a on"], "broke_off": "switch b on"}

@@ -32,7 +32,7 @@ def test_an_argument_is_never_read_by_a_shell(tmp_path):
 def test_an_unexpected_exit_status_is_an_error_with_its_evidence():
     with pytest.raises(CommandFailed, match="failed with exit status 2: the reason") as caught:
         Runner().run(["sh", "-c", "echo some; echo the reason >&2; exit 2"], item="/dev/x")
-    result = caught.value.as_result()
+    result = caught.value.to_dict()
     assert (result["rc"], result["stdout"], result["stderr"], result["item"]) == (2, "some\n", "the reason\n", "/dev/x")
 
 
@@ -78,7 +78,7 @@ def test_every_command_is_remembered():
     assert [completed.rc for completed in runner.history] == [0, 1]
 
 
-def test_a_command_that_is_there_and_cannot_be_started_is_said(tmp_path):
+def test_a_command_that_is_there_and_cannot_be_started_is_reported(tmp_path):
     for name, content in (("wrong", b"\x7fELF no program"), ("nobody", b"#!/no/such/interpreter\n")):
         tool = tmp_path / name
         tool.write_bytes(content)
@@ -118,7 +118,7 @@ def test_a_process_that_cannot_be_killed_is_left_behind(tmp_path, without_signal
         Runner().run([sys.executable, "-c", _SLEEPS, str(marker)], timeout=1, patience=0.5)
     # The limit, the patience and five seconds; a machine that is busy may take some more.
     assert time.monotonic() - began < 30
-    assert int(marker.read_text()) in caught.value.as_result()["left_running"]
+    assert int(marker.read_text()) in caught.value.to_dict()["left_running"]
 
 
 def test_a_watch_that_fails_does_not_wait_for_a_process_that_cannot_be_killed(tmp_path, without_signals):
@@ -148,12 +148,12 @@ def test_what_a_command_prints_when_it_is_asked_to_stop_is_kept():
 def test_a_command_that_prints_too_much_is_stopped(stream):
     redirection = ">&2" if stream == "stderr" else ""
     with pytest.raises(TooMuchOutput, match="printed more than 1 MiB and was stopped") as caught:
-        Runner().run(["sh", "-c", f"yes {redirection}"], timeout=60, most_output=1 << 20)
+        Runner().run(["sh", "-c", f"yes {redirection}"], timeout=60, max_output=1 << 20)
     assert len(getattr(caught.value.completed, stream)) == 1 << 20
 
 
 def test_output_up_to_the_limit_is_taken():
-    assert len(Runner().run(["head", "-c", "65536", "/dev/zero"], most_output=65536).stdout) == 65536
+    assert len(Runner().run(["head", "-c", "65536", "/dev/zero"], max_output=65536).stdout) == 65536
 
 
 def test_a_process_in_a_session_of_its_own_that_keeps_the_output_open_does_not_outlast_the_limit(tmp_path):

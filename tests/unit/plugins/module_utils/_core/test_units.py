@@ -24,8 +24,8 @@ def test_what_is_no_size(text):
         parse_size(text)
 
 
-def test_what_is_no_size_says_where_it_stands():
-    with pytest.raises(BadInput, match=r"^images: chunk_size 'big' is not a size: write a number") as caught:
+def test_invalid_size_is_rejected_with_its_position():
+    with pytest.raises(BadInput, match=r"^images: chunk_size 'big' is not a size: use a number") as caught:
         parse_size("big", "images", "chunk_size")
     assert caught.value.item == "images"
 

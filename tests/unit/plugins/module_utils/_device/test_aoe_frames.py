@@ -47,10 +47,10 @@ def test_a_tiny_mtu_still_carries_two_sectors(mtu):
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_the_windows_of_pages(window):
-    lowest, highest = window
-    assert aoe_window(4096, highest) == window
-    assert aoe_window(4096, highest + 1) == window
-    assert payload(lowest - 1) % 4096 and payload(highest + 1) % 4096
+    low, high = window
+    assert aoe_window(4096, high) == window
+    assert aoe_window(4096, high + 1) == window
+    assert payload(low - 1) % 4096 and payload(high + 1) % 4096
 
 
 def test_a_window_ends_at_the_limit():
@@ -67,7 +67,7 @@ def test_the_mtu_to_set(limit, block, mtu):
     assert best_mtu(limit, block) == mtu
 
 
-def test_a_block_that_no_frame_carries_is_said():
+def test_a_block_that_no_frame_carries_is_reported():
     with pytest.raises(BadInput, match="least is 16420"):
         best_mtu(9000, 16384)
     with pytest.raises(BadInput, match="least is 4132"):
@@ -75,7 +75,7 @@ def test_a_block_that_no_frame_carries_is_said():
 
 
 @pytest.mark.parametrize("block", [0, -512, 100, 4097])
-def test_a_block_that_is_none_is_said(block):
+def test_a_block_that_is_invalid_is_reported(block):
     with pytest.raises(BadInput, match="multiple of a sector"):
         aoe_window(block)
 

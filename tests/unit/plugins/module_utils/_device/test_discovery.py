@@ -232,7 +232,7 @@ def test_queue_settings(host):
 
 
 @pytest.mark.parametrize("short", [Reply("", 1, "Unknown device"), Reply("P: /devices/virtual/block/sda\nE: SUBSYSTEM=block\n")])
-def test_the_whole_database_is_asked_where_one_device_went_away_or_only_one_was_told(host, short):
+def test_whole_database_is_read_if_a_device_disappeared_or_only_one_was_given(host, short):
     host.disk("sda", "sata", serial="S1")
     host.disk("sdb", "sata", serial="S2")
     runner = ScriptedRunner({("udevadm", "info"): short, ("udevadm", "info", "--export-db"): host.udev_reply})

@@ -29,7 +29,7 @@ def look(host, replies, missing=(), further=()):
     return read_drives(read_devices(runner, host.root), runner, further), runner
 
 
-def test_every_drive_that_answers_for_itself_is_asked_once(tmp_path):
+def test_every_drive_that_answers_for_itself_is_queried_once(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda", serial="A", DEVLINKS="/dev/disk/by-id/ata-A")
     host.disk("nvme0n1", "nvme", serial="B")
@@ -54,7 +54,7 @@ def test_a_missing_smartctl_is_one_problem_for_all_drives(tmp_path):
     assert "smartmontools" in found.problems[0]
 
 
-def test_without_a_drive_nobody_misses_smartctl(tmp_path):
+def test_missing_smartctl_is_no_problem_without_drives(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("vda", "virtio")
     assert look(host, {}, missing=("smartctl",))[0].problems == ()

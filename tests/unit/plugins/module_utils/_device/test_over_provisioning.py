@@ -174,7 +174,7 @@ def test_an_nvme_controller_and_its_namespaces():
 
 
 @pytest.mark.parametrize("found", [{}, {"lbafs": []}, {"lbafs": [{}]}, {"lbafs": 3}])
-def test_a_namespace_whose_blocks_are_not_told(found):
+def test_a_namespace_whose_blocks_are_not_reported(found):
     with pytest.raises(NotUnderstood, match="block size"):
         namespaces.parse_namespace(found, 1, True, "/dev/nvme0")
 

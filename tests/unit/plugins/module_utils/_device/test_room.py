@@ -107,9 +107,9 @@ def test_a_snapshot_as_target_fills_itself_and_not_through_its_origin():
     assert [room.what for room in rooms(SNAPSHOT)] == ["the snapshot vg0/snap"]
 
 
-@pytest.mark.parametrize(("said", "problem"), [("Invalid", False), ("Overflow", False), ("Merge failed", True), ("x", True)])
-def test_snapshots_that_are_lost_or_cannot_be_understood(said, problem):
-    (room,) = rooms(ORIGIN, snapshot=said)
+@pytest.mark.parametrize(("message", "problem"), [("Invalid", False), ("Overflow", False), ("Merge failed", True), ("x", True)])
+def test_snapshots_that_are_lost_or_cannot_be_understood(message, problem):
+    (room,) = rooms(ORIGIN, snapshot=message)
     assert bool(room.problem(GIB)) is problem
 
 

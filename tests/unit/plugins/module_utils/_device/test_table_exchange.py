@@ -87,7 +87,7 @@ def exchange(kernel):
     return Exchange(kernel, "vg-data", "images", "/dev/vg/data", patience=60)
 
 
-def test_a_table_is_put_in_force():
+def test_a_table_is_put_in_effect():
     kernel = Kernel(SMQ)
     exchange(kernel).load(CLEANER)
     assert (kernel.live, kernel.suspended) == (CLEANER, False)
@@ -96,7 +96,7 @@ def test_a_table_is_put_in_force():
 @pytest.mark.parametrize("how", [{"refused": (PASSTHROUGH,)}, {"bad": (PASSTHROUGH,)}])
 def test_a_table_that_the_kernel_refuses_leaves_the_one_before(how):
     kernel = Kernel(SMQ, **how)
-    with pytest.raises(CommandFailed, match=r"images: .*; /dev/vg/data goes on as before; the kernel says why in dmesg"):
+    with pytest.raises(CommandFailed, match=r"images: .*; /dev/vg/data continues as before; see dmesg for the reason"):
         exchange(kernel).load(PASSTHROUGH)
     assert (kernel.live, kernel.waiting, kernel.suspended) == (SMQ, None, False)
 
@@ -112,7 +112,7 @@ def test_a_resume_that_exceeds_its_time_limit_is_undone():
             return super()._resume(words)
 
     kernel = Slow(SMQ)
-    with pytest.raises(TimedOut, match=r"images: .*; /dev/vg/data goes on as before"):
+    with pytest.raises(TimedOut, match=r"images: .*; /dev/vg/data continues as before"):
         exchange(kernel).load(CLEANER)
     assert (kernel.live, kernel.suspended) == (SMQ, False)
 
@@ -125,21 +125,21 @@ def test_where_the_one_before_is_refused_too_it_writes_through():
 
 
 @pytest.mark.parametrize("refused", [True, False])
-def test_what_was_left_suspended_goes_on(refused):
+def test_what_was_left_suspended_continues(refused):
     kernel = Kernel(PASSTHROUGH, refused=(PASSTHROUGH,), suspended=True)
     exchange(kernel).go_on(refused=refused)
     assert (kernel.live, kernel.suspended) == (THROUGH, False)
     assert (["reload", "vg-data", "--table", PASSTHROUGH] in kernel.calls) is not refused
 
 
-def test_what_waits_is_dropped_and_never_put_in_force():
+def test_what_waits_is_dropped_and_never_put_in_effect():
     kernel = Kernel(SMQ, suspended=True)
     kernel.waiting = PASSTHROUGH
     exchange(kernel).go_on()
     assert (kernel.live, kernel.suspended) == (SMQ, False)
 
 
-def test_where_nothing_helps_it_is_said_what_a_person_can_do():
+def test_unrecoverable_table_is_reported_with_the_manual_action():
     kernel = Kernel(PASSTHROUGH, refused=(PASSTHROUGH, THROUGH), suspended=True)
     with pytest.raises(NotEffective, match=r"images: /dev/vg/data is suspended, .* give vg-data a table with dmsetup reload"):
         exchange(kernel).go_on()

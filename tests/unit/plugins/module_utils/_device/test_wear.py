@@ -56,7 +56,7 @@ def parse(text, rc=0):
 
 
 @pytest.mark.parametrize("name", WEAR_ATTRIBUTES)
-def test_wear_is_the_normalised_value_whatever_the_name_says(name):
+def test_wear_is_the_normalised_value_independent_of_the_name(name):
     drive = parse(ata(attribute(202, name, 93, 4711)))
     assert drive.wear_used_percent == 7
     assert name in drive.evidence["wear_used_percent"]
@@ -87,9 +87,9 @@ def test_what_a_newer_smartctl_works_out_counts_more_than_an_attribute():
     assert (drive.wear_used_percent, drive.spare_percent, drive.spare_threshold_percent) == (33, 90, 10)
 
 
-def test_a_name_that_is_only_smartctls_default_is_said_and_the_ends_of_the_scale_under_it_are_nothing():
+def test_a_name_that_is_only_smartctls_default_is_reported_and_the_ends_of_the_scale_under_it_are_nothing():
     unknown = {"in_smartctl_database": False}
-    assert "does not know this model" in parse(ata(attribute(233, "Media_Wearout_Indicator", 98, 5), **unknown)).evidence["wear_used_percent"]
+    assert "this model is not in its database" in parse(ata(attribute(233, "Media_Wearout_Indicator", 98, 5), **unknown)).evidence["wear_used_percent"]
     assert parse(ata(attribute(233, "Media_Wearout_Indicator", 0, 5), **unknown)).wear_used_percent is None
     assert parse(ata(attribute(233, "Media_Wearout_Indicator", 100, 791062), **unknown)).wear_used_percent is None
     assert parse(ata(attribute(241, "Total_LBAs_Written", 100, 791062), **unknown)).written_bytes is None
@@ -124,7 +124,7 @@ def test_an_attribute_at_its_threshold_now_is_named_and_one_in_the_past_is_not()
     assert drive.failing == ("Reallocated_Sector_Ct",)
 
 
-def test_an_nvme_drive_may_be_worn_beyond_100_percent_and_says_what_it_warns_of():
+def test_an_nvme_drive_may_be_worn_beyond_100_percent_and_reports_what_it_warns_of():
     drive = parse(nvme(percentage_used=143, available_spare=4, critical_warning=0b1001, data_units_written=3))
     assert drive.wear_used_percent == 143
     assert (drive.spare_percent, drive.spare_threshold_percent) == (4, 10)
@@ -138,7 +138,7 @@ def test_an_emulated_nvme_drive_without_spare_is_not_at_the_end_of_it():
     assert (drive.spare_percent, drive.spare_threshold_percent) == (None, None)
 
 
-def test_an_nvme_drive_without_namespace_management_tells_no_capacity():
+def test_an_nvme_drive_without_namespace_management_reports_no_capacity():
     assert parse(json.dumps({**json.loads(nvme()), "nvme_total_capacity": 0, "nvme_unallocated_capacity": 0})).capacity is None
     drive = parse(json.dumps({**json.loads(nvme()), "nvme_total_capacity": 1000, "nvme_unallocated_capacity": 300}))
     assert (drive.capacity, drive.unallocated) == (1000, 300)
@@ -207,7 +207,7 @@ def test_an_old_smartctl_prints_no_json(text):
 def test_strange_output_is_nothing_known_and_no_traceback(strange):
     drive = parse(json.dumps({**json.loads(ata()), **strange}))
     assert drive.wear_used_percent is None
-    assert drive.as_plain()["path"] == PATH
+    assert drive.to_dict()["path"] == PATH
 
 
 # -- captured outputs

@@ -105,7 +105,7 @@ def test_engines_that_do_not_work_on_the_path(engine):
         *(({"jobs": [{"name": title, "rw": "read"}]}, "needs a name") for title in ("global", "global2", "globalfoo", "Global x", "x\n", True, None, [], {})),
         ({"jobs": [{"name": "a", "rw": "read"}, {"name": "a", "rw": "read"}]}, "two jobs are called a"),
         ({"jobs": [{"name": "a"}], "rw": "read"}, "no other keys: 'rw'"),
-        ({"rw": "wirte"}, "rw=wirte is none of"),
+        ({"rw": "wirte"}, "rw=wirte must be one of"),
         ({"rw": "read", "b s": 1}, "not the name of a fio option"),
         ({"rw": "read", "bs=4k\nx": 1}, "not the name of a fio option"),
         ({"rw": "read", "runtime": "soon"}, "runtime: 'soon' is not a time"),
@@ -251,7 +251,7 @@ def test_all_sections_together_have_as_many_processes_as_fio_has_room_for():
 
 
 def test_a_percentage_of_the_global_section_stays_in_force_in_fio():
-    with pytest.raises(BadInput, match="offset in percent in the section global stays in force for fio when a gives a number"):
+    with pytest.raises(BadInput, match="offset in percent in the section global stays in effect for fio when a gives a number"):
         read({"global": {"fileoffset": "90%"}, "jobs": [{"name": "a", "rw": "write", "offset": 0}]})
 
 

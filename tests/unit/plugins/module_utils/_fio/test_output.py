@@ -81,11 +81,11 @@ def text(*reports):
 
 
 @pytest.mark.parametrize(
-    ("said", "version"),
+    ("message", "version"),
     [("fio-2.1.4", Version(2, 1, 4)), ("fio-3.33\n", Version(3, 33)), ("fio-3.42-135-gd7e5", Version(3, 42)), ("3.16", Version(3, 16))],
 )
-def test_versions(said, version):
-    assert output.parse_version(said) == version
+def test_versions(message, version):
+    assert output.parse_version(message) == version
 
 
 def test_invalid_versions_are_rejected():

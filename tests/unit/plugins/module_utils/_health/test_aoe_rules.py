@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import payload
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.host import Questions, read_health
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import from_plain
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import from_dict
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.health import CASE_C, FLASHCACHE, cache
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import ScriptedRunner
@@ -91,7 +91,7 @@ def test_it_is_gone_after_the_mtu_was_set(host):
     first = look(host, OVER_TARGET)
     target(host, 8700)
     after = dataclasses.replace(OVER_TARGET, histogram={**CASE_C, 4096: CASE_C[4096] + 5000})
-    health = look(host, after, previous=from_plain(first.readings.as_plain()))
+    health = look(host, after, previous=from_dict(first.readings.to_dict()))
     assert frames(health) == []
     assert [one for one in health.findings if one.check == "cache_uncacheable"] == []
 
@@ -111,7 +111,7 @@ def test_frames_that_initiators_do_not_use_are_only_a_note(host):
     serve(host, 9000)
     first = look(host, SERVED)
     after = dataclasses.replace(SERVED, histogram={**CASE_C, 4096: CASE_C[4096] + 5000})
-    (found,) = frames(look(host, after, previous=from_plain(first.readings.as_plain())))
+    (found,) = frames(look(host, after, previous=from_dict(first.readings.to_dict())))
     assert found.severity == "info"
 
 
@@ -125,7 +125,7 @@ def test_a_target_without_a_cache_is_a_note(host, mtu, severity):
     target(host, mtu)
     health = look(host)
     assert [found.severity for found in frames(health)] == ([severity] if severity else [])
-    assert health.as_result()["healthy"] is True
+    assert health.to_dict()["healthy"] is True
 
 
 @pytest.mark.parametrize(("mtu", "found"), [(8700, 0), (4200, 0), (9000, 1), (1500, 1)])
@@ -145,12 +145,12 @@ def test_a_cache_of_sectors_takes_every_frame_and_the_target_is_noted_all_the_sa
     assert "set the MTU 8700" in found.message
 
 
-def test_a_block_that_no_frame_carries_is_said(host):
+def test_a_block_that_no_frame_carries_is_reported(host):
     target(host, 9000)
     mapped(host, "etherd!e7.1")
     (found,) = frames(look(host, dataclasses.replace(OVER_TARGET, block_size=16384)))
     assert "no MTU up to 9000 carries such a block, so make the cache with blocks of 4 KiB" in found.message
-    assert "cannot be told" not in found.message
+    assert "cannot be determined" not in found.message
 
 
 def test_a_target_that_limits_the_frames_is_judged_by_what_is_negotiated(host):

@@ -13,7 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rat
 from ansible_collections.cachefleet.storage.tests.unit.support.health import BCACHE, CACHE, CASE_C, FLASHCACHE, cache, readings, traffic
 
 
-def test_case_c_the_module_says_by_itself_why_so_little_is_served():
+def test_case_c_the_module_reports_why_few_requests_are_served():
     """Field case C: 14% of the reads and 3% of the writes were hits, and the sizes of the requests tell why."""
     counters = {"read_hits": 0, "read_misses": 0, "bypassed_reads": 0, "write_hits": 0, "write_misses": 0, "bypassed_writes": 0}
     state = cache(FLASHCACHE, counters=counters)
@@ -51,26 +51,26 @@ def test_the_histogram_is_the_difference_of_two_readings():
     assert found.sentences == ()
 
 
-def test_without_an_earlier_reading_the_histogram_is_since_the_module_was_loaded_and_says_so():
+def test_without_an_earlier_reading_the_histogram_is_since_the_module_was_loaded_and_reports_it():
     found = diagnose(FLASHCACHE, CacheActivity())
     assert (found.since, found.uncacheable_percent) == ("load", 92.7)
     (finding,) = [one for one in cache_findings(FLASHCACHE, CacheActivity(), found, (None, 0), Limits()) if one.check == "cache_uncacheable"]
     assert "since the cache was loaded" in finding.message
 
 
-def test_one_histogram_for_several_caches_is_said():
+def test_one_histogram_for_several_caches_is_reported():
     assert diagnose(FLASHCACHE, CacheActivity(), 1).unknown == ()
     assert "3 caches on this host together" in diagnose(FLASHCACHE, CacheActivity(), 3).unknown[0]
 
 
-def test_few_requests_say_nothing():
+def test_few_requests_report_nothing():
     state = cache(FLASHCACHE, histogram={512: 900})
     found = diagnose(state, CacheActivity())
     assert found.uncacheable_percent == 100.0
     assert [one.check for one in cache_findings(state, CacheActivity(), found, (None, 0), Limits()) if one.check == "cache_uncacheable"] == []
 
 
-def test_bcache_says_what_passed_it_by_and_that_the_kernel_does_not_tell_which_reason():
+def test_bcache_reports_what_passed_it_by_and_that_the_kernel_does_not_report_which_reason():
     counters = {"read_hits": 0, "read_misses": 0, "bypassed_reads": 0}
     happened = passed(
         BCACHE,
@@ -88,7 +88,7 @@ def test_bcache_says_what_passed_it_by_and_that_the_kernel_does_not_tell_which_r
     assert "cannot be seen" in found.unknown[0]
 
 
-def test_a_limit_for_sequential_requests_that_is_off_is_said_to_be_off():
+def test_a_limit_for_sequential_requests_that_is_off_is_reported_as_off():
     state = cache(FLASHCACHE, settings={"skip_seq_thresh_kb": 0})
     counters = {"read_hits": 0, "read_misses": 0, "bypassed_reads": 0}
     happened = passed(state, readings(state, 1.0, counters=counters), readings(state, 61.0, counters={**counters, "bypassed_reads": 600}))
@@ -105,7 +105,7 @@ def test_dm_cache_misses_small_requests_and_sequential_ones():
     found = dm(traffic(1000, 4096_000), traffic(100, 5_000_000, merged=900), read_hits=100, read_misses=900)
     text = " ".join(found.sentences)
     assert "90.0% of the reads (900) were not in the cache: dm-cache counts no bypass" in text
-    assert "each block that is taken in moves 16 times what was asked for" in text
+    assert "each block that is cached moves 16 times what was requested" in text
     assert "90% of the reads that went to the origin were merged" in text
     assert found.origin_read_percent == 122.1
     assert found.uncacheable_percent is None

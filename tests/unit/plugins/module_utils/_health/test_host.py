@@ -13,7 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Limits
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.host import Questions, read_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.module import LIMIT_OPTIONS, read_questions
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import from_plain
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import from_dict
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.health import BCACHE, GIB, cache
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
@@ -58,7 +58,7 @@ def look(host, caches, *, value=100, **questions):
         ScriptedRunner(replies), Questions(**questions), host.root, read_caches=read_caches, tools=lambda _runner: [], clock=lambda: now[0], sleep=sleep
     )
     assert looks == []
-    return found.as_result(), slept
+    return found.to_dict(), slept
 
 
 def counted(**counters):
@@ -97,7 +97,7 @@ def test_limits_are_obeyed(host):
     assert look(host, [()], value=40, limits=Limits(wear_used=60))[0]["worst"] == "critical"
 
 
-def test_two_looks_in_one_run_give_rates(host):
+def test_two_readings_in_one_run_give_rates(host):
     result, slept = look(host, [(counted(),), (counted(read_hits=100, read_misses=4900),)], interval=30.0)
     assert slept == [30.0]
     assert result["caches"][0]["hit_rates"]["seconds"] == 30.0
@@ -108,14 +108,14 @@ def test_two_looks_in_one_run_give_rates(host):
 def test_an_earlier_run_gives_rates_and_counts_for_the_average(host):
     first, _slept = look(host, [(cache(counters={"read_hits": 0, "read_misses": 0}, dirty=60 * GIB),)])
     assert [one["check"] for one in first["findings"]] == ["cache_dirty"]
-    earlier = from_plain({**json.loads(json.dumps(first["readings"])), "time": 400.0})
+    earlier = from_dict({**json.loads(json.dumps(first["readings"])), "time": 400.0})
     second, _slept = look(host, [(cache(counters={"read_hits": 900, "read_misses": 300}, dirty=10 * GIB),)], previous=earlier)
     assert second["caches"][0]["hit_rates"]["seconds"] == 600.0
     assert second["caches"][0]["hit_rates"]["reads"]["percent"] == 75.0
     assert [(one["check"], one["value"]) for one in second["findings"]] == [("cache_dirty", 35.0)]
 
 
-def test_a_look_that_only_waits_does_not_count_twice_for_the_average(host):
+def test_a_reading_that_only_waits_does_not_count_twice_for_the_average(host):
     result, _slept = look(host, [(cache(dirty=1),), (cache(dirty=1),)], interval=1.0)
     (kept,) = result["readings"]["caches"].values()
     assert len(kept["dirty_shares"]) == 1
@@ -136,7 +136,7 @@ def test_bcache_that_has_not_counted_yet(host):
     found = read_health(
         ScriptedRunner(replies), Questions(interval=1.0), host.root, read_caches=read_caches, clock=lambda: next(clock), sleep=lambda _seconds: None
     )
-    assert found.as_result()["caches"][0]["hit_rates"] == {"state": "not_known_yet", "seconds": 1.0, "reads": None, "writes": None}
+    assert found.to_dict()["caches"][0]["hit_rates"] == {"state": "not_known_yet", "seconds": 1.0, "reads": None, "writes": None}
 
 
 def test_the_number_of_commands_does_not_grow_with_the_number_of_caches(host):

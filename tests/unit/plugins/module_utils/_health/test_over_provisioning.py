@@ -33,8 +33,8 @@ def host(tmp_path, monkeypatch):
 
 
 def run(host, *items, check_mode=False):
-    wanted = read_drives(items)
-    layer = OverProvisioningLayer(host, wanted, host.root, sleep=lambda _seconds: None)
+    requested = read_drives(items)
+    layer = OverProvisioningLayer(host, requested, host.root, sleep=lambda _seconds: None)
     outcome = converge(layer, check_mode=check_mode)
     return outcome, layer.facts(outcome.state)
 
@@ -69,7 +69,7 @@ def test_an_empty_drive_is_discarded_and_gets_one_partition(host):
     assert facts["drives"][0]["discard"] is None
 
 
-def test_check_mode_says_what_would_be_done_and_does_nothing(host):
+def test_check_mode_predicts_run_and_changes_nothing(host):
     outcome, _facts = run(host, partition(), check_mode=True)
     assert [type(step.operation) for step in outcome.steps] == [DiscardDrive, MakePartition]
     assert outcome.to_dict()["diff"]["after"] == {SATA: {"discarded": True, "usable": 32 * MIB}}
@@ -99,7 +99,7 @@ def test_what_is_as_described_is_left_alone_whatever_lies_on_it(host):
 
 @pytest.mark.parametrize("change", [{"usable": "25%"}, GONE])
 @pytest.mark.parametrize("use", ["signature", "holder"])
-def test_a_partition_that_holds_anything_is_not_taken_away(host, change, use):
+def test_a_partition_that_holds_anything_is_not_removed(host, change, use):
     run(host, partition())
     if use == "signature":
         host.signatures["sda1"] = "ext4"
@@ -119,7 +119,7 @@ def test_everything_is_given_back(host):
     assert not run(host.again(), partition(**GONE))[0].changed
 
 
-def test_a_table_of_somebody_else_is_neither_taken_nor_taken_away(host):
+def test_a_table_of_somebody_else_is_neither_taken_nor_removed(host):
     host.tables["sda"] = {"label": "gpt", "sectorsize": 512, "partitions": [{"start": 2048, "size": 65536, "name": "data"}]}
     with pytest.raises(Refused, match="gpt"):
         run(host, partition())
@@ -152,8 +152,8 @@ def test_one_drive_that_is_refused_keeps_the_others_from_being_changed(host):
 
 
 def test_what_appears_between_looking_and_discarding_stops_it(host):
-    wanted = read_drives([partition()])
-    layer = OverProvisioningLayer(host, wanted, host.root, sleep=lambda _seconds: None)
+    requested = read_drives([partition()])
+    layer = OverProvisioningLayer(host, requested, host.root, sleep=lambda _seconds: None)
     (discard, _partition) = layer.plan(layer.read())
     host.signatures["sda"] = "ext4"
     with pytest.raises(Refused, match="ext4"):
@@ -244,7 +244,7 @@ def test_only_sata_drives_hide_sectors(host, device):
 # -- NVMe
 
 
-def test_a_namespace_is_made_anew(host):
+def test_a_namespace_is_recreated(host):
     outcome, facts = run(host, partition(device=NVME, method="namespace"))
     assert [type(step.operation) for step in outcome.steps] == [DiscardDrive, DeleteNamespace, CreateNamespace, AttachNamespace]
     assert host.namespaces == {1: {"size": 32 * MIB, "attached": True}}
@@ -264,7 +264,7 @@ def test_a_namespace_that_holds_anything_is_not_deleted(host):
 
 @pytest.mark.parametrize(
     ("change", "reason"),
-    [({"oacs": 0}, "no namespace management"), ({"tnvmcap": 0}, "does not tell its total capacity"), ({"cmic": 2}, "several controllers")],
+    [({"oacs": 0}, "no namespace management"), ({"tnvmcap": 0}, "does not report its total capacity"), ({"cmic": 2}, "several controllers")],
 )
 def test_an_nvme_drive_that_cannot_do_it_is_refused_with_the_reason(host, change, reason):
     host.nvme.update(change)
@@ -279,9 +279,9 @@ def test_a_drive_with_two_namespaces_is_refused(host):
         run(host, partition(device=NVME, method="namespace"))
 
 
-def test_a_namespace_that_nobody_can_see_is_not_deleted(host):
+def test_detached_namespace_is_not_deleted(host):
     host.namespaces = {1: {"size": 16 * MIB, "attached": False}}
-    with pytest.raises(Refused, match="nobody can see what is in it"):
+    with pytest.raises(Refused, match="its contents cannot be read"):
         run(host, partition(device=NVME, method="namespace"))
     assert host.changes == []
 
@@ -313,7 +313,7 @@ LIVES = {
 @pytest.mark.parametrize("life", LIVES)
 def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(tmp_path, monkeypatch, life, moment):
     monkeypatch.setattr(over_provisioning, "read_devices", lambda runner, _root: runner.devices())
-    earlier, wanted, expected = LIVES[life]
+    earlier, requested, expected = LIVES[life]
     kills = 0
     while True:
         host = FakeDrives(tmp_path / str(kills))
@@ -323,21 +323,21 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(tmp_path, monkeyp
         host.kill, host.moment = kills, moment
         other = (host.root / "dev/sdc").read_bytes()
         try:
-            run(host, wanted)
+            run(host, requested)
         except Killed:
             kills += 1
         else:
             break
-        outcome, _facts = run(host.again(), wanted)
-        assert not run(host.again(), wanted)[0].changed, outcome.to_dict()["actions"]
-        assert _state(host, wanted) == expected
+        outcome, _facts = run(host.again(), requested)
+        assert not run(host.again(), requested)[0].changed, outcome.to_dict()["actions"]
+        assert _state(host, requested) == expected
         assert (host.root / "dev/sdc").read_bytes() == other
-        _assert_discarded(host, wanted)
+        _assert_discarded(host, requested)
     assert kills >= 6
 
 
-def _state(host, wanted):
-    method = wanted.get("method", "partition")
+def _state(host, requested):
+    method = requested.get("method", "partition")
     if method == "hpa":
         return host.hpa["visible"]
     if method == "namespace":
@@ -348,11 +348,11 @@ def _state(host, wanted):
     return host.kernel
 
 
-def _assert_discarded(host, wanted):
+def _assert_discarded(host, requested):
     """However often it was cut off, what is left free was discarded."""
-    if wanted.get("state") == "absent":
+    if requested.get("state") == "absent":
         return
-    node = host.root / "dev" / ("sda" if wanted["device"] == SATA else "nvme0n1")
+    node = host.root / "dev" / ("sda" if requested["device"] == SATA else "nvme0n1")
     assert not node.read_bytes().strip(b"\0")
 
 
@@ -363,13 +363,13 @@ def _assert_discarded(host, wanted):
     ("items", "reason"),
     [
         ([partition(device="sda")], "not a path below /dev"),
-        ([partition(None)], "usable is missing"),
+        ([partition(None)], "usable is required"),
         ([partition("100%")], "nothing is kept free"),
         ([partition("lots")], "not a size"),
         ([partition(), partition("25%")], "twice"),
     ],
 )
-def test_what_cannot_be_meant_is_said_before_the_host_is_asked(items, reason):
+def test_invalid_options_are_rejected_before_the_host_is_read(items, reason):
     with pytest.raises(BadInput, match=reason):
         read_drives(items)
 
@@ -396,7 +396,7 @@ def test_a_drive_that_is_not_there(host):
 
 def test_a_partition_is_no_drive(host):
     run(host, partition())
-    with pytest.raises(BadInput, match="is a partition and no drive"):
+    with pytest.raises(BadInput, match="is a partition and not a drive"):
         run(host.again(), partition(device=f"{SATA}-part1"))
 
 

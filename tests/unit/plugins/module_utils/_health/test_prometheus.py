@@ -72,7 +72,7 @@ def of(caches=(), drives=(), reserves=(), findings=(), unread=0, now=1_795_300_3
     return exposition(caches, drives, reserves, findings, unread, now)
 
 
-def test_an_empty_host_says_that_it_was_looked_at():
+def test_an_empty_host_reports_that_it_was_examined():
     samples, _kinds = parse(of())
     assert samples == {("cachefleet_health_unread", ()): 0, ("cachefleet_health_last_run_timestamp_seconds", ()): 1795300300.573789}
 

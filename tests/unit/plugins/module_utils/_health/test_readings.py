@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import passed
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Readings, Traffic, from_file, from_plain, key_of, read_traffic, take
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Readings, Traffic, from_dict, from_file, key_of, read_traffic, take
 from ansible_collections.cachefleet.storage.tests.unit.support.health import BCACHE, CACHE, CASE_C, FLASHCACHE, cache, drive, readings, traffic
 
 BEFORE = {"read_hits": 1000, "read_misses": 500, "write_hits": 10, "write_misses": 0}
@@ -27,7 +27,7 @@ def test_hit_rates_are_of_what_happened_between_two_readings():
     assert found.seconds == 60
     assert found.reads.percent == 14.0
     assert found.writes.percent == 3.0
-    assert found.as_plain()["reads"]["requests"] == 100
+    assert found.to_dict()["reads"]["requests"] == 100
 
 
 def test_what_bypassed_the_cache_lowers_the_rate_of_all_requests_only():
@@ -42,8 +42,8 @@ def test_a_counter_that_fell_means_no_difference_at_all(name):
     after[name] = BEFORE[name] - 1 if BEFORE[name] else -1
     found = between(CACHE, BEFORE, after)
     assert found.state == "counters_fell"
-    assert found.as_plain()["reads"] is None
-    assert found.as_plain()["writes"] is None
+    assert found.to_dict()["reads"] is None
+    assert found.to_dict()["writes"] is None
     assert found.counters == {}
 
 
@@ -93,9 +93,9 @@ def test_traffic_of_a_device_whose_counters_fell_is_left_out():
 def test_readings_survive_json_and_a_file(tmp_path):
     taken = readings(FLASHCACHE, 100.5, counters=BEFORE, traffic={"dm-5": traffic(1, 2, 3, 4, 5)}, shares=(0.25,))
     taken = Readings(taken.time, taken.boot, taken.caches, {"S1": {"reallocated": 3}})
-    assert from_plain(json.loads(json.dumps(taken.as_plain()))) == taken
+    assert from_dict(json.loads(json.dumps(taken.to_dict()))) == taken
     assert taken.caches[key_of(FLASHCACHE)].histogram == CASE_C
-    (tmp_path / "health.json").write_text(json.dumps(taken.as_plain()))
+    (tmp_path / "health.json").write_text(json.dumps(taken.to_dict()))
     assert from_file("/health.json", tmp_path) == (taken, "")
 
 
@@ -112,8 +112,8 @@ def damaged_cache(**changes):
 
 
 def test_what_is_damaged_below_would_be_good_without_it():
-    assert from_plain(json.loads(damaged())).caches == {}
-    assert list(from_plain(json.loads(damaged_cache())).caches) == ["a"]
+    assert from_dict(json.loads(damaged())).caches == {}
+    assert list(from_dict(json.loads(damaged_cache())).caches) == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_damaged_file_is_a_sentence_and_no_traceback(tmp_path, text):
     assert problem.startswith("/health.json holds no readings")
 
 
-def test_a_look_keeps_the_counters_and_the_dirty_shares_of_earlier_looks(tmp_path):
+def test_a_reading_keeps_the_counters_and_the_dirty_shares_of_earlier_readings(tmp_path):
     stat = tmp_path / "sys/class/block/dm-5/stat"
     stat.parent.mkdir(parents=True)
     stat.write_text("  10 2 80 5 20 3 160 6 0 9 9 0 0 0 0 4 1\n")

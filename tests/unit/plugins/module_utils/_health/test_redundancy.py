@@ -73,7 +73,7 @@ def test_a_volume_group_that_lacks_physical_volumes(tmp_path):
     assert problems == []
 
 
-def test_without_lvm_nobody_is_asked(tmp_path):
+def test_without_lvm_no_command_is_run(tmp_path):
     _findings, _problems, runner = groups(tmp_path, vgs(vg0=1), ID_FS_TYPE="ext4")
     assert not [words for words in runner.calls if words[0] == "vgs"]
 
@@ -111,12 +111,12 @@ def test_no_unit_matters_only_where_something_is_written_back():
     assert of(protection=Protection("none"), volumes=(BACK,)) == [("critical", "protection_unit")]
 
 
-def test_what_no_tool_tells_is_no_finding():
+def test_what_no_tool_reports_is_no_finding():
     assert of(protection=Protection(), volumes=(BACK,)) == []
 
 
-def test_the_line_names_the_volumes_and_the_words_of_the_tool():
-    one = controller(protection=Protection("battery", "failed", said="Replacement required"), volumes=(BACK, volume(1)))
+def test_the_line_names_the_volumes_and_the_wording_of_the_tool():
+    one = controller(protection=Protection("battery", "failed", raw="Replacement required"), volumes=(BACK, volume(1)))
     (finding,) = controller_findings([one])
     assert finding.message == (
         "controller 0 (MODEL, storcli) has a battery that is failed (Replacement required) and still writes back on volume0: a power cut loses what"
@@ -136,7 +136,7 @@ def test_a_cache_that_is_disabled():
     assert of(cache=CacheModule("ok")) == []
 
 
-def test_tools_are_asked_only_where_a_disk_lies_behind_a_controller(tmp_path):
+def test_tools_are_queried_only_where_a_disk_lies_behind_a_controller(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda")
     tool = FakeTool(controller())

@@ -59,7 +59,7 @@ def test_the_spare_is_measured_by_the_limit_of_the_drive():
     assert of_drive(spare_percent=0) == []
 
 
-def test_what_the_drive_says_itself():
+def test_what_the_drive_reports_itself():
     assert of_drive(passed=False) == [("critical", "drive_status")]
     assert of_drive(passed=None) == []
     assert of_drive(failing=("Reallocated_Sector_Ct",)) == [("critical", "drive_attribute")]
@@ -71,7 +71,7 @@ def test_errors_of_the_medium_and_pending_sectors_are_warnings():
     assert of_drive(pending=1, media_errors=2) == [("warning", "drive_pending"), ("warning", "drive_media_errors")]
 
 
-def test_what_has_grown_since_the_last_look_is_said_before_a_limit_is_reached():
+def test_what_has_grown_since_the_last_reading_is_reported_before_a_limit_is_reached():
     before = Readings(drives={"S1": {"reallocated": 3, "media_errors": 1}})
     assert of_drive(before, reallocated=4) == [("warning", "drive_reallocated_grown")]
     assert of_drive(before, reallocated=3) == []
@@ -79,7 +79,7 @@ def test_what_has_grown_since_the_last_look_is_said_before_a_limit_is_reached():
     assert of_drive(Readings(), reallocated=4) == []
 
 
-def test_a_reserve_is_told_and_no_reserve_is_not():
+def test_a_reserve_is_reported_and_no_reserve_is_not():
     (finding,) = reserve_findings([Reserve("sda", "/dev/a", 240, 1000, hidden=760), Reserve("sdb", "/dev/b", 1000, 1000)])
     assert (finding.severity, finding.value) == ("info", 76.0)
 

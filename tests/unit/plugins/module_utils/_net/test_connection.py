@@ -105,12 +105,12 @@ def test_the_way_out_and_the_way_in_count_and_what_is_below_and_above_them():
     assert ("ip", "-json", "route", "get", "192.0.2.9", "from", "192.0.2.1") in runner.calls, "policy routing may go by the local address"
 
 
-def test_a_kernel_that_refuses_the_local_address_is_asked_without():
+def test_local_address_is_left_out_if_the_kernel_refuses_it():
     runner = _runner([Reply(rc=2, stderr="RTNETLINK answers: Network is unreachable"), Reply('[{"dev":"eth1"}]')])
     assert carrying(runner, LINKS, [Peer("192.0.2.9", "192.0.2.1")]) == {"eth1"}
 
 
-def test_a_link_local_address_says_its_interface():
+def test_a_link_local_address_reports_its_interface():
     runner = _runner(Reply("[]"))
     assert carrying(runner, LINKS, [Peer("fe80::9%eth1", "fe80::1%eth1")]) == {"eth1"}
 

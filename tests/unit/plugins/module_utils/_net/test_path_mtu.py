@@ -55,7 +55,7 @@ class Socket:
     closed = 0
 
     def __init__(self, address, interface, timeout):
-        self.asked = (address, interface, timeout)
+        self.requested = (address, interface, timeout)
 
     def __call__(self, size, hops):
         return ProbeReply("reply" if size <= 1500 else "silent", "192.168.77.2")
@@ -80,7 +80,7 @@ def test_the_interfaces_without_the_loopback():
 
 
 @pytest.mark.parametrize("text", ["x", "{", '{"a": 1}', "[1]", '[{"ifname": "a", "link_type": "ether"}]'])
-def test_what_is_no_list_of_interfaces_is_said(text):
+def test_what_is_no_list_of_interfaces_is_reported(text):
     with pytest.raises(NotUnderstood, match="list of interfaces"):
         parse_addresses(text)
 
@@ -89,12 +89,12 @@ def test_what_is_no_list_of_interfaces_is_said(text):
     ("peer", "says"),
     [({"address": "storage2"}, "not an IP address"), ({"address": "fe80::1"}, "IP version 6"), ({"address": "10.0.0.1", "mtu": 500}, "from 576 to 65535")],
 )
-def test_a_peer_that_cannot_be_meant_is_said(peer, says):
+def test_invalid_peer_is_rejected(peer, says):
     with pytest.raises(BadInput, match=says):
         read_peers([peer])
 
 
-def test_a_way_that_carries_less_is_told_with_all_sentences():
+def test_a_way_that_carries_less_is_reported_with_all_sentences():
     result, _runner = run(peers=[{"name": "storage2", "address": "192.168.77.2", "mtu": 8700}, {"name": "self", "address": "192.168.77.1", "mtu": None}])
     assert (result["changed"], result["ok"]) == (False, False)
     (path,) = result["paths"]
@@ -103,7 +103,7 @@ def test_a_way_that_carries_less_is_told_with_all_sentences():
     assert "storage2 (192.168.77.2)" in result["problems"][0]
 
 
-def test_without_an_mtu_that_of_the_interface_is_wanted():
+def test_without_an_mtu_that_of_the_interface_is_requested():
     (interface,) = parse_addresses(ADDRESSES)
     (peer,) = read_peers([{"address": "192.168.77.2"}])
     before = Socket.closed
@@ -117,12 +117,12 @@ def test_a_good_way_is_good():
     assert [call[0] for call in runner.calls] == ["ip"]
 
 
-def test_nothing_asked_tells_the_interfaces():
+def test_empty_request_returns_interfaces():
     result, _runner = run()
     assert (result["ok"], [one["name"] for one in result["interfaces"]]) == (True, ["eth1"])
 
 
-def test_an_interface_that_is_not_there_and_no_permission_are_said():
+def test_an_interface_that_is_not_there_and_no_permission_are_reported():
     assert "no interface eth9" in run(interface="eth9")[0]["msg"]
 
     def forbidden(*_words):
@@ -131,7 +131,7 @@ def test_an_interface_that_is_not_there_and_no_permission_are_said():
     assert "become: true" in run(connect=forbidden, peers=[{"address": "192.168.77.2"}])[0]["msg"]
 
 
-def test_layer_2_is_asked_of_aoe_sancheck():
+def test_layer_2_is_measured_with_aoe_sancheck():
     weak = SANCHECK + "e7.1\t   1\t1024\teth1\n   The path eth1->2a177953084a is only capable of 1024 byte payloads\ne7.2\t 1\t8704\teth2\n"
     result, runner = run(weak, layer2=True, interface="eth1")
     assert runner.calls[-1] == ("aoe-sancheck", "eth1")

@@ -19,10 +19,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._net import pat
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import (
     Limit,
     ProbeReply,
-    as_plain,
     echo_request,
     examine,
     parse_error,
+    path_to_dict,
     sentences,
 )
 
@@ -52,8 +52,8 @@ class Network:
             if hops == number:
                 return ProbeReply("silent") if number in self.mute else ProbeReply("expired", self.router(number))
             if size > mtu:
-                said = number not in self.mute and number + 1 not in self.holes
-                return ProbeReply("too_big", self.router(number), mtu if self.names_mtu else None) if said else ProbeReply("silent")
+                message = number not in self.mute and number + 1 not in self.holes
+                return ProbeReply("too_big", self.router(number), mtu if self.names_mtu else None) if message else ProbeReply("silent")
         return ProbeReply("reply", PEER)
 
 
@@ -71,10 +71,10 @@ def test_the_interface_of_this_host_is_named():
     ]
 
 
-def test_the_router_that_says_so_and_the_one_behind_it_are_named():
+def test_reporting_router_and_next_hop_are_named():
     path = examine(PEER, 9000, Network([9000, 9000, 4000, 9000]))
     assert (path.mtu, path.limit) == (4000, Limit("router", "10.0.2.1", "10.0.3.1", 4000))
-    assert "between 10.0.2.1 and 10.0.3.1 the MTU is 4000, says 10.0.2.1" in sentences(path, "", "eth1")[0]
+    assert "between 10.0.2.1 and 10.0.3.1 the MTU is 4000, reported by 10.0.2.1" in sentences(path, "", "eth1")[0]
 
 
 def test_the_last_link_ends_at_the_peer():
@@ -87,7 +87,7 @@ def test_a_router_that_does_not_name_the_mtu_costs_more_packets_and_is_found():
 
 
 @pytest.mark.parametrize(("hole", "sender", "receiver"), [(2, "10.0.1.1", "10.0.2.1"), (3, "10.0.2.1", "10.0.3.1"), (4, "10.0.3.1", PEER)])
-def test_a_switch_that_says_nothing_is_placed_between_two_hops(hole, sender, receiver):
+def test_a_switch_that_reports_nothing_is_placed_between_two_hops(hole, sender, receiver):
     links = [9000] * 4
     links[hole - 1] = 1500
     path = examine(PEER, 9000, Network(links, holes=[hole]))
@@ -102,7 +102,7 @@ def test_a_switch_on_the_own_network_is_between_the_interface_and_the_peer():
     path = examine(PEER, 8700, Switch([9000]))
     assert (path.mtu, path.limit) == (1500, Limit("silent", "", PEER))
     (sentence,) = sentences(path, "storage2", "eth1")
-    for words in ("vanish between eth1 and 10.9.9.9", "at least 8718 bytes", "4 more for each VLAN tag", "to the MTU 8700"):
+    for words in ("are lost between eth1 and 10.9.9.9", "at least 8718 bytes", "4 more for each VLAN tag", "to the MTU 8700"):
         assert words in sentence
 
 
@@ -113,7 +113,7 @@ def test_a_router_that_never_answers_is_not_blamed():
     assert (path.mtu, path.limit) == (1500, Limit("silent", "", "10.0.2.1"))
 
 
-def test_a_peer_that_does_not_answer_says_nothing_of_the_mtu():
+def test_a_peer_that_does_not_answer_reports_nothing_of_the_mtu():
     path = examine(PEER, 9000, lambda _size, _hops: ProbeReply("silent"))
     assert (path.reachable, path.ok, path.mtu, path.limit) == (False, False, None, None)
     assert "does not answer echo requests" in sentences(path, "", "eth1")[0]
@@ -126,16 +126,16 @@ def test_one_lost_packet_is_sent_again():
 
 
 @given(st.lists(st.integers(576, 9216), min_size=1, max_size=5), st.integers(577, 9216), st.sets(st.integers(2, 5)), st.sets(st.integers(1, 4)), st.booleans())
-def test_the_largest_packet_is_found_whatever_the_way_is_made_of(links, wanted, holes, mute, names):
+def test_the_largest_packet_is_found_whatever_the_way_is_made_of(links, required, holes, mute, names):
     network = Network(links, mute, holes, names)
-    path = examine(PEER, wanted, network, tries=1)
+    path = examine(PEER, required, network, tries=1)
     assert path.reachable
-    assert path.mtu == min([wanted, *links])
-    assert path.ok is (min(links) >= wanted)
+    assert path.mtu == min([required, *links])
+    assert path.ok is (min(links) >= required)
     assert (path.limit is None) is path.ok
     assert len(sentences(path, "p", "eth1")) == (0 if path.ok else 1)
     assert len(network.sent) < 60
-    assert as_plain(path, "p", "eth1")["ok"] is path.ok
+    assert path_to_dict(path, "p", "eth1")["ok"] is path.ok
 
 
 # What goes over the wire, and what comes back
@@ -150,7 +150,7 @@ def test_a_request_has_its_size_and_a_checksum_that_fits(size):
     assert not path_probe.is_request(packet, 7, 8)
 
 
-def test_a_reply_is_told_from_others():
+def test_a_reply_is_distinguished_from_others():
     reply = bytes([0x46]) + bytes(23) + struct.pack("!BBHHH", 0, 0, 0, 7, 9)
     assert path_probe.is_reply(reply, 7, 9)
     assert not path_probe.is_reply(reply, 7, 8)

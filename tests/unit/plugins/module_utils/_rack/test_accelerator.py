@@ -23,8 +23,8 @@ def hangs(words):
     raise TimedOut("it hangs", completed=Completed(tuple(words), -9, "SeaBIOS\n", ""))
 
 
-def choose(tmp_path, runner, wish="auto", device="/dev/null"):
-    return choose_accelerator(runner, wish, kernel="/k", initrd="/i", cache_dir=tmp_path / "cache", device=device)
+def choose(tmp_path, runner, requested="auto", device="/dev/null"):
+    return choose_accelerator(runner, requested, kernel="/k", initrd="/i", cache_dir=tmp_path / "cache", device=device)
 
 
 def runner(probe):
@@ -54,17 +54,17 @@ def test_another_qemu_is_probed_again(tmp_path):
 
 
 def test_no_device_no_probe(tmp_path):
-    unasked = ScriptedRunner({})
-    assert choose(tmp_path, unasked, device=str(tmp_path / "kvm")) == "tcg"
-    assert choose(tmp_path, unasked, wish="tcg") == "tcg"
-    assert unasked.calls == []
+    unspecified = ScriptedRunner({})
+    assert choose(tmp_path, unspecified, device=str(tmp_path / "kvm")) == "tcg"
+    assert choose(tmp_path, unspecified, requested="tcg") == "tcg"
+    assert unspecified.calls == []
 
 
-def test_kvm_that_was_asked_for_and_does_not_work_is_an_error(tmp_path):
+def test_kvm_that_was_requested_and_does_not_work_is_an_error(tmp_path):
     with pytest.raises(Refused, match="does not exist or may not be opened"):
-        choose(tmp_path, ScriptedRunner({}), wish="kvm", device=str(tmp_path / "kvm"))
+        choose(tmp_path, ScriptedRunner({}), requested="kvm", device=str(tmp_path / "kvm"))
     with pytest.raises(Refused, match="no guest booted with it within 10 seconds"):
-        choose(tmp_path, runner(hangs), wish="kvm")
+        choose(tmp_path, runner(hangs), requested="kvm")
 
 
 def test_a_guest_that_booted_and_then_hangs_has_booted():

@@ -114,7 +114,7 @@ def test_no_other_user_reaches_what_root_runs(shared, tmp_path, monkeypatch):
 
 
 @needs_root
-def test_the_root_of_the_namespace_may_enter_and_nobody_else(shared):
+def test_only_root_of_the_namespace_may_enter(shared):
     folder = make_build_folder(shared, _NAMESPACE_ROOT)
     assert _succeeds_as(_NAMESPACE_ROOT, (folder / "root").mkdir)
     assert not _succeeds_as(_STRANGER, lambda: os.listdir(folder))

@@ -86,7 +86,7 @@ def test_an_image_is_built_once(layer):
     assert all(pathlib.Path(again.paths()[key]).is_file() for key in ("base", "kernel", "initrd", "host_key"))
 
 
-def test_check_mode_says_so_and_makes_nothing(layer, tmp_path):
+def test_check_mode_predicts_run_and_creates_nothing(layer, tmp_path):
     outcome = converge(layer(), check_mode=True)
     assert outcome.to_dict()["actions"] == [f"Build the image {RECIPE.name}"]
     assert not (tmp_path / "cache").exists()
@@ -101,7 +101,7 @@ def test_removing_takes_the_folder_away(layer):
     assert not converge(layer(present=False), check_mode=False).changed
 
 
-def test_a_failed_build_leaves_nothing_and_says_what_mmdebstrap_said(layer, tmp_path):
+def test_a_failed_build_leaves_nothing_and_reports_what_mmdebstrap_said(layer, tmp_path):
     runner = scripted(replies={("mmdebstrap", "--mode=auto"): Reply(rc=2, stderr="I: installing\nE: Unable to locate package fio\n")})
     with pytest.raises(StorageError, match="Unable to locate package fio") as caught:
         converge(layer(runner), check_mode=False)
@@ -164,7 +164,7 @@ def test_a_short_disk_is_named_with_need_and_have(layer, monkeypatch):
         converge(layer(), check_mode=False)
 
 
-def test_an_ordinary_user_without_subordinate_ids_is_told_what_to_do(layer, monkeypatch, tmp_path):
+def test_user_without_subordinate_ids_gets_advice(layer, monkeypatch, tmp_path):
     monkeypatch.setattr(images.os, "geteuid", lambda: 65534)
     with pytest.raises(Refused, match="run this task with become, or give the user subordinate ids"):
         converge(layer(), check_mode=False)
@@ -215,7 +215,7 @@ def test_a_mirror_that_was_given_wins(layer):
     assert not [call for call in runner.calls if call[0] == "apt-get"]
 
 
-def test_the_note_says_what_is_in_the_image(layer):
+def test_the_note_reports_what_is_in_the_image(layer):
     built = layer()
     converge(built, check_mode=False)
     note = json.loads((built.folder / "image.json").read_text())

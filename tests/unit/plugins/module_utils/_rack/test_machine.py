@@ -45,7 +45,7 @@ def test_memory_without_a_suffix_is_mebibytes(text, size):
         ({"name": "node1", "memory": "much"}, "is not a size"),
         ({"name": "node1", "cpus": -1}, "cpus must be between"),
         ({"name": "node1", "ssh_port": 22}, "ssh_port must be between"),
-        ({"name": "node1", "disks": [disk(kind="floppy")]}, "'floppy' is no kind of disk"),
+        ({"name": "node1", "disks": [disk(kind="floppy")]}, "'floppy' is not a supported kind of disk"),
         ({"name": "node1", "disks": [disk(size="17 apples")]}, "is not a size"),
         ({"name": "node1", "disks": [disk(size="1000000")]}, "multiple of 64 KiB"),
         ({"name": "node1", "disks": [disk(), disk()]}, "disk d0 is listed twice in node1"),

@@ -89,7 +89,7 @@ def test_a_disk_is_pulled_out_and_gone_when_the_guest_let_go(qemu, tmp_path):
 
 def test_a_guest_that_keeps_its_disk_is_an_error(qemu, tmp_path):
     qemu(plugged=True, lets_go=False)
-    with Monitor(tmp_path / "qmp.sock", "a") as monitor, pytest.raises(TimedOut, match=r"a: the guest did not let go of the disk nvme0 within 0\.2 seconds"):
+    with Monitor(tmp_path / "qmp.sock", "a") as monitor, pytest.raises(TimedOut, match=r"a: the guest did not release the disk nvme0 within 0\.2 seconds"):
         unplug(monitor, DISK, patience=0.2)
 
 
@@ -105,7 +105,7 @@ def test_a_disk_is_plugged_in_as_it_would_be_at_a_start(qemu, tmp_path):
     ]
 
 
-def test_what_qemu_refuses_is_said_in_its_words(qemu, tmp_path):
+def test_what_qemu_refuses_is_reported_in_its_words(qemu, tmp_path):
     qemu(plugged=False, drive_answer="Could not open '/r/a/nvme0.raw': No such file or directory\r\n")
     with Monitor(tmp_path / "qmp.sock", "a") as monitor:
         with pytest.raises(StorageError, match="a: QEMU refused the disk nvme0: Could not open"):

@@ -60,7 +60,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path):
         read_json(tmp_path / "a.json")
 
 
-def test_space_is_asked_for_where_the_folder_will_be(tmp_path):
+def test_free_space_is_checked_where_the_folder_will_be(tmp_path):
     require_free(tmp_path / "not/yet/there", 1, "a test")
     with pytest.raises(Refused, match=r"The disk is short: a test needs 1024 PiB in .*there, and .* are free"):
         require_free(tmp_path / "not/yet/there", 1024 * 1024**5, "a test")

@@ -103,10 +103,10 @@ def disk(size):
     return {"name": "d0", "kind": "virtio", "size": size}
 
 
-@pytest.mark.parametrize(("kind", "wanted"), [("nvme", ["unplug a"]), ("sata_ssd", ["shutdown a", "create a", "start a"])])
-def test_pulling_a_disk_stops_only_machines_that_cannot_do_without(kind, wanted):
+@pytest.mark.parametrize(("kind", "requested"), [("nvme", ["unplug a"]), ("sata_ssd", ["shutdown a", "create a", "start a"])])
+def test_pulling_a_disk_stops_only_machines_that_cannot_do_without(kind, requested):
     (old,), (new,) = (machines("a", disks=[{"name": "d0", "kind": kind, "size": "1G", "attached": attached}]) for attached in (True, False))
-    assert operations(plan_rack(present(found(old)), RackSpec("started", (new,), image="one"))) == wanted
+    assert operations(plan_rack(present(found(old)), RackSpec("started", (new,), image="one"))) == requested
     assert operations(plan_rack(present(found(old, running=False)), RackSpec("started", (new,), image="one"))) == ["create a", "start a"]
 
 

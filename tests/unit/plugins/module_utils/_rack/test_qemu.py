@@ -48,7 +48,7 @@ def test_the_root_disk_and_the_ssh_interface_come_first():
     assert options_of(interfaces[0])["netdev"] == "ssh"
 
 
-def test_a_spinning_disk_and_a_flash_disk_say_so():
+def test_disks_report_whether_they_rotate():
     devices = values(arguments(disk("hdd0", "sata_hdd"), disk("ssd0", "sata_ssd")), "-device")
     rotation = {options_of(device)["id"]: options_of(device)["rotation_rate"] for device in devices if device.startswith("ide-hd")}
     assert rotation == {"disk-hdd0": "7200", "disk-ssd0": "1"}

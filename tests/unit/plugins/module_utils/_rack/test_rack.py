@@ -162,9 +162,9 @@ def test_a_disk_is_pulled_and_plugged_while_the_machine_runs(host, monkeypatch):
     one = {"name": "a", "disks": [{"name": "n0", "kind": "nvme", "size": "1G"}]}
     none = {"name": "a", "disks": [{"name": "n0", "kind": "nvme", "size": "1G", "attached": False}]}
     host.run("started", one)
-    assert host.run("started", none)["actions"] == ["Pull the disk n0 out of a"]
+    assert host.run("started", none)["actions"] == ["Detach the disk n0 from a"]
     assert host.run("started", none)["changed"] is False
-    assert host.run("started", one)["actions"] == ["Plug the disk n0 into a"]
+    assert host.run("started", one)["actions"] == ["Attach the disk n0 to a"]
     assert done == ["unplug n0", "plug n0.raw"]
     assert len(host.started) == 1
 
@@ -231,12 +231,12 @@ def test_a_fixed_port_that_is_taken_is_refused_before_anything_is_made(host, mon
 
 
 def test_a_fixed_port_that_the_machine_itself_holds_is_no_error(host, monkeypatch):
-    monkeypatch.setattr(ssh, "choose_port", lambda wish, *_rest: wish if not host.alive() else pytest.fail("asked while the machine held it"))
+    monkeypatch.setattr(ssh, "choose_port", lambda requested, *_rest: requested if not host.alive() else pytest.fail("asked while the machine held it"))
     host.run("started", {**A, "ssh_port": 22345})
     assert host.run("started", {**A, "ssh_port": 22345, "memory": "1G"})["actions"] == ["Shut down a", "Change memory of a", "Start a"]
 
 
-def test_qemu_that_does_not_start_says_why(host):
+def test_qemu_that_does_not_start_reports_why(host):
     host.replies[("qemu-system-x86_64",)] = Reply(rc=1, stderr="qemu-system-x86_64: -device nvme: no serial\n")
     with pytest.raises(CommandFailed, match="a: QEMU did not start: qemu-system-x86_64: -device nvme: no serial") as caught:
         host.run("started", A)

@@ -100,7 +100,7 @@ def found_by(reading: Reading, fact: dict[str, t.Any]) -> t.Any:
 
 
 @pytest.mark.parametrize("fact", [pytest.param(fact, id=described(fact)) for fact in FACTS])
-def test_the_reader_says_what_the_raw_text_says(shared_corpus: pathlib.Path, fact: dict[str, t.Any]) -> None:
+def test_the_reader_reports_what_the_raw_text_reports(shared_corpus: pathlib.Path, fact: dict[str, t.Any]) -> None:
     reading = reading_of(shared_corpus / fact["file"])
     found = found_by(reading, fact)
     assert found == fact["value"], f"{described(fact)}: wanted {fact['value']!r}, found {found!r}"
@@ -142,5 +142,5 @@ def test_every_output_of_every_tool_is_read_without_an_exception(shared_corpus: 
 def test_a_reading_can_be_put_into_a_result(shared_corpus: pathlib.Path, folder: str) -> None:
     for path in sorted((shared_corpus / folder).iterdir()):
         for controller in reading_of(path).controllers:
-            result = controller.as_result()
+            result = controller.to_dict()
             assert yaml.safe_load(yaml.safe_dump(result)) == result, path.name

@@ -57,7 +57,7 @@ def read(parse: Parse, text: str) -> Reading:
     for clause in reading.not_understood:
         assert isinstance(clause, str)
     for controller in reading.controllers:
-        controller.as_result()
+        controller.to_dict()
     return reading
 
 

@@ -114,7 +114,7 @@ def test_leaving_drive_caches_to_the_drives_needs_permission_where_they_are_not_
 
 def test_the_own_settings_of_drives_do_not_come_into_force_unseen():
     tool = FakeTool(controller(drive_cache={"all": "disabled"}))
-    with pytest.raises(Refused, match="which nobody knows while disabled counts for all"):
+    with pytest.raises(Refused, match="which cannot be read while disabled applies to all"):
         _plan(tool, {"drive_cache": {"all": "per_drive"}, "drives": [{"address": "252:0", "write_cache": "disabled"}]})
     assert _steps(tool, {"drive_cache": {"all": "per_drive"}, "drives": [{"address": "all", "write_cache": "disabled"}]})
     assert _steps(tool, {"drive_cache": {"all": "per_drive"}, "allow_unprotected": True})
@@ -124,8 +124,8 @@ def test_the_own_settings_of_drives_do_not_come_into_force_unseen():
 class _OneSwitch(FakeTool):
     """One switch for reading and writing, as on SmartRAID."""
 
-    def side_effects(self, controller, subject, attribute, value, controller_wishes):
-        always = (controller_wishes.get("no_battery_write_cache") or controller.no_battery_write_cache) == "enabled"
+    def side_effects(self, controller, subject, attribute, value, controller_settings):
+        always = (controller_settings.get("no_battery_write_cache") or controller.no_battery_write_cache) == "enabled"
         if attribute == "read":
             return {"write": "writethrough" if value == "none" else "writeback_always" if always else "writeback"}
         return {}
@@ -161,7 +161,7 @@ def test_giving_writes_a_share_of_an_unprotected_cache_needs_permission():
     assert _steps(FakeTool(controller(cache_ratio=100, volumes=cached)), {"cache_ratio": 10})
 
 
-def test_what_the_controller_cannot_do_is_said_before_anything_is_changed():
+def test_what_the_controller_cannot_do_is_reported_before_anything_is_changed():
     tool = FakeTool(controller())
     tool.impossible[("io", "cached")] = "cannot have io: cached, since the tool says 'Cached IO: No'"
     with pytest.raises(BadInput, match=r"volume volume1 of controller 0 .* cannot have io: cached, since the tool says") as caught:
@@ -173,35 +173,35 @@ def test_what_the_controller_cannot_do_is_said_before_anything_is_changed():
 
 def test_what_the_tool_does_not_print_is_not_changed():
     tool = FakeTool(controller(volumes=(volume(0, drive_cache="unknown"),)))
-    with pytest.raises(BadInput, match="does not tell its drive_cache, so that a change could not be proved"):
+    with pytest.raises(BadInput, match="does not report its drive_cache, so that a change could not be verified"):
         _converge(tool, {"volumes": [{"id": "0", "drive_cache": "disabled"}]})
     assert tool.sent == []
 
 
-def test_a_policy_of_which_only_the_effect_is_told_can_be_set():
+def test_a_policy_of_which_only_the_effect_is_reported_can_be_set():
     steps = _steps(FakeTool(controller(volumes=(volume(0, write=Policy("unknown", "writethrough")),))), {"volumes": [{"id": "0", "write": "writeback"}]})
     assert steps == [("storcli controller 0 volume 0", "write", "unknown", "writeback")]
-    with pytest.raises(BadInput, match="does not tell its write"):
+    with pytest.raises(BadInput, match="does not report its write"):
         _plan(FakeTool(controller(volumes=(volume(0, write=Policy()),))), {"volumes": [{"id": "0", "write": "writeback"}]})
 
 
 def test_a_class_of_drives_that_the_controller_does_not_have_is_refused():
-    with pytest.raises(BadInput, match=r"does not tell its drive_cache\.hba"):
+    with pytest.raises(BadInput, match=r"does not report its drive_cache\.hba"):
         _plan(FakeTool(controller()), {"drive_cache": {"hba": "disabled"}})
 
 
-def test_of_all_what_cannot_be_set_is_left_out_and_said():
+def test_of_all_what_cannot_be_set_is_left_out_and_reported():
     tool = FakeTool(controller(drives=(Drive("252:0", write_cache="enabled"), Drive("252:1", write_cache="unknown"))))
     layer = RaidCacheLayer(None, parse_controllers([{"drives": [{"address": "all", "write_cache": "disabled"}]}]), [tool])
     outcome = converge(layer, check_mode=False)
     assert [step.item for step in outcome.steps] == ["storcli controller 0 drive 252:0"]
     assert layer.facts(outcome.state)["problems"] == list(outcome.warnings)
-    assert outcome.warnings[0].startswith("Left as it is: write_cache of drive 252:1 of controller 0")
+    assert outcome.warnings[0].startswith("Unchanged: write_cache of drive 252:1 of controller 0")
 
 
 def test_all_that_cannot_be_set_at_all_is_refused():
     tool = FakeTool(controller(drives=(Drive("252:0"), Drive("252:1"))))
-    with pytest.raises(BadInput, match="does not tell its write_cache"):
+    with pytest.raises(BadInput, match="does not report its write_cache"):
         _plan(tool, {"drives": [{"address": "all", "write_cache": "disabled"}]})
 
 
@@ -214,16 +214,16 @@ def test_one_read_one_command_for_each_difference_one_read_back():
     assert (tool.reads, len(tool.sent)) == (3, 64)
 
 
-def test_check_mode_says_what_would_be_done_and_does_nothing():
+def test_check_mode_predicts_run_and_changes_nothing():
     tool = FakeTool(controller())
     entry = {"volumes": [{"id": "all", "write": "writeback"}], "cache_ratio": 10}
-    asked = _converge(tool, entry, check_mode=True)
+    requested = _converge(tool, entry, check_mode=True)
     assert (tool.sent, tool.reads) == ([], 1)
-    assert asked.to_dict() == _converge(tool, entry).to_dict()
-    assert asked.to_dict()["diff"]["after"]["storcli controller 0"] == {"cache_ratio": 10}
+    assert requested.to_dict() == _converge(tool, entry).to_dict()
+    assert requested.to_dict()["diff"]["after"]["storcli controller 0"] == {"cache_ratio": 10}
 
 
-def test_a_tool_that_acknowledges_and_does_nothing_is_found_out():
+def test_acknowledged_command_without_effect_is_detected():
     tool = FakeTool(controller())
     tool.deaf = {"write"}
     with pytest.raises(NotEffective, match=r"write should be writeback and is writethrough, although /opt/storcli64 .* exit status 0") as caught:
@@ -237,15 +237,15 @@ def test_a_tool_that_acknowledges_and_does_nothing_is_found_out():
         (DEAD, r"its battery has failed \(Failed\)"),
         (Protection("capacitor", "charging"), "its capacitor is charging"),
         (Protection("battery", "learning"), "its battery is in a learn cycle"),
-        (Protection("capacitor", "missing", said="ZMM not installed"), r"its capacitor is missing \(ZMM not installed\)"),
+        (Protection("capacitor", "missing", raw="ZMM not installed"), r"its capacitor is missing \(ZMM not installed\)"),
         (Protection("none", "unknown"), "no battery and no capacitor"),
-        (Protection(), "a state the tool does not tell"),
+        (Protection(), "a state the tool does not report"),
     ],
 )
 def test_a_policy_that_is_stored_and_not_in_force_fails_with_its_cause(protection, words):
     tool = FakeTool(controller(protection=protection, volumes=(volume(0, write=Policy("writeback", "writethrough")),)))
     entry = {"volumes": [{"id": "0", "write": "writeback"}]}
-    with pytest.raises(NotEffective, match=f"is set to writeback, but writethrough is in force: .*{words}") as caught:
+    with pytest.raises(NotEffective, match=f"is set to writeback, but writethrough is in effect: .*{words}") as caught:
         _converge(tool, entry)
     assert caught.value.facts["not_in_force"][0]["attribute"] == "write"
     outcome = _converge(tool, {**entry, "require_effective": False})
@@ -253,7 +253,7 @@ def test_a_policy_that_is_stored_and_not_in_force_fails_with_its_cause(protectio
     assert len(outcome.warnings) == 1
 
 
-def test_a_failure_after_a_change_says_what_was_changed():
+def test_a_failure_after_a_change_reports_what_was_changed():
     tool = FakeTool(controller(protection=DEAD))
     with pytest.raises(NotEffective) as caught:
         _converge(tool, {"volumes": [{"id": "0", "write": "writeback"}]})
@@ -264,15 +264,15 @@ def test_a_failure_after_a_change_says_what_was_changed():
 def test_the_controllers_own_reason_comes_first():
     one = controller(volumes=(volume(0, write=Policy("writeback", "writethrough")),))
     tool = FakeTool(dataclasses.replace(one, cache=dataclasses.replace(one.cache, status="temporarily_disabled", reason="Capacitor charge is low")))
-    with pytest.raises(NotEffective, match="the controller says: Capacitor charge is low"):
+    with pytest.raises(NotEffective, match="the controller reports: Capacitor charge is low"):
         _converge(tool, {"volumes": [{"id": "0", "write": "writeback"}]})
 
 
-def test_what_is_not_told_of_the_effect_is_said_and_grave_without_protection():
+def test_what_is_not_reported_of_the_effect_is_reported_and_grave_without_protection():
     untold = (volume(0, write=Policy("writeback", "unknown")),)
     entry = {"volumes": [{"id": "0", "write": "writeback"}]}
-    assert [str(one).count("whether that is in force is not told") for one in _converge(FakeTool(controller(volumes=untold)), entry).warnings] == [1]
-    with pytest.raises(NotEffective, match="whether that is in force is not told: its battery has failed"):
+    assert [str(one).count("whether that is in effect is not reported") for one in _converge(FakeTool(controller(volumes=untold)), entry).warnings] == [1]
+    with pytest.raises(NotEffective, match="whether that is in effect is not reported: its battery has failed"):
         _converge(FakeTool(controller(volumes=untold, protection=DEAD)), entry)
 
 
@@ -280,14 +280,14 @@ def test_cached_io_without_protection_is_no_write_back_while_protected():
     cached = (volume(0, write=Policy("writeback", "writeback"), io=Policy("cached", "cached")),)
     entry = {"volumes": [{"id": "0", "write": "writeback"}]}
     assert _converge(FakeTool(controller(volumes=cached)), entry).warnings == ()
-    with pytest.raises(NotEffective, match="caching of writes without protection is in force: with io: cached"):
+    with pytest.raises(NotEffective, match="caching of writes without protection is in effect: with io: cached"):
         _converge(FakeTool(controller(volumes=cached, protection=DEAD)), entry)
 
 
-def test_drives_that_say_something_else_than_their_policy_are_told():
+def test_drives_that_report_something_else_than_their_policy_are_reported():
     drives = (Drive("0,8", write_cache="enabled", usage="configured"), Drive("0,9", write_cache="disabled", usage="configured"))
     tool = FakeTool(controller(drive_cache={"all": "disabled"}, drives=drives, volumes=(volume(0, members=("0,8", "0,9")),)))
-    with pytest.raises(NotEffective, match=r"drive_cache.all is set to disabled, but enabled is in force: so say 1 of its drives \(0,8\)"):
+    with pytest.raises(NotEffective, match=r"drive_cache.all is set to disabled, but enabled is in effect: reported by 1 of its drives \(0,8\)"):
         _converge(tool, {"drive_cache": {"all": "disabled"}})
     with pytest.raises(NotEffective, match=r"drive_cache is set to disabled, but enabled"):
         _converge(tool, {"volumes": [{"id": "0", "drive_cache": "disabled"}]})
@@ -309,16 +309,16 @@ def test_of_an_entry_for_all_only_the_setting_that_is_impossible_is_left_out():
     steps, notes = _plan(tool, {"volumes": [{"id": "all", "write": "writeback", "read": "read_ahead"}]})
     assert [(step.item[-1], step.attribute) for step in steps] == [("0", "write"), ("1", "read"), ("1", "write")]
     assert len(notes) == 1
-    assert notes[0].startswith("Left as it is: read of volume volume0")
+    assert notes[0].startswith("Unchanged: read of volume volume0")
 
 
 def test_a_volume_that_shall_keep_less_and_cannot_is_no_warning():
     tool = FakeTool(controller(volumes=(volume(0, drive_cache="unknown"), volume(1))))
-    with pytest.raises(BadInput, match="does not tell its drive_cache"):
+    with pytest.raises(BadInput, match="does not report its drive_cache"):
         _plan(tool, {"volumes": [{"id": "all", "drive_cache": "disabled"}]})
 
 
-def test_all_of_nothing_is_said():
+def test_empty_selection_of_all_is_reported():
     notes = _plan(FakeTool(controller(volumes=())), {"volumes": [{"id": "all", "write": "writeback"}]})[1]
     assert notes == ["controller 0 (MODEL, storcli) has no volumes, so there is nothing to set for all of them."]
 
@@ -331,7 +331,7 @@ def test_the_evidence_is_the_command_of_the_setting_that_was_not_taken():
     assert caught.value.completed.argv[-2:] == ("write", "writeback")
 
 
-def test_what_turns_out_after_a_change_does_not_say_that_nothing_was_changed():
+def test_failure_after_a_change_does_not_claim_that_nothing_was_changed():
     tool = FakeTool(controller())
     tool.deaf = set()
     send = tool.send
@@ -352,13 +352,13 @@ def test_the_first_cached_volume_brings_the_ratio():
     fresh = dataclasses.replace(fresh, cache=dataclasses.replace(fresh.cache, status="not_configured"))
     entry = {"cache_ratio": 20, "volumes": [{"id": "0", "write": "writeback"}]}
     assert [attribute for _item, attribute, *_values in _steps(FakeTool(fresh), entry)] == ["write", "cache_ratio"]
-    with pytest.raises(BadInput, match="does not tell its cache_ratio"):
+    with pytest.raises(BadInput, match="does not report its cache_ratio"):
         _plan(FakeTool(fresh), {"cache_ratio": 20})
 
 
-def test_write_back_in_force_although_write_through_was_asked_is_said():
+def test_write_back_in_force_although_write_through_was_asked_is_reported():
     tool = FakeTool(controller(volumes=(volume(0, write=Policy("writethrough", "writeback"), io=Policy("cached", "cached")),)))
-    with pytest.raises(NotEffective, match="writeback is in force: with io: cached, writes are cached"):
+    with pytest.raises(NotEffective, match="writeback is in effect: with io: cached, writes are cached"):
         _converge(tool, {"volumes": [{"id": "0", "write": "writethrough"}]})
 
 
@@ -376,10 +376,10 @@ def test_a_dead_battery_is_one_sentence_however_many_volumes_there_are():
     assert outcome.warnings[0].startswith("volume volume0, volume volume1, volume volume2 and 61 more of controller 0 (MODEL, storcli): write is set to")
 
 
-def test_check_mode_foresees_what_will_not_be_in_force():
+def test_check_mode_predicts_settings_that_will_not_be_in_effect():
     tool = FakeTool(controller(protection=DEAD, volumes=(volume(0), volume(1, write=Policy("writeback", "writethrough")))))
-    asked = _converge(tool, {"volumes": [{"id": "all", "write": "writeback"}]}, check_mode=True)
-    assert len(asked.steps) == 1
-    assert [one.startswith("The run would fail: volume volume0, volume volume1 of controller 0") for one in asked.warnings] == [True]
+    requested = _converge(tool, {"volumes": [{"id": "all", "write": "writeback"}]}, check_mode=True)
+    assert len(requested.steps) == 1
+    assert [one.startswith("The run would fail: volume volume0, volume volume1 of controller 0") for one in requested.warnings] == [True]
     with pytest.raises(NotEffective):
         _converge(tool, {"volumes": [{"id": "all", "write": "writeback"}]})

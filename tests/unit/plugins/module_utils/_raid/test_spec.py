@@ -11,20 +11,20 @@ import dataclasses
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import spec as wanted
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import spec as raid_spec
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source, read_host
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.provider import FakeTool, controller, volume
 
 
 def _one(**entry):
-    return wanted.parse_controllers([entry])[0]
+    return raid_spec.parse_controllers([entry])[0]
 
 
-def test_only_what_is_given_is_wished():
-    wish = _one(id=0, volumes=[{"name": "a", "write": "writeback", "read": None}], drive_cache={"jbod": "disabled", "all": None}, cache_ratio=10)
-    assert wish.settings == {"drive_cache.jbod": "disabled", "cache_ratio": 10}
-    assert wish.volumes[0].settings == {"write": "writeback"}
-    assert (wish.id, wish.provider, wish.require_effective) == ("0", "auto", True)
+def test_only_given_options_are_requested():
+    requested = _one(id=0, volumes=[{"name": "a", "write": "writeback", "read": None}], drive_cache={"jbod": "disabled", "all": None}, cache_ratio=10)
+    assert requested.settings == {"drive_cache.jbod": "disabled", "cache_ratio": 10}
+    assert requested.volumes[0].settings == {"write": "writeback"}
+    assert (requested.id, requested.provider, requested.require_effective) == ("0", "auto", True)
 
 
 @pytest.mark.parametrize("entry", [{}, {"id": "0", "name": "a"}, {"id": None}])
@@ -40,18 +40,18 @@ def test_a_ratio_is_a_percentage(ratio):
 
 
 def test_a_path_without_a_language_is_refused():
-    with pytest.raises(BadInput, match="tool_path /opt/x needs the provider"):
+    with pytest.raises(BadInput, match="tool_path /opt/x requires provider"):
         _one(tool_path="/opt/x")
 
 
 def test_the_entry_for_one_volume_wins_setting_by_setting_and_has_its_own_permission():
-    wish = _one(
+    requested = _one(
         volumes=[
             {"id": "all", "write": "writeback", "read": "none", "allow_unprotected": True},
             {"name": "volume1", "read": "read_ahead"},
         ]
     )
-    pairs = wanted.expand_volumes(controller(), wish.volumes)
+    pairs = raid_spec.expand_volumes(controller(), requested.volumes)
     assert [(one.id, dict(own.settings), own.allow_unprotected) for one, own in pairs] == [
         ("0", {"write": "writeback", "read": "none"}, True),
         ("1", {"write": "writeback", "read": "read_ahead"}, False),
@@ -63,43 +63,43 @@ _WWN = "600000000000000000000000000000"
 
 @pytest.mark.parametrize("text", [f"{_WWN}01", f"0x{_WWN}01", f"wwn-0x{_WWN}01", f"NAA.{_WWN}01", f"/dev/disk/by-id/wwn-0x{_WWN}01"])
 def test_a_wwn_may_be_decorated(text):
-    found = wanted.expand_volumes(controller(), _one(volumes=[{"wwn": text, "read": "none"}]).volumes)
+    found = raid_spec.expand_volumes(controller(), _one(volumes=[{"wwn": text, "read": "none"}]).volumes)
     assert [one.id for one, _own in found] == ["1"]
 
 
 @pytest.mark.parametrize(("written", "there"), [("0 5", "0,5"), ("0, 5", "0,5"), ("/e252/s3", "252:3"), ("252:3", "252:3"), ("1i:1:2", "1I:1:2")])
 def test_addresses_are_read_as_people_write_them(written, there):
-    assert wanted.plain_address(written) == wanted.plain_address(there)
+    assert raid_spec.plain_address(written) == raid_spec.plain_address(there)
 
 
 def test_a_volume_that_is_not_there_is_named_with_those_that_are():
     with pytest.raises(DeviceMissing, match=r"no volume with name archive; it has: 0 \(volume0\); 1 \(volume1\)"):
-        wanted.expand_volumes(controller(), _one(volumes=[{"name": "archive"}]).volumes)
+        raid_spec.expand_volumes(controller(), _one(volumes=[{"name": "archive"}]).volumes)
 
 
 def test_a_name_that_two_volumes_have_is_no_name():
     twins = controller(volumes=(volume(0, name="data"), volume(1, name="data")))
     with pytest.raises(BadInput, match="has 2 volumes with name data: name it by id"):
-        wanted.expand_volumes(twins, _one(volumes=[{"name": "data"}]).volumes)
+        raid_spec.expand_volumes(twins, _one(volumes=[{"name": "data"}]).volumes)
 
 
 def test_a_volume_is_named_once():
     with pytest.raises(BadInput, match="id 1 and name volume1 are the same volume"):
-        wanted.expand_volumes(controller(), _one(volumes=[{"id": "1"}, {"name": "volume1"}]).volumes)
+        raid_spec.expand_volumes(controller(), _one(volumes=[{"id": "1"}, {"name": "volume1"}]).volumes)
     with pytest.raises(BadInput, match="two entries are for all drives"):
-        wanted.expand_drives(controller(), _one(drives=[{"address": "all"}, {"address": "all"}]).drives)
+        raid_spec.expand_drives(controller(), _one(drives=[{"address": "all"}, {"address": "all"}]).drives)
 
 
 def test_controllers_are_chosen_by_number_serial_or_all():
     host = FakeTool(controller("0"), controller("1")).as_host()
-    assert [one.controller.id for one in wanted.choose_controllers(host, _one())] == ["0", "1"]
-    assert [one.controller.id for one in wanted.choose_controllers(host, _one(id="1"))] == ["1"]
-    assert [one.controller.id for one in wanted.choose_controllers(host, _one(serial="SERIAL1"))] == ["1"]
-    assert [one.controller.id for one in wanted.choose_controllers(host, _one(provider="storcli", tool_path="/opt/storcli64"))] == ["0", "1"]
+    assert [one.controller.id for one in raid_spec.choose_controllers(host, _one())] == ["0", "1"]
+    assert [one.controller.id for one in raid_spec.choose_controllers(host, _one(id="1"))] == ["1"]
+    assert [one.controller.id for one in raid_spec.choose_controllers(host, _one(serial="SERIAL1"))] == ["1"]
+    assert [one.controller.id for one in raid_spec.choose_controllers(host, _one(provider="storcli", tool_path="/opt/storcli64"))] == ["0", "1"]
     with pytest.raises(DeviceMissing, match=r"controller 7 \(provider auto\) is not on this host; .* can see: controller 0 "):
-        wanted.choose_controllers(host, _one(id="7"))
+        raid_spec.choose_controllers(host, _one(id="7"))
     with pytest.raises(DeviceMissing, match="can see: none"):
-        wanted.choose_controllers(host, _one(provider="arcconf"))
+        raid_spec.choose_controllers(host, _one(provider="arcconf"))
 
 
 def test_a_number_that_two_tools_know_is_ambiguous():
@@ -108,35 +108,35 @@ def test_a_number_that_two_tools_know_is_ambiguous():
     sources = tuple(Source(tool, tool.read()) for tool in (first, other))
     host = RaidState(sources, tuple(Seen(one, source) for source in sources for one in source.reading.controllers))
     with pytest.raises(BadInput, match="controller 0 is ambiguous: ssacli and storcli each have one"):
-        wanted.choose_controllers(host, _one(id="0"))
-    assert len(wanted.choose_controllers(host, _one(id="0", provider="ssacli"))) == 1
-    assert len(wanted.choose_controllers(host, _one())) == 2
+        raid_spec.choose_controllers(host, _one(id="0"))
+    assert len(raid_spec.choose_controllers(host, _one(id="0", provider="ssacli"))) == 1
+    assert len(raid_spec.choose_controllers(host, _one())) == 2
 
 
-def test_a_host_without_a_tool_says_so():
+def test_a_host_without_a_tool_reports_it():
     with pytest.raises(DeviceMissing, match="no RAID tool on this host"):
-        wanted.choose_controllers(RaidState(), _one())
+        raid_spec.choose_controllers(RaidState(), _one())
 
 
 def test_a_damaged_output_changes_nothing():
     tool = FakeTool()
     tool.reading = {"complete": False, "not_understood": ("line 3: 'x'",)}
     with pytest.raises(NotUnderstood, match=r"damaged, or it is no storcli \(line 3"):
-        wanted.choose_controllers(tool.as_host(), _one())
+        raid_spec.choose_controllers(tool.as_host(), _one())
     # A tool that is not asked may print what it likes.
     with pytest.raises(DeviceMissing):
-        wanted.choose_controllers(tool.as_host(), _one(provider="arcconf"))
+        raid_spec.choose_controllers(tool.as_host(), _one(provider="arcconf"))
 
 
 def test_an_address_that_yaml_took_for_a_number_is_explained():
     with pytest.raises(DeviceMissing, match=r'no drive with 15123; it has: 252:0; 252:1. Write addresses in quotes, for example "252:3"'):
-        wanted.expand_drives(controller(), _one(drives=[{"address": 15123}]).drives)
+        raid_spec.expand_drives(controller(), _one(drives=[{"address": 15123}]).drives)
 
 
-def test_whoever_is_not_root_is_told_so(monkeypatch):
-    monkeypatch.setattr(wanted.os, "geteuid", lambda: 1000)
+def test_user_without_root_is_reported(monkeypatch):
+    monkeypatch.setattr(raid_spec.os, "geteuid", lambda: 1000)
     with pytest.raises(DeviceMissing, match="This ran as user 1000, and these tools need root: set become: true"):
-        wanted.choose_controllers(FakeTool().as_host(), _one(provider="storcli"))
+        raid_spec.choose_controllers(FakeTool().as_host(), _one(provider="storcli"))
 
 
 def test_an_entry_that_names_its_tool_gets_that_tool():
@@ -144,6 +144,6 @@ def test_an_entry_that_names_its_tool_gets_that_tool():
     twins = [FakeTool(controller("0")), FakeTool(dataclasses.replace(controller("0"), provider="perccli"), name="perccli", tool="/opt/perccli64")]
     host = read_host(twins)
     assert [one.controller.provider for one in host.controllers] == ["storcli"]
-    chosen = wanted.choose_controllers(host, _one(provider="perccli"))
+    chosen = raid_spec.choose_controllers(host, _one(provider="perccli"))
     assert [one.controller.provider for one in chosen] == ["perccli"]
-    assert wanted.is_same(chosen[0], host.controllers[0])
+    assert raid_spec.is_same(chosen[0], host.controllers[0])

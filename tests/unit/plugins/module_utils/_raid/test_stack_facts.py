@@ -31,8 +31,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_fac
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import AT_RISK, DURABLE, UNKNOWN, LayerFacts, Stack, Verdict
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
-HEALTHY = Protection("battery", "healthy", said="Optimal")
-FAILED = Protection("battery", "failed", said="Failed (Replace Batteries)")
+HEALTHY = Protection("battery", "healthy", raw="Optimal")
+FAILED = Protection("battery", "failed", raw="Failed (Replace Batteries)")
 THROUGH = Policy("writethrough", "writethrough")
 BACK = Policy("writeback", "writeback")
 DISK = BlockDevice("sda", "/dev/sda", "8:0", size=1 << 30, transport="raid", driver="megaraid_sas", wwn="0x" + "6" * 32)
@@ -58,12 +58,12 @@ def controller(**changes: t.Any) -> Controller:
         (Policy("writeback_always", "writeback_always"), Protection("capacitor", "missing"), "disabled", True, True, "its capacitor is missing"),
         (BACK, Protection("capacitor", "charging"), "disabled", True, True, "its capacitor is charging"),
         (BACK, Protection("none"), "disabled", True, True, "neither battery nor capacitor"),
-        (BACK, Protection(), "disabled", None, False, "nothing is told of the battery or capacitor"),
-        (Policy("writeback", "unknown"), HEALTHY, "disabled", None, False, "does not tell whether it writes back"),
+        (BACK, Protection(), "disabled", None, False, "nothing is reported about the battery or capacitor"),
+        (Policy("writeback", "unknown"), HEALTHY, "disabled", None, False, "does not report whether it writes back"),
         (THROUGH, HEALTHY, "enabled", True, True, "answers flushes itself"),
         (BACK, HEALTHY, "enabled", True, True, "in the caches of its drives, which are on"),
         (THROUGH, HEALTHY, "default", None, False, "left at their default"),
-        (THROUGH, HEALTHY, "unknown", None, False, "nothing is told of the caches of its drives"),
+        (THROUGH, HEALTHY, "unknown", None, False, "nothing is reported about the caches of its drives"),
         (BACK, HEALTHY, "default", None, False, "default"),
         (BACK, FAILED, "unknown", True, True, "battery has failed"),
         (Policy(), Protection(), "enabled", True, True, "caches of its drives"),
@@ -76,7 +76,7 @@ def test_verdicts(write: Policy, protection: Protection, drives: str, volatile: 
     assert words in finding.why
 
 
-def test_cached_io_writes_back_whatever_the_write_policy_says() -> None:
+def test_cached_io_writes_back_independent_of_the_write_policy() -> None:
     cached = volume(io=Policy("cached", "cached"))
     assert volume_finding(controller(protection=FAILED), cached).loses
     assert volume_finding(controller(), cached).volatile is False
@@ -84,7 +84,7 @@ def test_cached_io_writes_back_whatever_the_write_policy_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "policy", "classes", "result"),
+    ("reported", "policy", "classes", "result"),
     [
         (("disabled", "disabled"), "enabled", {}, "disabled"),
         (("disabled", "enabled"), "disabled", {}, "enabled"),
@@ -98,8 +98,8 @@ def test_cached_io_writes_back_whatever_the_write_policy_says() -> None:
         ((), "disabled", {}, "disabled"),
     ],
 )
-def test_what_the_drives_do(told: tuple[str, ...], policy: str, classes: dict[str, str], result: str) -> None:
-    drives = tuple(Drive(f"252:{index}", write_cache=word) for index, word in enumerate(told))
+def test_what_the_drives_do(reported: tuple[str, ...], policy: str, classes: dict[str, str], result: str) -> None:
+    drives = tuple(Drive(f"252:{index}", write_cache=word) for index, word in enumerate(reported))
     one = volume(drive_cache=policy, members=tuple(drive.address for drive in drives))
     assert drive_caches(controller(drives=(*drives, Drive("252:9", write_cache="enabled")), drive_cache=classes), one) == result
 
@@ -192,7 +192,7 @@ def test_what_the_failure_of_a_drive_does(level: str, status: str, device_loss: 
     assert finding.device_loss_reason.startswith("is volume data of controller 0 (MODEL, storcli), ")
 
 
-def test_a_durable_volume_whose_newest_data_is_on_one_ssd_says_so(tmp_path: Path) -> None:
+def test_a_durable_volume_whose_newest_data_is_on_one_ssd_reports_it(tmp_path: Path) -> None:
     one, two = ssd("0", BACK_ON_SSD, SSD_OFF)
     found = behind(tmp_path, Tool("storcli", dataclasses.replace(one, volumes=(dataclasses.replace(two, raid_level="6", status="optimal"),)))).findings["sda"]
     verdict = Stack(Devices([DISK]), {"sda": [LayerFacts("controller", **vars(found))]}).verdict(DISK)
@@ -236,7 +236,7 @@ def test_a_disk_beside_volumes_is_not_taken_for_one_that_is_passed_through(tmp_p
     assert found.findings["sda"].volatile is None
 
 
-def test_an_ssd_cache_of_which_nothing_is_told_is_unknown() -> None:
+def test_an_ssd_cache_of_which_nothing_is_reported_is_unknown() -> None:
     assert volume_finding(controller(), volume(acceleration="maxcache")).volatile is None
 
 
@@ -267,7 +267,7 @@ def behind(tmp_path: Path, *tools: Tool, disks: t.Sequence[BlockDevice] = (DISK,
     return read_behind(disks, ScriptedRunner({}), tmp_path, lambda runner: tools)
 
 
-def test_without_a_disk_behind_a_controller_nobody_is_asked(tmp_path: Path) -> None:
+def test_without_a_disk_behind_a_controller_no_command_is_run(tmp_path: Path) -> None:
     def find_tools(runner: t.Any) -> t.Any:
         raise AssertionError
 

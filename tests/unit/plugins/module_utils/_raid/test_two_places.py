@@ -108,7 +108,7 @@ def test_number_of_volumes_is_read_among_the_first_lines_and_below_a_heading(bui
     text = moved(config("Adaptec ASR-8805", build=build), ("Logical devices/Failed/Degraded",), heading)
     assert arcconf.parse(text).lost == ()
     (lost,) = arcconf.parse(text.replace(": 1/0/0", ": 2/0/0")).lost
-    assert "volumes, and 1 are told of" in lost
+    assert "volumes, and 1 are reported" in lost
 
 
 def test_memory_is_that_of_the_controller_or_of_its_cache() -> None:
@@ -133,28 +133,30 @@ REASON = "Charge level low"
 )
 def test_reason_of_a_cache_that_is_off_is_read_from_its_status_and_from_its_details(lines: dict[str, str]) -> None:
     text = config("Adaptec SmartRAID 3154-8i")
-    told = "\n".join(f"   {label:<43}: {value}" for label, value in lines.items())
-    cache = understood(arcconf.parse(re.sub(r"   Cache Status .*", lambda _found: told, text))).cache
+    reported = "\n".join(f"   {label:<43}: {value}" for label, value in lines.items())
+    cache = understood(arcconf.parse(re.sub(r"   Cache Status .*", lambda _found: reported, text))).cache
     assert (cache.status, cache.reason) == ("temporarily_disabled", REASON)
 
 
-@pytest.mark.parametrize(("said", "health"), [("Ready", "healthy"), ("Not Present", "missing"), ("Charging", "charging"), ("Fatal", "failed")])
-def test_backup_unit_is_read_below_either_of_its_headings(said: str, health: str) -> None:
-    text = re.sub(r"(Overall Backup Unit Status +: ).*", rf"\g<1>{said}", config("Adaptec ASR-81605ZQ"))
+@pytest.mark.parametrize(("message", "health"), [("Ready", "healthy"), ("Not Present", "missing"), ("Charging", "charging"), ("Fatal", "failed")])
+def test_backup_unit_is_read_below_either_of_its_headings(message: str, health: str) -> None:
+    text = re.sub(r"(Overall Backup Unit Status +: ).*", rf"\g<1>{message}", config("Adaptec ASR-81605ZQ"))
     other = text.replace("Controller Cache Backup Unit Information", "Green Backup Information")
     found = [understood(arcconf.parse(one)).protection for one in (text, other)]
-    assert [(unit.kind, unit.health, unit.said) for unit in found] == [("capacitor", health, said)] * 2
+    assert [(unit.kind, unit.health, unit.raw) for unit in found] == [("capacitor", health, message)] * 2
 
 
 @pytest.mark.parametrize("label", ["Controller Mode", "Controller Status", "Controller Model", "Controller Serial Number"])
 @pytest.mark.parametrize("model", ["Adaptec ASR-8805", "Adaptec SmartRAID 3154-8i", "Adaptec HBA 1100-16i"])
-def test_what_the_list_tells_stands_in_for_what_the_configuration_does_not(label: str, model: str) -> None:
+def test_what_the_list_reports_stands_in_for_what_the_configuration_does_not(label: str, model: str) -> None:
     listed = arcconf.parse(answer(Arcconf, model, "LIST"))
     text = config(model)
     without = "\n".join(line for line in text.split("\n") if label_of(line) != label)
     assert without != text
-    told = [understood(arcconf_text.join(listed, {"1": arcconf.parse(one)})) for one in (text, without)]
-    assert [(one.mode, one.status, one.model, one.serial, one.id) for one in told] == [(told[0].mode, told[0].status, told[0].model, told[0].serial, "1")] * 2
+    reported = [understood(arcconf_text.join(listed, {"1": arcconf.parse(one)})) for one in (text, without)]
+    assert [(one.mode, one.status, one.model, one.serial, one.id) for one in reported] == [
+        (reported[0].mode, reported[0].status, reported[0].model, reported[0].serial, "1")
+    ] * 2
 
 
 def test_members_are_found_by_serial_number_by_place_and_by_address() -> None:
@@ -182,13 +184,13 @@ def test_members_are_found_by_serial_number_by_place_and_by_address() -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "said"),
+    ("label", "message"),
     [("LD Acceleration Method", "SSD I/O bypass"), ("SSD I/O Bypass", "Enabled"), ("SSD I/O Bypass Status", "Active")],
 )
-def test_bypass_of_the_cache_is_read_at_the_volume_and_at_its_array(label: str, said: str) -> None:
+def test_bypass_of_the_cache_is_read_at_the_volume_and_at_its_array(label: str, message: str) -> None:
     text = config("Adaptec SmartRAID 3154-8i", caching=False)
     shown = "SSD I/O Bypass" if label.startswith("SSD") else label
-    other, count = re.subn(rf"(?m)^( +){re.escape(shown)} +: .*$", lambda found: f"{found.group(1)}{label:<43}: {said}", text)
+    other, count = re.subn(rf"(?m)^( +){re.escape(shown)} +: .*$", lambda found: f"{found.group(1)}{label:<43}: {message}", text)
     assert count == 1
     controller = understood(arcconf.parse(other))
     provider = arcconf.ArcConf(None, "arcconf")
@@ -214,17 +216,17 @@ def answers(kind: type[Simulator], model: str, faults: t.Mapping[str, t.Any] | N
     return {name: json.loads(answer(kind, model, words, faults)) for name, words in QUESTIONS.items()}
 
 
-def data(told: Answers, name: str) -> Data:
-    return told[name]["Controllers"][0]["Response Data"]
+def data(reported: Answers, name: str) -> Data:
+    return reported[name]["Controllers"][0]["Response Data"]
 
 
-def read(parse: t.Callable[[str], Reading], told: Answers) -> Controller:
-    return understood(join([parse(json.dumps(one)) for one in told.values()]))
+def read(parse: t.Callable[[str], Reading], reported: Answers) -> Controller:
+    return understood(join([parse(json.dumps(one)) for one in reported.values()]))
 
 
-def with_identity_at_the_top(told: Answers) -> None:
+def with_identity_at_the_top(reported: Answers) -> None:
     """As ``/cx show`` prints what ``/cx show all`` has in sections."""
-    summary = data(told, "summary")
+    summary = data(reported, "summary")
     basics, version, status = summary.pop("Basics"), summary.pop("Version"), summary["Status"]
     summary["Product Name"], summary["Serial Number"], summary["PCI Address"] = basics["Model"], basics["Serial Number"], basics["PCI Address"]
     summary["FW Package Build"], summary["FW Version"] = version["Firmware Package Build"], version["Firmware Version"]
@@ -233,66 +235,66 @@ def with_identity_at_the_top(told: Answers) -> None:
         summary["Current Personality"] = status.pop("Current Personality")
 
 
-def with_drive_policy_in_the_topology_only(told: Answers) -> None:
+def with_drive_policy_in_the_topology_only(reported: Answers) -> None:
     short = {"Disk's Default": "dflt", "Enabled": "enbl", "Disabled": "dsbl"}
-    for name, properties in data(told, "volumes").items():
+    for name, properties in data(reported, "volumes").items():
         if name.endswith("Properties"):
             policy = properties.pop("Disk Cache Policy")
-            assert {row["PDC"] for row in data(told, "summary")["TOPOLOGY"]} == {short[policy]}
+            assert {row["PDC"] for row in data(reported, "summary")["TOPOLOGY"]} == {short[policy]}
 
 
-def with_drive_policy_at_the_volumes_only(told: Answers) -> None:
-    for row in data(told, "summary")["TOPOLOGY"]:
+def with_drive_policy_at_the_volumes_only(reported: Answers) -> None:
+    for row in data(reported, "summary")["TOPOLOGY"]:
         row.pop("PDC")
 
 
-def with_members_in_the_topology_only(told: Answers) -> None:
-    volumes = data(told, "volumes")
+def with_members_in_the_topology_only(reported: Answers) -> None:
+    volumes = data(reported, "volumes")
     for name in [name for name in volumes if name.startswith("PDs for VD")]:
         volumes.pop(name)
 
 
-def with_members_at_the_volumes_only(told: Answers) -> None:
-    data(told, "summary").pop("TOPOLOGY")
+def with_members_at_the_volumes_only(reported: Answers) -> None:
+    data(reported, "summary").pop("TOPOLOGY")
 
 
-def with_volumes_in_their_own_answer_only(told: Answers) -> None:
-    data(told, "summary").pop("VD LIST")
+def with_volumes_in_their_own_answer_only(reported: Answers) -> None:
+    data(reported, "summary").pop("VD LIST")
 
 
-def with_volumes_as_a_list(told: Answers) -> None:
+def with_volumes_as_a_list(reported: Answers) -> None:
     """As ``/cx/vall show`` prints their rows."""
-    volumes = data(told, "volumes")
+    volumes = data(reported, "volumes")
     volumes["Virtual Drives"] = [row for name in [name for name in volumes if name.startswith("/c")] for row in volumes.pop(name)]
-    data(told, "summary").pop("VD LIST")
+    data(reported, "summary").pop("VD LIST")
 
 
-def with_drives_in_their_own_answer_only(told: Answers) -> None:
-    data(told, "summary").pop("PD LIST")
+def with_drives_in_their_own_answer_only(reported: Answers) -> None:
+    data(reported, "summary").pop("PD LIST")
 
 
-def with_drives_below_a_heading(told: Answers) -> None:
+def with_drives_below_a_heading(reported: Answers) -> None:
     """As HBAs print them."""
-    told["drives"]["Controllers"][0]["Response Data"] = {"Physical Device Information": data(told, "drives")}
+    reported["drives"]["Controllers"][0]["Response Data"] = {"Physical Device Information": data(reported, "drives")}
 
 
-def with_attributes_beside_the_drives(told: Answers) -> None:
+def with_attributes_beside_the_drives(reported: Answers) -> None:
     """As plain text prints them, which does not nest."""
-    drives = data(told, "drives")
+    drives = data(reported, "drives")
     for name in [name for name in drives if name.endswith("Detailed Information")]:
         drives.update({part: value for part, value in drives.pop(name).items() if part.endswith("Device attributes")})
 
 
-def with_the_other_label_for_serials(told: Answers) -> None:
-    for name, details in data(told, "drives").items():
+def with_the_other_label_for_serials(reported: Answers) -> None:
+    for name, details in data(reported, "drives").items():
         for part, attributes in details.items() if name.endswith("Detailed Information") else ():
             if part.endswith("Device attributes"):
                 attributes["Serial Number"] = attributes.pop("SN")
 
 
-def with_the_unit_as_properties(told: Answers) -> None:
+def with_the_unit_as_properties(reported: Answers) -> None:
     """As ``/cx/cv show all`` and ``/cx/bbu show all`` print what is a row in the summary."""
-    summary = data(told, "summary")
+    summary = data(reported, "summary")
     for name, state in (("Cachevault_Info", "State"), ("BBU_Info", "Battery State")):
         if name in summary:
             (row,) = summary[name]
@@ -318,24 +320,24 @@ STORCLI_MOVES = (
 @pytest.mark.parametrize("model", ["MegaRAID 9361-8i", "ServeRAID M5015"])
 @pytest.mark.parametrize("move", STORCLI_MOVES, ids=lambda move: move.__name__)
 def test_storcli_is_read_the_same_wherever_a_field_is(move: t.Callable[[Answers], None], model: str) -> None:
-    told = answers(simulated_storcli.StorCli, model)
-    other = copy.deepcopy(told)
+    reported = answers(simulated_storcli.StorCli, model)
+    other = copy.deepcopy(reported)
     move(other)
-    assert other != told
-    assert read(storcli.parse, other) == read(storcli.parse, told)
+    assert other != reported
+    assert read(storcli.parse, other) == read(storcli.parse, reported)
 
 
 @pytest.mark.parametrize("fault", ["battery_failed", "capacitor_charging", "learn_cycle"])
 @pytest.mark.parametrize("model", ["MegaRAID 9361-8i", "ServeRAID M5015"])
 def test_state_of_a_unit_is_read_from_its_row_and_from_its_properties(model: str, fault: str) -> None:
-    told = answers(simulated_storcli.StorCli, model, {fault: True})
-    other = copy.deepcopy(told)
+    reported = answers(simulated_storcli.StorCli, model, {fault: True})
+    other = copy.deepcopy(reported)
     with_the_unit_as_properties(other)
-    assert read(storcli.parse, other) == read(storcli.parse, told)
+    assert read(storcli.parse, other) == read(storcli.parse, reported)
 
 
-def with_identity2_at_the_top(told: Answers) -> None:
-    summary = data(told, "summary")
+def with_identity2_at_the_top(reported: Answers) -> None:
+    summary = data(reported, "summary")
     basics, version, host, status = summary.pop("Basics"), summary.pop("Version"), summary.pop("HostInterface"), summary["Status"]
     summary["Product Name"], summary["Serial Number"], summary["PCI Address"] = basics["Product Name"], basics["Serial Number"], host["PCI Address"]
     summary["Package Version"], summary["Firmware Version"] = version["Package Version"], version["Firmware Version"]
@@ -343,48 +345,48 @@ def with_identity2_at_the_top(told: Answers) -> None:
     summary["Controller Personality"] = status.pop("Controller Personality")
 
 
-def with_drive_policy2_in_the_topology_only(told: Answers) -> None:
-    for volume in data(told, "volumes")["Virtual Drives"]:
+def with_drive_policy2_in_the_topology_only(reported: Answers) -> None:
+    for volume in data(reported, "volumes")["Virtual Drives"]:
         volume["VD Properties"].pop("Drive Write Cache Policy")
 
 
-def with_drive_policy2_at_the_volumes_only(told: Answers) -> None:
-    with_drive_policy_at_the_volumes_only(told)
+def with_drive_policy2_at_the_volumes_only(reported: Answers) -> None:
+    with_drive_policy_at_the_volumes_only(reported)
 
 
-def with_members2_in_the_topology_only(told: Answers) -> None:
-    for volume in data(told, "volumes")["Virtual Drives"]:
+def with_members2_in_the_topology_only(reported: Answers) -> None:
+    for volume in data(reported, "volumes")["Virtual Drives"]:
         volume.pop("PDs")
 
 
-def with_volumes2_without_a_heading(told: Answers) -> None:
+def with_volumes2_without_a_heading(reported: Answers) -> None:
     """As ``/cx/vall show`` prints them: each row is the volume itself."""
-    for volume in data(told, "volumes")["Virtual Drives"]:
+    for volume in data(reported, "volumes")["Virtual Drives"]:
         volume.update(volume.pop("VD Info"))
 
 
-def with_volumes2_in_their_own_answer_only(told: Answers) -> None:
-    data(told, "summary").pop("VD LIST")
+def with_volumes2_in_their_own_answer_only(reported: Answers) -> None:
+    data(reported, "summary").pop("VD LIST")
 
 
-def with_drives2_in_their_own_answer_only(told: Answers) -> None:
-    data(told, "summary").pop("PD LIST")
-    with_members2_in_the_topology_only(told)
+def with_drives2_in_their_own_answer_only(reported: Answers) -> None:
+    data(reported, "summary").pop("PD LIST")
+    with_members2_in_the_topology_only(reported)
 
 
-def with_drives2_without_a_heading(told: Answers) -> None:
-    for drive in data(told, "drives")["Drives List"]:
+def with_drives2_without_a_heading(reported: Answers) -> None:
+    for drive in data(reported, "drives")["Drives List"]:
         drive.update(drive.pop("Drive Information"))
 
 
-def with_units_of_drives_as_a_list(told: Answers) -> None:
-    for drive in data(told, "drives")["Drives List"]:
+def with_units_of_drives_as_a_list(reported: Answers) -> None:
+    for drive in data(reported, "drives")["Drives List"]:
         details = drive["Drive Detailed Information"]
         details["LU/NS Properties"] = [details["LU/NS Properties"]]
 
 
-def with_the_state_of_the_energy_pack(told: Answers) -> None:
-    (pack,) = data(told, "summary")["Energy Pack Info"]
+def with_the_state_of_the_energy_pack(reported: Answers) -> None:
+    (pack,) = data(reported, "summary")["Energy Pack Info"]
     pack["State"] = pack.pop("Status")
 
 
@@ -405,11 +407,11 @@ STORCLI2_MOVES = (
 
 @pytest.mark.parametrize("move", STORCLI2_MOVES, ids=lambda move: move.__name__)
 def test_storcli2_is_read_the_same_wherever_a_field_is(move: t.Callable[[Answers], None]) -> None:
-    told = answers(simulated_storcli2.StorCli2, "MegaRAID 9660-16i")
-    other = copy.deepcopy(told)
+    reported = answers(simulated_storcli2.StorCli2, "MegaRAID 9660-16i")
+    other = copy.deepcopy(reported)
     move(other)
-    assert other != told
-    assert read(storcli2.parse, other) == read(storcli2.parse, told)
+    assert other != reported
+    assert read(storcli2.parse, other) == read(storcli2.parse, reported)
 
 
 def test_firmware_without_a_package_is_read_from_the_section_and_from_the_top() -> None:
@@ -417,13 +419,13 @@ def test_firmware_without_a_package_is_read_from_the_section_and_from_the_top() 
         (storcli.parse, simulated_storcli.StorCli, "MegaRAID 9361-8i", ("Firmware Package Build", "Firmware Version", "FW Version")),
         (storcli2.parse, simulated_storcli2.StorCli2, "MegaRAID 9660-16i", ("Package Version", "Firmware Version", "Firmware Version")),
     ):
-        told = answers(kind, model)
-        version = data(told, "summary")["Version"]
+        reported = answers(kind, model)
+        version = data(reported, "summary")["Version"]
         version.pop(labels[0])
         version[labels[1]] = "1.2.3"
-        assert read(parse, told).firmware == "1.2.3"
-        data(told, "summary")[labels[2]] = version.pop(labels[1])
-        assert read(parse, told).firmware == "1.2.3"
+        assert read(parse, reported).firmware == "1.2.3"
+        data(reported, "summary")[labels[2]] = version.pop(labels[1])
+        assert read(parse, reported).firmware == "1.2.3"
 
 
 # ssacli
@@ -461,23 +463,23 @@ def test_ssacli_is_read_the_same_wherever_a_field_is(model: str, pattern: str, b
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     ["in Slot 1 (HBA Mode)\n", "in Slot 1\n   HBA Mode Enabled: True\n", "in Slot 1\n   Controller Mode: HBA\n", "in Slot 1\n   Controller Mode: HBA Mode\n"],
 )
-def test_hba_mode_is_read_from_the_heading_and_from_either_label(said: str) -> None:
-    assert ssacli.parse(f"Smart HBA H240 {said}   Controller Status: OK\n").controllers[0].mode == "hba"
+def test_hba_mode_is_read_from_the_heading_and_from_either_label(message: str) -> None:
+    assert ssacli.parse(f"Smart HBA H240 {message}   Controller Status: OK\n").controllers[0].mode == "hba"
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("message", "reason"),
     [
         ("   Cache Status Details: Low batteries.\n", "Low batteries."),
         ("   Cache Disable Reason: Low batteries.\n", "Low batteries."),
         ("   Cache Status Details: One.\n   Cache Disable Reason: Two.\n", "One. Two."),
     ],
 )
-def test_reason_of_a_disabled_cache_is_read_from_either_label(said: str, reason: str) -> None:
-    text = replaced(shown(P408), r"^   Cache Status: OK\n", f"   Cache Status: Temporarily Disabled\n{said}")
+def test_reason_of_a_disabled_cache_is_read_from_either_label(message: str, reason: str) -> None:
+    text = replaced(shown(P408), r"^   Cache Status: OK\n", f"   Cache Status: Temporarily Disabled\n{message}")
     assert understood(ssacli.parse(text)).cache.reason == reason
 
 

@@ -103,10 +103,10 @@ def test_how_many_images_an_array_of_lvm_can_lose(words, images, tolerance, medi
     "words",
     ["", "0 8 raid", "0 8 raid raid1", "0 8 raid raid1 x AA", "0 8 raid raid1 2 A 8/8 idle 0 0 -", "0 8 raid raid1 3 AAA 8/8 idle 0 0 -"],
 )
-def test_an_array_that_does_not_tell_is_unknown_and_not_whole(words):
+def test_an_array_that_does_not_report_is_unknown_and_not_whole(words):
     facts = _dm(words, _IMAGES[:4])
     assert facts.groups[0].tolerance is None
-    assert "does not tell whether it is whole" in facts.groups[0].why
+    assert "does not report whether it is whole" in facts.groups[0].why
 
 
 def test_a_stripe_of_lvm_needs_every_image():

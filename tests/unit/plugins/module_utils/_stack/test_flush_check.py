@@ -162,24 +162,24 @@ def test_a_disk_that_got_no_flush_is_at_risk_whatever_the_queues_say(host):
     assert (result["state"], result["verdict"], result["verdict_without_proof"]) == ("disproved", "at_risk", "durable")
     assert "/dev/sdb has its volatile write cache on, and 8 flushes that were sent to /dev/md0 did not all reach it" in result["reason"]
     assert [(disk["disk"], disk["reached"]) for disk in result["disks"]] == [("sda", True), ("sdb", False)]
-    assert "although every queue on the way says write back" in result["disks"][1]["reason"]
+    assert "although every queue on the way reports write back" in result["disks"][1]["reason"]
     # What lies on it suffers the same.
     assert host.stack.verdict(host.stack.devices.get("md0")).verdict == "at_risk"
 
 
-@pytest.mark.parametrize("asked", ["/dev/dm-0", "/dev/dm-1"])
-def test_no_flush_is_sent_to_what_is_suspended_or_lies_on_it(host, asked):
+@pytest.mark.parametrize("requested", ["/dev/dm-0", "/dev/dm-1"])
+def test_no_flush_is_sent_to_what_is_suspended_or_lies_on_it(host, requested):
     host.disk("sda")
     host.volume("dm-0", ["sda"])
     host.volume("dm-1", ["dm-0"])
     host.files.write("sys/class/block/dm-0/dm/suspended", "1\n")
-    (result,) = host.check(asked)
+    (result,) = host.check(requested)
     assert host.sent == []
     assert result["state"] == "unproven"
     assert "is suspended, so that everything that is written to it or read from it waits" in result["error"]
 
 
-def test_behind_a_controller_that_nobody_can_ask_nothing_is_proved(host):
+def test_nothing_is_proved_behind_an_unreadable_controller(host):
     host.disk("sda", transport="raid")
     host.volume("dm-0", ["sda"])
     host.reaches = {"dm-0": {"sda": 1}}
@@ -189,7 +189,7 @@ def test_behind_a_controller_that_nobody_can_ask_nothing_is_proved(host):
 
 @pytest.mark.parametrize("state", ["proved", "not_needed", "disproved", "unproven"])
 @pytest.mark.parametrize("verdict", ["durable", "unknown", "at_risk"])
-def test_a_check_never_says_more_than_the_verdict(state, verdict):
+def test_a_check_never_reports_more_than_the_verdict(state, verdict):
     expected = {"durable": state, "unknown": "unknown", "at_risk": "disproved"}[verdict] if state in ("proved", "not_needed") else state
     assert agreed(state, verdict) == expected
 
@@ -201,7 +201,7 @@ def test_half_of_the_flushes_is_not_enough(host):
     assert host.check("/dev/sda")[0]["disks"][0]["reason"].startswith("Of 8 flushes 4 arrived")
 
 
-def test_a_kernel_that_was_told_a_lie_is_seen(host):
+def test_wrong_kernel_view_is_detected(host):
     host.disk("sda", kernel="write through")
     host.volume("dm-0", ["sda"])
     (result,) = host.check("/dev/dm-0")
@@ -213,7 +213,7 @@ def test_a_layer_that_swallows_flushes_is_named(host):
     host.disk("sda")
     host.volume("dm-0", ["sda"], write_cache="write through")
     (result,) = host.check("/dev/dm-0")
-    assert result["disks"][0]["reason"] == "Of 8 flushes 0 arrived: vg/dm passes no flush down (its queue says write through)."
+    assert result["disks"][0]["reason"] == "Of 8 flushes 0 arrived: vg/dm passes no flush down (its queue reports write through)."
 
 
 def test_where_nothing_is_volatile_nothing_has_to_arrive(host):
@@ -273,7 +273,7 @@ def test_a_kernel_that_does_not_count_proves_nothing(host):
     assert "since Linux 5.5" in result["disks"][0]["reason"]
 
 
-def test_an_error_of_the_device_is_told_and_proves_nothing(host):
+def test_an_error_of_the_device_is_reported_and_proves_nothing(host):
     host.disk("sda")
     host.error = "/dev/sda answered an fsync with an error (Input/output error)."
     (result,) = host.check("/dev/sda")
@@ -292,7 +292,7 @@ def test_a_write_back_cache_needs_the_flush_on_both_sides(host):
     assert host.check("/dev/bcache0")[0]["state"] == "disproved"
 
 
-def test_the_cache_device_of_a_write_through_cache_is_nobodys_concern(host):
+def test_cache_device_of_a_write_through_cache_is_not_checked(host):
     host.disk("sda")
     host.disk("sdb")
     host.files.disk("bcache0", "virtual", slaves=["sda", "sdb"])
@@ -454,7 +454,7 @@ def test_a_folder_that_is_on_no_block_device_is_refused(host, mount, words):
 
 def test_a_path_that_is_not_there_is_refused(host):
     host.disk("sda")
-    with pytest.raises(DeviceMissing, match="/dev/sdz cannot be looked at on this host"):
+    with pytest.raises(DeviceMissing, match="/dev/sdz cannot be read on this host"):
         host.check("/dev/sdz")
 
 

@@ -109,11 +109,11 @@ def test_a_cache_declared_protected_counts_as_safe(rack):
     assert _ruling(rack.stack(protected=["OTHER"]), "sda")[1] == "may_be_lost"
 
 
-def test_a_drive_that_says_nothing_is_unknown_where_the_kernel_sends_no_flush(rack):
+def test_a_drive_that_reports_nothing_is_unknown_where_the_kernel_sends_no_flush(rack):
     rack.sata("sda", cache="silent", kernel="write through")
     verdict, unflushed, reason = _ruling(rack.stack(), "sda")
     assert (verdict, unflushed) == ("unknown", "unknown")
-    assert "does not tell whether its write cache is on" in reason
+    assert "does not report whether its write cache is on" in reason
 
 
 def test_a_flush_goes_through_a_logical_volume_to_the_drive(rack):
@@ -160,15 +160,15 @@ def test_a_mirror_is_at_risk_if_one_half_is(rack):
     assert _ruling(rack.stack(), "md0")[0] == "at_risk"
 
 
-def test_a_device_that_is_suspended_is_said_once(rack):
+def test_a_device_that_is_suspended_is_reported_once(rack):
     rack.sata("sda", cache="off")
     rack.volume("dm-0", "vg-data", ["sda"])
     rack.host.write("sys/class/block/dm-0/dm/suspended", "1\n")
-    (said,) = rack.stack().problems
-    assert "/dev/vg/data is suspended" in said
+    (message,) = rack.stack().problems
+    assert "/dev/vg/data is suspended" in message
 
 
-def test_a_cache_that_could_not_be_read_is_unknown_and_the_others_are_told(rack):
+def test_a_cache_that_could_not_be_read_is_unknown_and_the_others_are_reported(rack):
     rack.sata("sda", cache="off")
     rack.volume("dm-0", "vg-data", ["sda"], target="cache")
     rack.survey = Survey((), ("The caches of type lvm_cache could not be read: lvs failed.",))
@@ -260,7 +260,7 @@ def test_a_raid_volume_is_worth_what_its_controller_makes_of_it(rack, write, fau
     assert len(tools.calls) <= 4
 
 
-def test_a_raid_tool_that_prints_garbage_leaves_its_volumes_unknown_and_says_so(rack):
+def test_a_raid_tool_that_prints_garbage_leaves_its_volumes_unknown_and_reports_it(rack):
     stack, _tools = _behind_a_controller(rack, faults=("truncated",))
     assert _ruling(stack, "sda")[0] == "unknown"
     assert len(stack.problems) == 1
@@ -325,7 +325,7 @@ def test_an_array_with_parity_that_is_not_whole_can_lose_what_was_flushed(rack, 
 
 
 @pytest.mark.parametrize("name", ["zd0", "drbd0", "nullb0"])
-def test_the_word_of_a_driver_that_nobody_here_knows_is_no_evidence(rack, name):
+def test_unknown_driver_is_no_evidence(rack, name):
     rack.host.disk(name, "virtual", write_cache="write back")
     stack = rack.stack(missing={"zpool"})
     verdict, _unflushed, reason = _ruling(stack, name)

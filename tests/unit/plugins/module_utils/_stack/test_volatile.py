@@ -37,7 +37,7 @@ def stack():
         disk("md0", kind="md", slaves=("sda", "sdb")),
         disk("sda1", kind="partition", parent="sda"),
     ]
-    facts = {"sda": [ON], "sdb": [OFF], "vda": [HIDDEN], "md0": [LayerFacts("array", {}, False, "is an array that keeps nothing back")]}
+    facts = {"sda": [ON], "sdb": [OFF], "vda": [HIDDEN], "md0": [LayerFacts("array", {}, False, "is an array without a volatile cache")]}
     return lambda *protected: Stack(NamedDevices(devices), facts, protected)
 
 
@@ -60,9 +60,9 @@ def test_what_is_volatile_below(stack, path, protected, clauses):
 
 
 def test_the_stack_is_read_once(stack, monkeypatch):
-    asked = []
-    monkeypatch.setattr(_volatile, "read_stack", lambda runner, root, protected: asked.append(protected) or stack(*protected))
+    requested = []
+    monkeypatch.setattr(_volatile, "read_stack", lambda runner, root, protected: requested.append(protected) or stack(*protected))
     below = _volatile.VolatileBelow(None, ["SDA"])
-    assert asked == []
+    assert requested == []
     assert below("/dev/sda") == below("/dev/sdb") == []
-    assert asked == [["SDA"]]
+    assert requested == [["SDA"]]

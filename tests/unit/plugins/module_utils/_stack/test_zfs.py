@@ -147,20 +147,20 @@ def test_a_pool_is_a_device_of_the_stack(rack):
     assert ("zpool", "status", "-P", "-L") in rack.runner.calls
 
 
-def test_nobody_is_asked_on_a_host_without_a_trace_of_zfs(rack):
+def test_no_command_is_run_on_a_host_without_zfs(rack):
     rack.host.disk("sda")
     rack.stack()
     assert not any(call[0] in ("zpool", "zfs") for call in rack.runner.calls)
 
 
-def test_members_without_the_tool_are_an_unknown_pool_that_says_so(rack):
+def test_members_without_the_tool_are_an_unknown_pool_that_reports_it(rack):
     _member(rack, "sda")
     _member(rack, "sdb")
     rack.missing.add("zpool")
     stack = rack.stack()
     verdict = stack.verdict(stack.devices.get("zfs:tank"))
     assert (verdict.verdict, verdict.device_loss) == ("unknown", "unknown")
-    assert "cannot be asked for its devices (zpool)" in verdict.reason
+    assert "whose devices cannot be read (zpool)" in verdict.reason
     assert stack.devices.get("zfs:tank").slaves == ("sda", "sdb")
     assert "install zfsutils-linux" in stack.problems[0]
     # The disks themselves are what they are.

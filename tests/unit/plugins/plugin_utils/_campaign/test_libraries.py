@@ -20,7 +20,7 @@ def test_a_missing_library_is_one_sentence_with_the_command_that_installs_it():
     missing = libraries.Library("no_such_library.part", "Drawing")
     with pytest.raises(libraries.LibraryMissing) as caught:
         missing.plot()
-    assert caught.value.as_result() == {
+    assert caught.value.to_dict() == {
         "msg": "Drawing needs the Python library no_such_library on the controller, and it cannot be imported (No module named 'no_such_library'): "
         f"run '{sys.executable} -m pip install no_such_library'.",
         "error": "library_missing",
@@ -39,7 +39,7 @@ def test_a_name_that_a_library_does_not_have_is_no_missing_library():
         libraries.numpy.no_such_function()
 
 
-def test_looking_at_one_imports_nothing():
+def test_reading_one_imports_nothing():
     assert not hasattr(libraries.Library("no_such_library", "Drawing"), "__wrapped__")
 
 

@@ -45,7 +45,7 @@ def test_a_superblock_with_a_label():
 
 @pytest.mark.parametrize("text", ["", "sb.version\t7 [what]\n", f"sb.version\t1 [backing device]\ndev.uuid\t\tnone\ncset.uuid\t\t{SET}\n"])
 def test_what_is_no_superblock(text):
-    with pytest.raises(NotUnderstood, match="did not say what the device is"):
+    with pytest.raises(NotUnderstood, match="did not report the type of the device"):
         parse_superblock(text, "x")
 
 
@@ -119,7 +119,7 @@ SSD = BlockDevice(name="sdb", path="/dev/sdb", number="8:16")
         ({"state": "inconsistent"}, [], "inconsistent", "check its file system"),
     ],
 )
-def test_what_a_person_is_told(fields, caches, state, words):
+def test_problems_are_reported(fields, caches, state, words):
     backing = Backing(name="sda", uuid=BACKING, **fields)
     cset = CacheSet(SET, ("sdb",)) if backing.set else None
     found, problem = judge(backing, cset, caches)

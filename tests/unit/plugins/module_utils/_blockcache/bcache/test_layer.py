@@ -97,7 +97,7 @@ def test_making_one_on_empty_devices(tmp_path, udev_registers):
     assert (cache["size"], cache["block_size"], cache["dirty"]) == (512 * MIB, 512, 0)
 
 
-def test_check_mode_says_it_and_does_nothing(host):
+def test_check_mode_predicts_run_and_changes_nothing(host):
     outcome = run(host, ITEM, check_mode=True)
     assert actions(outcome) == [MakeBacking, MakeSet, Attach, SetLabel]
     assert not host.contents
@@ -330,7 +330,7 @@ def test_from_one_ssd_to_a_mirror_with_it(host):
     settled(host, MIRRORED)
 
 
-def test_a_degraded_mirror_is_reported_and_goes_on(host):
+def test_a_degraded_mirror_is_reported_and_continues(host):
     run(host, MIRRORED)
     host.degraded = True
     host.render()
@@ -358,7 +358,7 @@ def test_trap_the_set_on_a_mirror_that_is_made_again_is_of_the_new_mirror(host):
 # -- what is refused
 
 
-def test_trap_what_is_made_empty_is_what_was_looked_at(host):
+def test_trap_what_is_made_empty_is_what_was_examined(host):
     run(host, ITEM, {**OTHER, "cache_devices": [SSD2]})
     wanted = read_items([ABSENT])
     layer = BcacheLayer(host, wanted, host.root, sysfs=FakeSysfs(host), clock=host.clock, sleep=host.sleep)
@@ -408,7 +408,7 @@ def test_block_sizes(host):
     run(host, {**ITEM, "block_size": "4K"})
     assert host.contents["sda"].block == 4096
     settled(host, {**ITEM, "block_size": "4K"})
-    with pytest.raises(Refused, match="was made with blocks of 4 KiB, and block_size asks for 1 KiB"):
+    with pytest.raises(Refused, match="was made with blocks of 4 KiB, and block_size requests 1 KiB"):
         run(host, {**ITEM, "block_size": "1K"})
 
 
@@ -418,7 +418,7 @@ def test_a_missing_cache_device_while_dirty_is_reported_and_nothing_forced(host)
     pulled = host.contents.pop("sdb")
     host.reboot()
     for item in ({**ITEM, **WRITEBACK}, {**ITEM, "cache_devices": [SSD2]}, ABSENT, {"name": "images", "origin": HDD, "state": "flushed"}):
-        with pytest.raises(Refused, match=r"waits for its cache device, which holds data that is nowhere else.*a human's decision"):
+        with pytest.raises(Refused, match=r"waits for its cache device, which holds data that is nowhere else.*needs a manual decision"):
             run(host, item)
     assert not any("running" in call for call in host.calls)
     (cache,) = facts(host, ITEM)["caches"]
@@ -559,14 +559,14 @@ def picture(bcache, items, *, power_cut=False):
     The kernel forgets settings that nobody asked for in a power cut.
     """
     place = {found.set: name for name, found in bcache.contents.items() if found.kind == "cache"}
-    asked = {key for item in items for key in item.get("settings", {})}
+    requested = {key for item in items for key in item.get("settings", {})}
     backings = {
-        name: (place.get(known.set), known.running, {key: value for key, value in known.settings.items() if not power_cut or key in asked})
+        name: (place.get(known.set), known.running, {key: value for key, value in known.settings.items() if not power_cut or key in requested})
         for name, known in bcache.backings.items()
     }
     contents = {name: (found.kind, place.get(found.set), found.state, found.mode, found.label, found.bucket) for name, found in bcache.contents.items()}
     sets = {
-        place[name]: (known.device, {key: known.settings[key] for key in known.settings if not power_cut or key in asked})
+        place[name]: (known.device, {key: known.settings[key] for key in known.settings if not power_cut or key in requested})
         for name, known in bcache.sets.items()
     }
     journal = bcache_journal.read_journal(bcache.root)

@@ -9,10 +9,10 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import udev_rules as bcache_rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import (
     SETTINGS,
-    as_plain,
     chosen,
     has_value,
     parse_printed,
+    parse_value,
     printed,
     read_settings,
 )
@@ -45,7 +45,7 @@ def test_choices():
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "wanted", "same"),
+    ("key", "text", "requested", "same"),
     [
         ("sequential_cutoff", "4.7M", 5000000, True),
         ("sequential_cutoff", "4.0M", 5000000, False),
@@ -57,8 +57,8 @@ def test_choices():
         ("discard", None, 1, False),
     ],
 )
-def test_comparing_with_what_is_printed(key, text, wanted, same):
-    assert has_value(key, text, wanted) is same
+def test_comparing_with_what_is_printed(key, text, requested, same):
+    assert has_value(key, text, requested) is same
 
 
 def test_every_default_is_what_default_means():
@@ -102,10 +102,10 @@ def test_values_that_the_kernel_would_bend(key, value):
 
 
 def test_what_the_kernel_prints_as_a_user_writes_it():
-    assert as_plain("sequential_cutoff", "4.0M") == 4 * MIB
-    assert as_plain("stop_when_cache_set_failed", "auto [always]") == "always"
-    assert as_plain("writeback_delay", "30") == 30
-    assert as_plain("writeback_delay", None) is None
+    assert parse_value("sequential_cutoff", "4.0M") == 4 * MIB
+    assert parse_value("stop_when_cache_set_failed", "auto [always]") == "always"
+    assert parse_value("writeback_delay", "30") == 30
+    assert parse_value("writeback_delay", None) is None
 
 
 # -- the udev rules
@@ -130,10 +130,10 @@ def test_nothing_but_harmless_words_goes_into_a_rule(rules):
         bcache_rules.render(rules)
 
 
-def test_what_a_line_shall_hold():
-    wanted = {"sequential_cutoff": 0, "writeback_percent": 10, "congested_read_threshold_us": 5, "discard": 1}
-    assert bcache_rules.kept(wanted, "backing", {"writeback_percent": "20", "writeback_delay": "5"}) == {"sequential_cutoff": "0", "writeback_delay": "5"}
-    assert bcache_rules.kept(wanted, "set", {}) == {"congested_read_threshold_us": "5"}
+def test_expected_content_of_a_line():
+    requested = {"sequential_cutoff": 0, "writeback_percent": 10, "congested_read_threshold_us": 5, "discard": 1}
+    assert bcache_rules.kept(requested, "backing", {"writeback_percent": "20", "writeback_delay": "5"}) == {"sequential_cutoff": "0", "writeback_delay": "5"}
+    assert bcache_rules.kept(requested, "set", {}) == {"congested_read_threshold_us": "5"}
 
 
 # -- what users write
@@ -162,7 +162,7 @@ def test_the_least_one_can_write():
         ({"name": "a b"}, "use only letters, digits"),
     ],
 )
-def test_what_cannot_be_meant(fields, words):
+def test_invalid_options_are_rejected(fields, words):
     with pytest.raises(BadInput, match=words):
         read_items([{**ITEM, **fields}])
 
@@ -172,7 +172,7 @@ def test_what_cannot_be_meant(fields, words):
     [
         ({"settings": {"congested_read_threshold_us": 5}}, "congested_read_threshold_us is 5, and images"),
         ({"bucket_size": "1M"}, "bucket_size is 1048576, and images"),
-        ({"cache_devices": ["/dev/disk/by-id/ata-SSD1", "/dev/disk/by-id/ata-SSD0"]}, "write mirror: true"),
+        ({"cache_devices": ["/dev/disk/by-id/ata-SSD1", "/dev/disk/by-id/ata-SSD0"]}, "set mirror: true"),
     ],
 )
 def test_who_shares_a_cache_device_has_to_agree(fields, words):

@@ -58,7 +58,7 @@ def facts(host, **fields):
     return layer.facts(layer.read())
 
 
-def test_an_empty_list_looks_at_nothing(tmp_path):
+def test_empty_list_reads_nothing(tmp_path):
     host = FakeDm(tmp_path)
     layer = layer_of(host, [])
     outcome = converge(layer, check_mode=False)
@@ -109,7 +109,7 @@ def test_attaching_to_an_empty_device_and_again(tmp_path):
     assert not run(host, **WRITEBACK).changed
 
 
-def test_check_mode_says_what_the_run_then_does(tmp_path):
+def test_check_mode_predicts_run(tmp_path):
     host = FakeDm(tmp_path)
     predicted = run(host, check_mode=True, **WRITEBACK).to_dict()
     assert host.changes == []
@@ -227,11 +227,11 @@ def test_what_was_written_back_before_anybody_looked_is_refused_by_the_kernel_an
     assert mode(host) == "writethrough"
 
 
-def test_after_a_crash_what_counts_as_dirty_is_said_where_the_cache_writes_through(tmp_path):
+def test_after_a_crash_what_counts_as_dirty_is_reported_where_the_cache_writes_through(tmp_path):
     host = crashed(tmp_path, **WRITEBACK)
-    (said,) = run(host).warnings
-    assert "blocks of the cache as dirty all the same" in said
-    assert "systemctl stop cachefleet-dm_cache-images.service" in said
+    (message,) = run(host).warnings
+    assert "blocks of the cache as dirty all the same" in message
+    assert "systemctl stop cachefleet-dm_cache-images.service" in message
     assert not run(host).changed
 
 
@@ -254,7 +254,7 @@ def test_the_rule_stays_while_another_cache_needs_it(tmp_path):
     assert (host.root / "etc/udev/rules.d/09-cachefleet-dm-cache.rules").exists()
 
 
-def test_settings_are_set_left_alone_and_taken_away(tmp_path):
+def test_settings_are_set_left_alone_and_removed(tmp_path):
     host = made(tmp_path, **WRITECACHE, settings={"high_watermark": 60, "low_watermark": 30, "metadata_only": True})
     assert host.mapped["images"].live[-6:] == ["5", "high_watermark", "60", "low_watermark", "30", "metadata_only"]
     assert not run(host, **WRITECACHE).changed
@@ -316,8 +316,8 @@ def test_trap_the_disk_writes_out_what_it_was_given_before_the_copy_goes(tmp_pat
     assert (["/dev/mapper/images"], kind) in written
 
 
-@pytest.mark.parametrize("asked", [{"state": "absent"}, {"state": "absent", "release_devices": True}, {"state": "present"}])
-def test_trap_what_an_old_record_remembers_may_be_the_dirty_cache_of_another(tmp_path, asked):
+@pytest.mark.parametrize("requested", [{"state": "absent"}, {"state": "absent", "release_devices": True}, {"state": "present"}])
+def test_trap_what_an_old_record_remembers_may_be_the_dirty_cache_of_another(tmp_path, requested):
     host = made(tmp_path, mounted=False, **WRITEBACK)
     known = dm_cache_record.parse_record(unit(host))
     host.write("images", 1, 1)
@@ -328,8 +328,8 @@ def test_trap_what_an_old_record_remembers_may_be_the_dirty_cache_of_another(tmp
     dm_cache_record.write_record(host, remembered, "old", tools, host.root)
     before = head(host)
     assert any(before)
-    layer = layer_of(host, [{"name": "old", "origin": SSD1, "cache_devices": [SSD], **asked}])
-    if asked["state"] == "present":
+    layer = layer_of(host, [{"name": "old", "origin": SSD1, "cache_devices": [SSD], **requested}])
+    if requested["state"] == "present":
         with pytest.raises(Refused, match=f"cannot get its cache on {SSD}, on which the cache images of this host lies"):
             converge(layer, check_mode=False)
     else:
@@ -351,7 +351,7 @@ def test_absence_while_in_use_keeps_a_way_to_the_origin_until_it_is_not(tmp_path
     assert host.mapped["images"].live[0] == "linear"
     assert set(host.mapped) == {"images"}
     assert head(host) == bytes(4096)
-    assert "has no cache any more and stays" in facts(host, **ABSENT)["problems"][0]
+    assert "has no cache any more and remains" in facts(host, **ABSENT)["problems"][0]
     assert not run(host, **ABSENT).changed
     host.cut_power()
     host.boot()
@@ -406,7 +406,7 @@ def test_a_mirror_is_made_and_given_back(tmp_path):
 # -- refusals
 
 
-def test_a_mirror_that_degraded_under_write_back_is_told_of_with_what_a_boot_would_do(tmp_path):
+def test_degraded_mirror_under_write_back_is_reported_with_the_effect_of_a_boot(tmp_path):
     host = made(tmp_path, mode="writeback", **MIRRORED)
     assert facts(host, mode="writeback", **MIRRORED)["problems"] == []
     (host.root / "sys/class/block/md127/md/degraded").write_text("1\n")
@@ -419,7 +419,7 @@ def test_trap_a_line_of_fstab_that_mounts_the_bare_origin_is_a_warning_and_no_mo
     host = FakeDm(tmp_path)
     (tmp_path / "etc/fstab").write_text(f"/dev/mapper/images /srv xfs\n{HDD} /srv2 xfs nofail 0 2\n")
     warnings = [run(host, check_mode=True).warnings, run(host).warnings, run(host).warnings]
-    assert [len(said) for said in warnings] == [1, 1, 1]
+    assert [len(message) for message in warnings] == [1, 1, 1]
     assert warnings[0][0].startswith(f"Line 2 of /etc/fstab ({HDD} on /srv2) means {HDD}")
     assert facts(host)["problems"] == list(warnings[2])
     (tmp_path / "etc/fstab").write_text("/dev/mapper/images /srv xfs\n")
@@ -452,14 +452,14 @@ def test_a_device_that_is_not_empty_is_refused(tmp_path):
     assert host.changes == []
 
 
-def test_trap_a_device_that_somebody_took_since_it_was_looked_at_is_refused(tmp_path):
+def test_trap_a_device_that_somebody_took_since_it_was_examined_is_refused(tmp_path):
     host = FakeDm(tmp_path)
     layer = layer_of(host, [ITEM])
     prepare = next(step for step in layer.plan(layer.read()) if isinstance(step.operation, PrepareDevice))
     host.signatures["sdb"] = "ext4"
     theirs = bytes(1024) + b"a file system" + bytes(4096 - 1024 - 13)
     (host.root / "dev/sdb").write_bytes(theirs)
-    with pytest.raises(Refused, match=r"ata-SSD0 was empty when it was looked at and now carries a signature \(ext4\)"):
+    with pytest.raises(Refused, match=r"ata-SSD0 was empty when it was examined and now carries a signature \(ext4\)"):
         layer.apply(prepare)
     assert head(host) == theirs
     assert host.mapped == {}
@@ -486,8 +486,8 @@ def test_an_origin_that_is_used_is_refused_and_one_with_a_file_system_is_not(tmp
 def test_a_mapping_of_somebody_else_is_refused(tmp_path):
     host = FakeDm(tmp_path)
     host.run(["dmsetup", "create", "images", "--uuid", "OTHER-TOP-images", "--table", f"0 8388608 linear {HDD} 0"])
-    refused(host, "somebody else has a mapping of that name")
-    refused(host, "somebody else has a mapping of that name", **ABSENT)
+    refused(host, "another device-mapper device has that name")
+    refused(host, "another device-mapper device has that name", **ABSENT)
 
 
 def test_another_origin_under_the_same_name_is_refused(tmp_path):
@@ -509,7 +509,7 @@ def test_a_cache_that_needs_a_check_is_refused_and_let_go_if_it_wrote_through(tm
     host = made(tmp_path / "back", **WRITEBACK)
     host.needs_check = True
     for fields in ({}, WRITEBACK, ABSENT, {"state": "flushed"}):
-        refused(host, "state needs_check.*a person must decide", **fields)
+        refused(host, "state needs_check.*decide manually", **fields)
 
 
 def test_a_cache_device_that_is_pulled_costs_no_data_in_write_through(tmp_path):
@@ -544,7 +544,7 @@ def test_a_cache_device_that_is_pulled_in_use_goes_by_way_of_the_origin(tmp_path
     assert set(host.mapped) == {"images", "above"}
 
 
-def test_a_cache_device_that_is_pulled_in_write_back_is_for_a_person(tmp_path):
+def test_cache_device_removed_in_write_back_needs_a_manual_decision(tmp_path):
     host = made(tmp_path, **WRITEBACK)
     host.work()
     host.mounted.clear()
@@ -600,7 +600,7 @@ def test_trap_a_mapping_that_stands_still_goes_on_with_the_table_it_has(tmp_path
     assert not run(host).changed
 
 
-def test_a_table_that_a_person_loaded_is_put_right(tmp_path):
+def test_manually_loaded_table_is_corrected(tmp_path):
     host = made(tmp_path)
     host.mapped["images"].live = [word.replace("smq", "cleaner") for word in host.mapped["images"].live]
     assert run(host).changed
@@ -627,10 +627,10 @@ def test_a_device_that_is_not_there(tmp_path):
     refused(FakeDm(tmp_path / "x"), "does not exist", DeviceMissing, origin="/dev/disk/by-id/ata-NONE")
 
 
-def test_a_command_that_fails_says_where_the_reason_is(tmp_path):
+def test_a_command_that_fails_reports_where_the_reason_is(tmp_path):
     host = FakeDm(tmp_path)
     host.lies["dmsetup create images"] = 1
-    refused(host, "images: .*; the kernel says why in dmesg", CommandFailed)
+    refused(host, "images: .*; see dmesg for the reason", CommandFailed)
     host.lies.clear()
     run(host)
     assert mode(host) == "writethrough"
@@ -724,5 +724,5 @@ def test_a_power_cut_at_any_command_and_the_same_again(tmp_path, life):
 
 
 @pytest.mark.parametrize("life", ["write-through", "mirrored"])
-def test_a_kill_while_nobody_uses_it(tmp_path, life):
+def test_kill_while_it_is_unused(tmp_path, life):
     killed_everywhere(tmp_path, LIVES[life], lambda host: None, used=False)

@@ -57,7 +57,7 @@ def test_settings_are_numbers_and_default_takes_one_away():
         ({"kind": "writecache", "settings": {"metadata_only": 2}}, "must be true or false"),
     ],
 )
-def test_what_cannot_be_meant(fields, text):
+def test_invalid_options_are_rejected(fields, text):
     with pytest.raises(BadInput, match=text):
         read_items([{**ITEM, **fields}])
 

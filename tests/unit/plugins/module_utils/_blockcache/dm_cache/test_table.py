@@ -62,7 +62,7 @@ def test_tables_of_real_hosts(shared_samples):
 
 
 @pytest.mark.parametrize(
-    ("asked", "block", "words"),
+    ("requested", "block", "words"),
     [
         (None, 64 * KIB, "smq 0"),
         (100, 64 * KIB, "smq 2 migration_threshold 1024"),
@@ -70,8 +70,8 @@ def test_tables_of_real_hosts(shared_samples):
         (2048, 64 * KIB, "smq 0"),
     ],
 )
-def test_a_threshold_is_never_below_eight_blocks(asked, block, words):
-    settings = {} if asked is None else {"migration_threshold": asked}
+def test_a_threshold_is_never_below_eight_blocks(requested, block, words):
+    settings = {} if requested is None else {"migration_threshold": requested}
     table = CacheTable(tables.CACHE, GIB, "/m", "/d", "/o", block, "writethrough", False, settings)
     assert table.render().endswith(words)
 
@@ -110,7 +110,7 @@ def test_the_layout_of_a_writecache(size, layout):
     assert tables.lay_out(tables.WRITECACHE, GIB, lambda data: 4096, size) == layout
 
 
-def test_uuids_say_whose_a_mapping_is_also_with_hyphens():
+def test_uuids_report_whose_a_mapping_is_also_with_hyphens():
     for role in ("top", "meta", "data"):
         assert tables.parse_uuid(tables.uuid_of(role, "a-data-b")) == (role, "a-data-b")
     for uuid in (None, "", "LVM-abc", "CACHEFLEET-TOP-", "CACHEFLEET-OTHER-x"):

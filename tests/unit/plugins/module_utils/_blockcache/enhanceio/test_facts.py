@@ -61,7 +61,7 @@ def test_flushes_reach_the_origin_in_every_other_mode(eio, mode):
     assert state.settings == {"mem_limit_pct": 75}
 
 
-def test_names_of_the_kernel_are_told_as_paths_that_stay(eio):
+def test_names_of_the_kernel_are_reported_as_paths_that_stay(eio):
     eio.run(["eio_cli", "delete", "-c", "images"])
     eio.run(["eio_cli", "create", "-d", "/dev/sda", "-s", "/dev/sdc", "-c", "by_hand"])
     (state,) = states(eio)
@@ -97,14 +97,14 @@ def test_a_host_without_the_driver(tmp_path):
     assert states(eio) == ()
 
 
-def test_a_cache_that_goes_while_it_is_looked_at_is_none(eio, monkeypatch):
+def test_a_cache_that_goes_while_it_is_examined_is_none(eio, monkeypatch):
     folder = eio.root / "proc/enhanceio/images"
     (folder / "stats").unlink()
     assert enhanceio_facts.read_one("images", eio.root) is None
     assert states(eio) == ()
 
 
-def test_files_that_cannot_be_read_or_understood_are_said(eio):
+def test_files_that_cannot_be_read_or_understood_are_reported(eio):
     (eio.root / "proc/enhanceio/images/stats").write_text("nothing\n")
     with pytest.raises(NotUnderstood, match="/proc/enhanceio/images/stats"):
         states(eio)
@@ -115,7 +115,7 @@ def test_files_that_cannot_be_read_or_understood_are_said(eio):
 
 
 def install_unit(eio, mode="writeback", fast=SSD, **settings):
-    files = enhanceio_boot.wanted_files("images", HDD, fast, mode, "fifo", 4096, settings, TOOLS, "enhanceio")
+    files = enhanceio_boot.needed_files("images", HDD, fast, mode, "fifo", 4096, settings, TOOLS, "enhanceio")
     boot_unit.write_unit(eio, enhanceio_boot.unit_name("images"), files.unit, eio.root)
     return files
 

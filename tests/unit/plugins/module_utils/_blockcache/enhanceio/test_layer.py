@@ -62,9 +62,11 @@ def _no_waiting_for_disks(monkeypatch):
 
 
 def run(eio, *, check_mode=False, volatile=None, **fields):
-    wanted = read_items([{**ITEM, **fields}])
+    requested = read_items([{**ITEM, **fields}])
     ticks = itertools.count(0, 30)
-    layer = EnhanceIOLayer(eio, wanted, volatile_below=lambda path: (volatile or {}).get(path, []), root=eio.root, clock=lambda: next(ticks), sleep=eio.sleep)
+    layer = EnhanceIOLayer(
+        eio, requested, volatile_below=lambda path: (volatile or {}).get(path, []), root=eio.root, clock=lambda: next(ticks), sleep=eio.sleep
+    )
     return converge(layer, check_mode=check_mode)
 
 
@@ -127,7 +129,7 @@ def test_what_changed_without_the_cache_is_not_read_from_it(eio):
     assert eio.driver.read(HDD, 2) == "newer"
 
 
-def test_the_rule_of_eio_cli_is_taken_away(eio):
+def test_the_rule_of_eio_cli_is_removed(eio):
     run(eio)
     rule = eio.root / "etc/udev/rules.d/94-enhanceio-images.rules"
     assert not rule.exists()
@@ -171,9 +173,9 @@ def test_a_writeback_cache_whose_device_is_gone_at_boot_keeps_its_origin_hidden(
     eio.lose(SSD)
     assert eio.boot(orderly=False) == {"cachefleet-enhanceio-images.service": False}
     assert eio.hidden("images")
-    for wanted in ({}, WRITEBACK, GONE, {"state": "flushed"}, {"cache_devices": [SSD2]}):
+    for requested in ({}, WRITEBACK, GONE, {"state": "flushed"}, {"cache_devices": [SSD2]}):
         with pytest.raises((Refused, DeviceMissing)):
-            run(eio, **wanted)
+            run(eio, **requested)
     assert eio.hidden("images")
     with pytest.raises(Refused, match=r"remove /etc/udev/rules\.d/62-cachefleet-enhanceio-images\.rules"):
         run(eio, cache_devices=[SSD2], **GONE)
@@ -218,8 +220,8 @@ def test_dirty_blocks_in_a_mode_that_writes_through_are_named(eio):
     # As the driver leaves it when its own command ends a mode before everything is clean.
     eio.caches["images"]["mode"] = WRITETHROUGH
     eio.driver.publish()
-    (said,) = run(eio).warnings
-    assert said.startswith("images: mode writethrough and still 20 KiB dirty")
+    (reported,) = run(eio).warnings
+    assert reported.startswith("images: mode writethrough and still 20 KiB dirty")
 
 
 def test_nothing_of_a_life_is_left_in_etc(eio):
@@ -314,8 +316,8 @@ def test_another_device_means_flush_proof_and_a_new_cache(eio):
     assert actions(run(eio, cache_devices=[SSD2])) == [CreateCache, WriteBootFiles]
 
 
-def test_a_size_of_blocks_that_the_driver_does_not_follow_is_said_and_not_tried_again(eio):
-    with pytest.raises(NotEffective, match="made blocks of 4096 bytes where 8192 were asked for: leave chunk_size out"):
+def test_a_size_of_blocks_that_the_driver_does_not_follow_is_reported_and_not_tried_again(eio):
+    with pytest.raises(NotEffective, match="made blocks of 4096 bytes where 8192 were requested: leave chunk_size out"):
         run(eio, chunk_size="8k")
     before = eio.changes
     with pytest.raises(BadInput, match="does not follow eio_cli about the size of blocks"):
@@ -346,9 +348,9 @@ LIVES = {
 
 @pytest.mark.parametrize(("works", "what_then"), [(False, "nothing"), (True, "nothing"), (True, "boot"), (True, "power cut")])
 @pytest.mark.parametrize("life", LIVES)
-def test_a_kill_at_every_change_ends_as_wanted_and_loses_nothing(tmp_path, monkeypatch, life, works, what_then):
+def test_kill_at_every_change_converges_and_loses_nothing(tmp_path, monkeypatch, life, works, what_then):
     """Around every command that changes something, every file that is written or removed, and the wiping of a superblock."""
-    before, wanted, may_be_dirty = LIVES[life]
+    before, requested, may_be_dirty = LIVES[life]
     eio = SimulatedEnhanceIO(tmp_path, drain=2)
     for number in itertools.count():
         eio.reset()
@@ -360,7 +362,7 @@ def test_a_kill_at_every_change_ends_as_wanted_and_loses_nothing(tmp_path, monke
                 patch.setattr(place, name, eio.strikable(getattr(place, name)))
             eio.strike = (eio.changes + number, works)
             try:
-                run(eio, **wanted)
+                run(eio, **requested)
             except Killed:
                 pass
             else:
@@ -373,10 +375,10 @@ def test_a_kill_at_every_change_ends_as_wanted_and_loses_nothing(tmp_path, monke
         if not eio.hidden("images"):
             fill(eio, value="w")
         value = "v" if eio.hidden("images") else "w"
-        run(eio, **wanted)
+        run(eio, **requested)
         assert all_there(eio, value=value), (number, eio.calls)
         assert may_be_dirty or on_disk(eio, value=value)
-        assert not run(eio, **wanted).changed
+        assert not run(eio, **requested).changed
         eio.boot()
         assert not eio.hidden("images")
         assert all_there(eio, value=value)
@@ -410,13 +412,13 @@ def test_a_writeback_cache_is_not_started_behind_the_back_of_who_uses_its_origin
     fill(eio)
     eio.driver.shut_down()
     eio.host.mount("sda", "/srv")
-    for wanted in (WRITEBACK, GONE, {"state": "flushed"}):
+    for requested in (WRITEBACK, GONE, {"state": "flushed"}):
         with pytest.raises(Refused, match="is mounted on /srv without its write-back cache images, which does not run and may hold newer blocks"):
-            run(eio, **wanted)
+            run(eio, **requested)
     assert not eio.caches
 
 
-def test_a_clean_cache_that_does_not_run_is_made_anew(eio):
+def test_a_clean_cache_that_does_not_run_is_recreated(eio):
     run(eio)
     fill(eio)
     eio.driver.shut_down()
@@ -519,20 +521,20 @@ def test_a_device_that_is_not_empty_is_no_cache_device(eio):
 def test_the_cache_device_of_another_is_never_taken(eio):
     run(eio)
     other = [{**ITEM, "name": "other", "origin": SSD2}]
-    wanted = read_items(other)
+    requested = read_items(other)
     with pytest.raises(BadInput, match="is used by the EnhanceIO cache images"):
-        converge(EnhanceIOLayer(eio, wanted, root=eio.root, sleep=eio.sleep), check_mode=False)
+        converge(EnhanceIOLayer(eio, requested, root=eio.root, sleep=eio.sleep), check_mode=False)
     with pytest.raises(Refused, match="already has the EnhanceIO cache images"):
         run(eio, name="other", cache_devices=[SSD2])
     eio.driver.shut_down()
     with pytest.raises(Refused, match="carries EnhanceIO metadata, and may hold blocks that its origin does not have"):
-        converge(EnhanceIOLayer(eio, wanted, root=eio.root, sleep=eio.sleep), check_mode=False)
+        converge(EnhanceIOLayer(eio, requested, root=eio.root, sleep=eio.sleep), check_mode=False)
 
 
 def test_two_items_do_not_share_a_device(eio):
-    wanted = read_items([ITEM, {"name": "other", "origin": SSD2, "cache_devices": [SSD]}])
+    requested = read_items([ITEM, {"name": "other", "origin": SSD2, "cache_devices": [SSD]}])
     with pytest.raises(BadInput, match="is taken by a cache before it in the list"):
-        converge(EnhanceIOLayer(eio, wanted, root=eio.root), check_mode=False)
+        converge(EnhanceIOLayer(eio, requested, root=eio.root), check_mode=False)
 
 
 @pytest.mark.parametrize("running", [False, True], ids=["new", "running"])
@@ -543,9 +545,9 @@ def test_an_origin_is_cached_once_whatever_it_is_called(eio, running):
         run(eio)
     before = eio.changes
     for second in ({"origin": link, "cache_devices": [SSD2]}, {"origin": SSD2, "cache_devices": [link]}):
-        wanted = read_items([ITEM, {"name": "other", **second}])
+        requested = read_items([ITEM, {"name": "other", **second}])
         with pytest.raises(BadInput, match=f"{link} is taken by a cache before it in the list"):
-            converge(EnhanceIOLayer(eio, wanted, root=eio.root, sleep=eio.sleep), check_mode=False)
+            converge(EnhanceIOLayer(eio, requested, root=eio.root, sleep=eio.sleep), check_mode=False)
     assert eio.changes == before
 
 
@@ -673,10 +675,10 @@ def test_a_mirror_that_degraded_under_a_writeback_cache_is_a_problem_and_no_fail
 
 
 @pytest.mark.parametrize(
-    ("verb", "wanted"),
+    ("verb", "requested"),
     [("create", {}), ("edit", {"mode": "writearound"}), ("edit", {"policy": "rand"}), ("delete", GONE), ("notify", {}), ("enable", WRITEBACK)],
 )
-def test_a_command_that_says_it_worked_and_did_nothing_is_found_out(eio, verb, wanted, monkeypatch):
+def test_acknowledged_command_without_effect_is_detected(eio, verb, requested, monkeypatch):
     from ansible_collections.cachefleet.storage.tests.simulators.simulator import Answer
 
     if verb != "create":
@@ -690,10 +692,10 @@ def test_a_command_that_says_it_worked_and_did_nothing_is_found_out(eio, verb, w
     really = eio._eio_cli
     monkeypatch.setattr(eio, "_eio_cli", lambda words: Answer("Done\n") if words[0] == verb else really(words))
     with pytest.raises((CommandFailed, NotEffective)):
-        run(eio, **wanted)
+        run(eio, **requested)
     monkeypatch.undo()
-    run(eio, **wanted)
-    assert not run(eio, **wanted).changed
+    run(eio, **requested)
+    assert not run(eio, **requested).changed
 
 
 # -- what it costs
@@ -710,15 +712,15 @@ def test_a_converged_host_with_many_caches_costs_as_many_commands_as_with_one(tm
         items.append(
             {"name": f"cache{number}", "origin": f"/dev/disk/by-id/ata-SDE{number}", "cache_devices": [f"/dev/disk/by-id/ata-SDF{number}"], **WRITEBACK}
         )
-    wanted = read_items(items)
-    layer = EnhanceIOLayer(eio, wanted, root=eio.root, sleep=eio.sleep)
+    requested = read_items(items)
+    layer = EnhanceIOLayer(eio, requested, root=eio.root, sleep=eio.sleep)
     assert len(converge(layer, check_mode=False).steps) == 24 * 3
     del eio.calls[:]
     assert not converge(layer, check_mode=False).changed
     assert [words[0] for words in eio.calls] == ["udevadm"]
 
 
-def test_check_mode_says_what_the_run_then_does(eio):
+def test_check_mode_predicts_run(eio):
     predicted = run(eio, check_mode=True, **WRITEBACK).to_dict()
     assert eio.changes == 0
     assert run(eio, **WRITEBACK).to_dict() == predicted

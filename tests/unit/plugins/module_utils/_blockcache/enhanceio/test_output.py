@@ -43,14 +43,14 @@ HISTOGRAM = "512              7\n4096            41\n10240           2\n"
 
 def superblock(**fields):
     """4096 bytes as the driver writes them."""
-    told = {"state": 0x55DADDEE, "mode": 1, "policy": 2, "sectors": 8, "magic": 0xE10CAC6E, "name": b"images", "fast": b"/dev/sdb", "source": b"/dev/sda"}
-    told.update(fields)
+    reported = {"state": 0x55DADDEE, "mode": 1, "policy": 2, "sectors": 8, "magic": 0xE10CAC6E, "name": b"images", "fast": b"/dev/sdb", "source": b"/dev/sda"}
+    reported.update(fields)
     block = bytearray(4096)
-    struct.pack_into("<QIII", block, 0, 2594816, told["sectors"], 256, told["state"])
-    struct.pack_into("128s", block, 20, told["fast"])
-    struct.pack_into("128s", block, 160, told["source"])
-    struct.pack_into("<I128s", block, 296, 3, told["name"])
-    struct.pack_into("<IIII", block, 428, told["mode"], told["policy"], 0, told["magic"])
+    struct.pack_into("<QIII", block, 0, 2594816, reported["sectors"], 256, reported["state"])
+    struct.pack_into("128s", block, 20, reported["fast"])
+    struct.pack_into("128s", block, 160, reported["source"])
+    struct.pack_into("<I128s", block, 296, 3, reported["name"])
+    struct.pack_into("<IIII", block, 428, reported["mode"], reported["policy"], 0, reported["magic"])
     return bytes(block)
 
 
@@ -72,18 +72,18 @@ def test_config():
 @pytest.mark.parametrize(
     ("was", "instead", "what"),
     [
-        ("mode                1", "mode                7", "mode 7 is none of 1, 2, 3"),
+        ("mode                1", "mode                7", "mode 7 is not one of 1, 2, 3"),
         ("mode                1\n", "", "mode is ''"),
         ("state        normal", "state        sleepy", "state is 'sleepy'"),
         ("state        normal\n", "", "state is None"),
         ("flags      0x00000204", "flags      204", "flags is '204'"),
         ("block_size       4096", "block_size          0", "block_size is 0"),
         ("block_size       4096", "block_size       4 KiB", "block_size is '4 KiB'"),
-        ("src_name   /dev/disk/by-id/ata-HDD_1\n", "", "it does not tell src_name"),
+        ("src_name   /dev/disk/by-id/ata-HDD_1\n", "", "it does not report src_name"),
         ("metadata        small", "???", "the line '???' is not a name and a value"),
     ],
 )
-def test_a_config_that_says_something_else(was, instead, what):
+def test_a_config_that_reports_something_else(was, instead, what):
     assert was in CONFIG
     with pytest.raises(NotUnderstood) as caught:
         output.parse_config(CONFIG.replace(was, instead), "images")
@@ -91,7 +91,7 @@ def test_a_config_that_says_something_else(was, instead, what):
     assert "/proc/enhanceio/images/config" in str(caught.value)
 
 
-def test_a_policy_of_a_fork_is_told_as_it_is():
+def test_a_policy_of_a_fork_is_reported_as_it_is():
     assert output.parse_config(CONFIG.replace("eviction            2", "eviction            4"), "images").policy == "lifo"
     assert output.parse_config(CONFIG.replace("eviction            2", "eviction            9"), "images").policy == "9"
 
@@ -105,7 +105,7 @@ def test_stats():
     ("was", "instead", "what"),
     [
         ("nr_dirty                             12", "nr_dirty                             -4", "nr_dirty is -4"),
-        ("nr_dirty                             12\n", "", "it does not tell nr_dirty"),
+        ("nr_dirty                             12\n", "", "it does not report nr_dirty"),
         ("nr_dirty                             12", "nr_dirty                             many", "nr_dirty is 'many'"),
     ],
 )

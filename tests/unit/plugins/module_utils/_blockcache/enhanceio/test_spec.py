@@ -22,14 +22,14 @@ def read(**fields):
 
 
 def test_what_is_not_said():
-    wanted = read()
-    assert (wanted.mode, wanted.policy, wanted.chunk_size, wanted.state, wanted.settings) == ("writethrough", None, None, "present", {})
-    assert not wanted.allow_ignored_flushes
-    assert not wanted.allow_unmirrored_writeback
+    expected = read()
+    assert (expected.mode, expected.policy, expected.chunk_size, expected.state, expected.settings) == ("writethrough", None, None, "present", {})
+    assert not expected.allow_ignored_flushes
+    assert not expected.allow_unmirrored_writeback
 
 
 def test_everything():
-    wanted = read(
+    expected = read(
         mode="writeback",
         policy="fifo",
         chunk_size="8k",
@@ -38,9 +38,9 @@ def test_everything():
         flush_timeout=60,
         size="100%",
     )
-    assert (wanted.mode, wanted.policy, wanted.chunk_size, wanted.flush_timeout) == ("writeback", "fifo", 8192, 60)
-    assert wanted.settings == {"dirty_high_threshold": 60, "mem_limit_pct": 0, "cache_wronly": None}
-    assert wanted.allow_ignored_flushes
+    assert (expected.mode, expected.policy, expected.chunk_size, expected.flush_timeout) == ("writeback", "fifo", 8192, 60)
+    assert expected.settings == {"dirty_high_threshold": 60, "mem_limit_pct": 0, "cache_wronly": None}
+    assert expected.allow_ignored_flushes
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def test_everything():
         ({"name": "a-b"}, "at most 31 letters, digits and underscores"),
         ({"name": "a" * 32}, "at most 31 letters"),
         ({"origin": "/dev/sda"}, "may be another device after the next reboot"),
-        ({"origin": "vg0/images"}, "write a path below /dev"),
-        ({"origin": "/dev/disk/by-id/a b"}, "write a path below /dev"),
-        ({"origin": '/dev/disk/by-id/a"b'}, "write a path below /dev"),
-        ({"origin": "/dev/disk/by-id/a*"}, "write a path below /dev"),
+        ({"origin": "vg0/images"}, "use a path below /dev"),
+        ({"origin": "/dev/disk/by-id/a b"}, "use a path below /dev"),
+        ({"origin": '/dev/disk/by-id/a"b'}, "use a path below /dev"),
+        ({"origin": "/dev/disk/by-id/a*"}, "use a path below /dev"),
         ({"origin": "/dev/disk/by-id/" + "a" * 113}, "of at most 127"),
         ({"cache_devices": ["/dev/nvme0n1"]}, "may be another device after the next reboot"),
         ({"cache_devices": []}, "cache_devices is empty"),
@@ -71,7 +71,7 @@ def test_everything():
         ),
     ],
 )
-def test_what_cannot_be_meant(fields, message):
+def test_invalid_options_are_rejected(fields, message):
     with pytest.raises(BadInput, match=message):
         read(**fields)
 
@@ -80,7 +80,7 @@ def test_the_longest_path_and_name():
     assert read(name="a" * 31, origin="/dev/disk/by-id/" + "a" * 111).name == "a" * 31
 
 
-def test_settings_of_writeback_are_no_mistake_where_the_cache_shall_go_or_be_flushed():
+def test_writeback_settings_are_accepted_for_absent_and_flushed():
     for state in ("absent", "flushed"):
         assert read(state=state, settings={"dirty_high_threshold": 50}).settings == {"dirty_high_threshold": 50}
 
@@ -93,10 +93,10 @@ def test_two_caches_of_one_name_or_origin():
 
 
 def test_values_in_numbers():
-    asked = {"time_based_clean_interval": None, "dirty_high_threshold": None, "mem_limit_pct": 5}
-    assert enhanceio_settings.values(asked, "writeback", 400 << 30) == {"time_based_clean_interval": 25, "dirty_high_threshold": 30, "mem_limit_pct": 5}
-    assert enhanceio_settings.values(asked, "writeback", 1 << 30)["time_based_clean_interval"] == 1
-    assert enhanceio_settings.values(asked, "writethrough", 1 << 30) == {"mem_limit_pct": 5}
+    requested = {"time_based_clean_interval": None, "dirty_high_threshold": None, "mem_limit_pct": 5}
+    assert enhanceio_settings.values(requested, "writeback", 400 << 30) == {"time_based_clean_interval": 25, "dirty_high_threshold": 30, "mem_limit_pct": 5}
+    assert enhanceio_settings.values(requested, "writeback", 1 << 30)["time_based_clean_interval"] == 1
+    assert enhanceio_settings.values(requested, "writethrough", 1 << 30) == {"mem_limit_pct": 5}
 
 
 def test_what_still_holds_in_a_mode():
@@ -117,10 +117,10 @@ THRESHOLDS = [key for pair in PAIRS for key in pair]
 )
 def test_every_order_of_changes_is_one_that_the_driver_takes(known, values, order):
     known = {key: value for pair, both in zip(PAIRS, known) for key, value in zip(pair, both)}
-    asked = {key: values[key] for key in order if key in values}
-    final = {**known, **asked}
+    requested = {key: values[key] for key in order if key in values}
+    final = {**known, **requested}
     try:
-        changes = enhanceio_settings.changes(asked, known, "images")
+        changes = enhanceio_settings.changes(requested, known, "images")
     except BadInput:
         assert any(final[low] > final[high] for low, high in PAIRS)
         return

@@ -50,7 +50,7 @@ def test_a_cache_in_the_words_of_every_type(host):
     assert state.histogram == {512: 30, 4096: 110}
     assert request_sizes.diagnose(state.histogram, state.block_size).uncacheable_requests == 30
     assert len(host.calls) == 2
-    json.dumps(state.as_plain())
+    json.dumps(state.to_dict())
 
 
 def test_write_around_counts_no_hits_of_writes(host):
@@ -78,7 +78,7 @@ def test_an_ssd_that_has_gone(host):
     assert (state.state, state.cache_devices, state.cache_device_names) == ("cache_missing", (SSD,), ())
 
 
-def test_a_cache_that_waits_to_be_loaded_is_told_with_what_it_may_hold(host):
+def test_a_cache_that_waits_to_be_loaded_is_reported_with_what_it_may_hold(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 10)
     host.crash()
@@ -101,7 +101,7 @@ def test_a_clean_and_an_unstable_one(host):
     assert state.state == "read_only"
 
 
-def test_an_origin_that_lvm_sees_is_told(host):
+def test_an_origin_that_lvm_sees_is_reported(host):
     host.run_layer()
     host.fake.records = [record + ("\nE: ID_FS_TYPE=LVM2_member\nE: ID_FS_USAGE=raid" if "N: sda" in record else "") for record in host.fake.records]
     layer = host.layer([{"name": "fc0", "origin": DISK, "cache_devices": [SSD]}])

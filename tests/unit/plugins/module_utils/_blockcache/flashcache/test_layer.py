@@ -61,7 +61,7 @@ def test_made_and_again(host):
     assert not host.run_layer().changed
 
 
-def test_write_back_with_everything_that_can_be_said(host):
+def test_write_back_with_all_details(host):
     fields = {**BACK, "write_only": True, "chunk_size": "8k", "metadata_block_size": "8k", "associativity": 1024, "disk_associativity": "128k", "size": "50%"}
     host.run_layer(**fields, settings={"dirty_thresh_pct": 60, "reclaim_policy": True, "fallow_delay": "default"})
     assert f"flashcache_create -p back -w -b 16 -m 16 -s 131072 -a 1024 -d 256 fc0 {SSD} {DISK}" in host.changes
@@ -71,7 +71,7 @@ def test_write_back_with_everything_that_can_be_said(host):
     assert not host.run_layer(**fields, settings={"dirty_thresh_pct": 60, "reclaim_policy": 1, "fallow_delay": 0}).changed
 
 
-def test_check_mode_says_what_the_run_then_does(host):
+def test_check_mode_predicts_run(host):
     host.run_layer()
     host.calls.clear()
     predicted = host.run_layer(check_mode=True, **BACK, settings={"dirty_thresh_pct": 30}).to_dict()
@@ -186,7 +186,7 @@ def test_the_copy_of_the_first_block_of_the_disk_does_not_stay_on_the_ssd(host):
 
 
 @pytest.mark.parametrize(
-    ("first", "then", "said"),
+    ("first", "then", "message"),
     [
         ({}, BACK, "mode"),
         (BACK, {}, "mode"),
@@ -200,12 +200,12 @@ def test_the_copy_of_the_first_block_of_the_disk_does_not_stay_on_the_ssd(host):
         (BACK, {**BACK, "cache_devices": [SSD2]}, "cache device"),
     ],
 )
-def test_what_does_not_change_while_it_runs_is_made_again_unless_it_is_in_use(host, first, then, said):
+def test_what_does_not_change_while_it_runs_is_made_again_unless_it_is_in_use(host, first, then, message):
     host.run_layer(**first)
     host.kernel.write("fc0", 3000)
     host.mount()
     before = dict(host.machine["caches"])
-    with pytest.raises(Refused, match=f"has to be taken down to make it again with another {said}, and /dev/mapper/fc0 is mounted on /srv: unmount it first"):
+    with pytest.raises(Refused, match=f"must be stopped to make it again with another {message}, and /dev/mapper/fc0 is mounted on /srv: unmount it first"):
         host.run_layer(**then)
     assert host.machine["caches"] == before
     host.unmount()
@@ -272,7 +272,7 @@ def test_trap_metadata_that_could_not_be_written_is_no_proof(host):
     host.state["faults"]["metadata_fails"] = True
     with pytest.raises(NotEffective, match=r"its superblock on /dev/disk/by-id/ata-SSD_S1 says 'unstable'") as caught:
         host.run_layer(state="absent")
-    assert caught.value.as_result()["broke_off"] == f"Prove that nothing is dirty on {SSD} and make it empty"
+    assert caught.value.to_dict()["broke_off"] == f"Verify that nothing is dirty on {SSD} and make it empty"
     assert host.kernel.superblock(SSD) is not None
     for state in ({"state": "absent"}, BACK):
         with pytest.raises(Refused, match=r"cannot be loaded from .*: its metadata could not be written when it was shut down"):
@@ -296,7 +296,7 @@ def test_trap_a_removal_that_does_not_end_is_not_crossed(host):
             host.run_layer(**state)
 
 
-def test_trap_a_tool_that_says_nothing_and_did_nothing_is_a_failure(host):
+def test_trap_a_tool_that_reports_nothing_and_did_nothing_is_a_failure(host):
     host.state["faults"]["deaf"] = "flashcache_create"
     with pytest.raises(CommandFailed, match="ended with exit status 0 and without an effect"):
         host.run_layer()
@@ -339,7 +339,7 @@ def test_a_process_on_the_whitelist_is_taken_off_before_anything_counts_as_flush
     assert "fc0" in host.machine["caches"]
 
 
-def test_a_release_without_sysctls_for_each_cache_is_told_from_one_with_another_setting(host):
+def test_a_release_without_sysctls_for_each_cache_is_distinguished_from_one_with_another_setting(host):
     host.run_layer(**BACK)
     folder = host.root / "proc/sys/dev/flashcache/ata-SSD_S1+ata-HDD_H1"
     (folder / "new_style_write_merge").unlink()
@@ -363,7 +363,7 @@ def test_a_disk_that_takes_nothing_ends_the_flush_and_the_cache_stays(host):
     assert host.cache["dirty"] == 3000
 
 
-def test_errors_that_a_cache_has_counted_are_told(host):
+def test_errors_that_a_cache_has_counted_are_reported(host):
     host.run_layer(**BACK)
     host.cache["errors"] = {"ssd_read_errors": 3}
     layer = host.layer([{**ITEM, **BACK}])
@@ -386,7 +386,7 @@ def test_drives_with_a_volatile_cache_are_refused_in_every_mode_unless_allowed(h
     host.run_layer(allow_ignored_flushes=True)
 
 
-def test_a_cache_whose_drive_was_turned_volatile_is_told_and_can_still_be_flushed(host):
+def test_a_cache_whose_drive_was_turned_volatile_is_reported_and_can_still_be_flushed(host):
     host.run_layer(**BACK)
     host.volatile = {SSD: ["/dev/sdb has its volatile write cache on"]}
     outcome = host.run_layer(**BACK)
@@ -430,7 +430,7 @@ def test_tools_that_are_missing_are_named_before_anything_is_changed(host):
 
 def test_a_cache_larger_than_its_disk_is_refused_so_that_no_tool_asks(tmp_path):
     host = FlashcacheHost(tmp_path, ssd=1024 * MIB, disk=256 * MIB)
-    with pytest.raises(Refused, match=r"would have 1 GiB, more than its origin .* with 256 MiB: write a smaller size"):
+    with pytest.raises(Refused, match=r"would have 1 GiB, more than its origin .* with 256 MiB: use a smaller size"):
         host.run_layer()
     host.run_layer(size="128M")
     # What older releases ask about the size of the SSD has been answered by the size of the cache.
@@ -439,7 +439,7 @@ def test_a_cache_larger_than_its_disk_is_refused_so_that_no_tool_asks(tmp_path):
 
 def test_a_cache_that_takes_a_quarter_of_the_memory_is_refused(tmp_path):
     host = FlashcacheHost(tmp_path, memory=2 * MIB)
-    with pytest.raises(Refused, match=r"would take 704 KiB of the 2 MiB of main memory .*: write a smaller size or a larger chunk_size"):
+    with pytest.raises(Refused, match=r"would take 704 KiB of the 2 MiB of main memory .*: use a smaller size or a larger chunk_size"):
         host.run_layer()
     host.run_layer(chunk_size="8k")
 
@@ -520,7 +520,7 @@ def test_a_cache_device_that_is_too_small_for_a_set_is_refused(host):
         host.run_layer(size="1G")
 
 
-def test_a_cache_made_by_hand_with_a_path_that_may_change_is_told(host):
+def test_a_cache_made_by_hand_with_a_path_that_may_change_is_reported(host):
     flashcache.FlashcacheCreate(host.state).answer(["-p", "thru", "fc0", "/dev/sdb", "/dev/sda"], "")
     host.run_layer()
     layer = host.layer([ITEM])
@@ -544,7 +544,7 @@ def test_twenty_four_caches_cost_as_many_commands_as_one(host):
 def test_trap_a_line_of_fstab_that_mounts_the_bare_disk_is_a_warning_and_no_more(host):
     host.fake.write("etc/fstab", f"{DISK} /srv xfs nofail 0 2\n")
     warnings = [host.run_layer(check_mode=True).warnings, host.run_layer().warnings, host.run_layer().warnings]
-    assert [len(said) for said in warnings] == [1, 1, 1]
+    assert [len(message) for message in warnings] == [1, 1, 1]
     assert "write /dev/mapper/fc0 instead" in warnings[0][0]
     layer = host.layer([ITEM])
     assert list(warnings[2]) == layer.facts(layer.read())["problems"]
@@ -589,7 +589,7 @@ def test_an_ssd_that_has_gone_with_dirty_blocks_is_refused_and_without_them_it_i
     host.run_layer(**BACK)
     host.kernel.write("fc0", 7)
     (host.root / SSD.lstrip("/")).unlink()
-    with pytest.raises(Refused, match=f"has 7 dirty blocks on {SSD}, which has gone: bring that SSD back"):
+    with pytest.raises(Refused, match=f"has 7 dirty blocks on {SSD}, which is missing: bring that SSD back"):
         host.run_layer(state="absent")
     host.cache["dirty"] = 0
     steps = host.layer([{**ITEM, "state": "absent"}])
@@ -597,7 +597,7 @@ def test_an_ssd_that_has_gone_with_dirty_blocks_is_refused_and_without_them_it_i
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [
         {"state": "flushed"},
         {"state": "absent", "release_devices": True},
@@ -605,25 +605,25 @@ def test_an_ssd_that_has_gone_with_dirty_blocks_is_refused_and_without_them_it_i
         {"cache_devices": [SSD2], "mode": "writethrough"},
     ],
 )
-def test_an_ssd_that_did_not_come_back_after_a_boot_is_no_clean_one(host, asked):
+def test_an_ssd_that_did_not_come_back_after_a_boot_is_no_clean_one(host, requested):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 700)
     host.crash()
     host.pull("sdb")
     host.calls.clear()
     with pytest.raises(Refused, match=f"its device {SSD} cannot be found, which may hold newer blocks than its origin: bring it back"):
-        host.run_layer(**{**BACK, **asked})
+        host.run_layer(**{**BACK, **requested})
     assert host.changes == []
     assert "flashcache_load" in host.unit
 
 
-@pytest.mark.parametrize("asked", [{"state": "flushed"}, {"state": "absent"}])
-def test_an_ssd_that_wrote_through_is_not_waited_for(host, asked):
+@pytest.mark.parametrize("requested", [{"state": "flushed"}, {"state": "absent"}])
+def test_an_ssd_that_wrote_through_is_not_waited_for(host, requested):
     host.run_layer()
     host.crash()
     host.pull("sdb")
-    host.run_layer(**asked)
-    assert bool(host.unit) == (asked["state"] == "flushed")
+    host.run_layer(**requested)
+    assert bool(host.unit) == (requested["state"] == "flushed")
 
 
 @pytest.mark.parametrize("mirror", [False, True])
@@ -732,7 +732,7 @@ class Interruptions:
 
 @pytest.mark.parametrize("life", LIVES)
 @pytest.mark.parametrize("reboot", [False, True], ids=["killed", "killed and rebooted"])
-def test_a_run_that_is_killed_at_any_point_ends_in_the_wanted_state_the_next_time(tmp_path_factory, life, reboot):
+def test_killed_run_converges_in_the_next_run(tmp_path_factory, life, reboot):
     before, fields = LIVES[life]
     at, total = 0, 1
     while at <= total:
@@ -789,7 +789,7 @@ def taken_by_a_person(host):
     [({}, "dmsetup remove"), ({}, "systemctl disable"), (BACK, "dmsetup remove"), (BACK, "flashcache_destroy")],
     ids=["thru removed", "thru without its unit", "back removed", "back destroyed"],
 )
-def test_an_ssd_that_a_person_took_after_a_kill_is_left_alone(host, before, point, reboot):
+def test_ssd_that_was_reused_after_a_kill_is_not_touched(host, before, point, reboot):
     host.run_layer(**before)
     killed(host, point, state="absent")
     taken_by_a_person(host)
@@ -799,7 +799,7 @@ def test_an_ssd_that_a_person_took_after_a_kill_is_left_alone(host, before, poin
     taken = (host.root / "dev/sdb").read_bytes()
     for check_mode in (True, False):
         for fields in ({"state": "absent"}, before):
-            with pytest.raises(Refused, match=r"carries a signature \(ext4.*and is not as the cache left it.*if somebody uses it now, delete .*fc0.emptying"):
+            with pytest.raises(Refused, match=r"carries a signature \(ext4.*and is not as the cache left it.*if it is in use now, delete .*fc0.emptying"):
                 host.run_layer(check_mode=check_mode, **fields)
     assert (host.root / "dev/sdb").read_bytes() == taken
     assert host.signatures["sdb"]
@@ -810,7 +810,7 @@ def test_an_ssd_that_a_person_took_after_a_kill_is_left_alone(host, before, poin
     assert host.signatures["sdb"]
 
 
-def test_an_ssd_with_another_flashcache_of_a_person_is_left_alone(host):
+def test_ssd_with_a_foreign_flashcache_is_not_touched(host):
     host.run_layer()
     killed(host, "systemctl disable", state="absent")
     flashcache.FlashcacheCreate(host.state).answer(["-p", "back", "theirs", SSD, SSD2], "")
@@ -857,7 +857,7 @@ def test_a_cache_made_by_hand_is_noted_by_a_path_that_stays(host):
     assert flashcache_remains.read_remains("fc0", host.root) == flashcache_remains.Remains()
 
 
-def test_an_emptying_that_was_broken_off_is_forgotten_when_the_cache_is_wanted_again(host):
+def test_an_emptying_that_was_broken_off_is_forgotten_when_the_cache_is_requested_again(host):
     host.run_layer(**BACK)
     killed(host, "dmsetup remove", state="absent")
     host.run_layer(**BACK)

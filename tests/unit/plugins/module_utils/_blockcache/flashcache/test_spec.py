@@ -19,9 +19,15 @@ def read(**fields):
 
 
 def test_what_is_left_out():
-    wanted = read()
-    assert (wanted.mode, wanted.block_size, wanted.metadata_block_size, wanted.associativity, wanted.disk_associativity) == ("writethrough", 4096, 4096, 512, 0)
-    assert wanted.numbers == {"cache_all": 1}
+    requested = read()
+    assert (requested.mode, requested.block_size, requested.metadata_block_size, requested.associativity, requested.disk_associativity) == (
+        "writethrough",
+        4096,
+        4096,
+        512,
+        0,
+    )
+    assert requested.numbers == {"cache_all": 1}
 
 
 def test_a_logical_volume_may_be_named_as_lvm_does():
@@ -29,15 +35,15 @@ def test_a_logical_volume_may_be_named_as_lvm_does():
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"mode": "passthrough"}, "mode passthrough is not supported for flashcache; set mode: writethrough or writeback or writearound"),
         ({"write_only": True}, "write_only caches writes alone, and in mode writethrough no write stays in the cache"),
-        ({"chunk_size": "3k"}, "chunk_size is 3 KiB: write a power of two from 1 KiB to 1 MiB"),
+        ({"chunk_size": "3k"}, "chunk_size is 3 KiB: use a power of two from 1 KiB to 1 MiB"),
         ({"chunk_size": "512"}, "chunk_size is 512 B"),
         ({"metadata_block_size": "128k"}, "metadata_block_size is 128 KiB"),
-        ({"metadata_block_size": "16k"}, "describes 1024 blocks, more than a set has with associativity 512: write at most 8 KiB"),
-        ({"associativity": 500}, "associativity is 500: write a power of two from 256 to 8192"),
+        ({"metadata_block_size": "16k"}, "describes 1024 blocks, more than a set has with associativity 512: use at most 8 KiB"),
+        ({"associativity": 500}, "associativity is 500: use a power of two from 256 to 8192"),
         ({"associativity": 128}, "associativity is 128"),
         ({"disk_associativity": "64k"}, "disk_associativity is 64 KiB"),
         ({"disk_associativity": "512k"}, "needs an associativity of 1024 or more"),
@@ -57,10 +63,10 @@ def test_a_logical_volume_may_be_named_as_lvm_does():
         ({"settings": {"max_pids": 1.5}}, "max_pids is '1.5'"),
     ],
 )
-def test_what_cannot_be(fields, said):
+def test_what_cannot_be(fields, message):
     with pytest.raises(BadInput) as caught:
         read(**fields)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).startswith("fc0: ")
 
 

@@ -31,7 +31,7 @@ def caches(lvm, *more):
     return read_caches(NamedDevices(there), lvm)
 
 
-def test_a_host_without_lvm_is_asked_nothing():
+def test_no_command_is_run_on_a_host_without_lvm():
     lvm = FakeLvm()
     assert read_caches(NamedDevices([HDD, SSD]), lvm) == ()
     assert lvm.calls == []
@@ -57,7 +57,7 @@ def test_a_cachepool():
     assert (state.used, state.dirty, state.redundancy) == (942 * 65536, 3 * 65536, "mirrored")
     assert state.settings == {"migration_threshold": 16384}
     assert state.counters == {"read_hits": 248, "read_misses": 100, "write_hits": 2487, "write_misses": 2633}
-    assert json.dumps(state.as_plain())
+    assert json.dumps(state.to_dict())
 
 
 def test_a_writecache():
@@ -114,7 +114,7 @@ def test_of_one_that_has_failed_the_kernel_still_knows_the_mode():
     lvm.cache["kernel_mode"] = "writeback"
     (state,) = caches(lvm)
     assert state.mode == "writeback"
-    assert "a person must decide" in state.problem
+    assert "decide manually" in state.problem
 
 
 def test_a_report_that_failed_is_an_error_with_its_status():
@@ -184,9 +184,9 @@ class TestTwentyFour:
             for number in range(self.COUNT)
         ]
         runner = self.Many(self.COUNT)
-        wanted = read_items(items)
+        requested = read_items(items)
         started = time.process_time()
-        layer = LvmCacheLayer(runner, wanted, tmp_path)
+        layer = LvmCacheLayer(runner, requested, tmp_path)
         outcome = converge(layer, check_mode=False)
         facts = layer.facts(outcome.state)
         spent = time.process_time() - started
@@ -206,7 +206,7 @@ class Flushing(FakeLvm):
         return super().run(argv, **how)
 
 
-def test_a_cache_that_is_being_flushed_is_looked_at_without_the_lock_of_lvm():
+def test_a_cache_that_is_being_flushed_is_examined_without_the_lock_of_lvm():
     lvm = Flushing()
     assert caches(lvm) == ()
     assert [("--nolocking" in call) for call in lvm.calls if call[0] == "lvm"] == [False, True]

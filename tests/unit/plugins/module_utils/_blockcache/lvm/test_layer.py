@@ -34,9 +34,9 @@ def _host(monkeypatch, tmp_path):
 
 @pytest.fixture
 def layer_of(tmp_path):
-    def layer(lvm, wanted=None):
+    def layer(lvm, requested=None):
         ticks = itertools.count(0, 30)
-        return LvmCacheLayer(lvm, read_items([ITEM]) if wanted is None else wanted, tmp_path, clock=lambda: next(ticks), sleep=lambda seconds: None)
+        return LvmCacheLayer(lvm, read_items([ITEM]) if requested is None else requested, tmp_path, clock=lambda: next(ticks), sleep=lambda seconds: None)
 
     return layer
 
@@ -44,8 +44,8 @@ def layer_of(tmp_path):
 @pytest.fixture
 def run(layer_of):
     def converged(lvm, *, check_mode=False, **fields):
-        wanted = read_items([{**ITEM, **fields}])
-        return converge(layer_of(lvm, wanted), check_mode=check_mode)
+        requested = read_items([{**ITEM, **fields}])
+        return converge(layer_of(lvm, requested), check_mode=check_mode)
 
     return converged
 
@@ -73,7 +73,7 @@ def test_a_cachevol_is_given_its_chunk_size_and_always_its_mode(run):
     ]
 
 
-def test_check_mode_says_what_the_run_then_does(run):
+def test_check_mode_predicts_run(run):
     lvm = FakeLvm()
     predicted = run(lvm, check_mode=True).to_dict()
     assert lvm.changes == []
@@ -117,7 +117,7 @@ def test_trap_the_disks_write_out_what_they_were_given_before_the_copy_goes(run,
 def test_trap_flushed_is_not_said_of_a_kernel_that_still_writes_back_under_the_cleaner(run, monkeypatch):
     lvm = FakeLvm(fast="cachepool", kernel_policy="cleaner")
     monkeypatch.setattr(FakeLvm, "kernel_mode", "writeback")
-    with pytest.raises(NotEffective, match="could not be proven"):
+    with pytest.raises(NotEffective, match="could not be verified"):
         run(lvm, state="flushed")
     assert lvm.cache is not None
 
@@ -125,7 +125,7 @@ def test_trap_flushed_is_not_said_of_a_kernel_that_still_writes_back_under_the_c
 def test_trap_a_disk_that_cannot_write_out_keeps_its_cache(run):
     lvm = FakeLvm(fast="cachepool")
     lvm.lies["sync /dev/vg/data"] = (1, False)
-    with pytest.raises(CommandFailed, match=r"images: /dev/vg/data could not be told to write out what it keeps in memory .*; its cache stays"):
+    with pytest.raises(CommandFailed, match=r"images: /dev/vg/data could not write back what it keeps in memory .*; its cache stays"):
         run(lvm, state="absent")
     assert lvm.changes == []
 
@@ -152,15 +152,15 @@ class TestAfterACrash:
         assert not run(lvm).changed
 
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
-    def test_leaving_write_back_is_done_in_one_run_and_what_still_counts_as_dirty_is_said(self, run, kind):
+    def test_leaving_write_back_is_done_in_one_run_and_what_still_counts_as_dirty_is_reported(self, run, kind):
         lvm = FakeLvm(fast=kind, mode="writeback", dirty=942, unclean=True)
         assert run(lvm, kind=kind).changed
         assert lvm.changes == [*FLUSH, "lvchange --yes --cachemode writethrough vg/data"]
         again = run(lvm, kind=kind)
         assert not again.changed
-        (said,) = again.warnings
-        assert "counts 942 blocks of the cache as dirty" in said
-        assert "lvchange -an and lvchange -ay vg/data" in said
+        (message,) = again.warnings
+        assert "counts 942 blocks of the cache as dirty" in message
+        assert "lvchange -an and lvchange -ay vg/data" in message
         lvm.reboot()
         lvm.cache["dirty"] = 0
         assert run(lvm, kind=kind).warnings == ()
@@ -186,7 +186,7 @@ class TestAfterACrash:
         assert not lvm.stood_still
         assert (lvm.cache["mode"], lvm.kernel_mode, lvm.cache["kernel_policy"]) == ("writethrough", "writethrough", "smq")
 
-    def test_a_load_that_the_kernel_refuses_all_the_same_is_mended_and_said(self, run):
+    def test_a_load_that_the_kernel_refuses_all_the_same_is_mended_and_reported(self, run):
         lvm = FakeLvm(fast="cachepool", dirty=0)
         lvm.looks_clean = lvm.dirty_at_passthrough = True
         with pytest.raises(Refused, match="cannot be changed to mode passthrough while it is in use"):
@@ -196,7 +196,7 @@ class TestAfterACrash:
         assert (lvm.cache["mode"], lvm.kernel_mode) == ("writethrough", "writethrough")
 
     @pytest.mark.parametrize("fields", [{}, {"state": "flushed"}, {"state": "absent"}, WRITEBACK])
-    def test_a_volume_that_was_left_suspended_goes_on(self, run, fields):
+    def test_a_volume_that_was_left_suspended_continues(self, run, fields):
         lvm = FakeLvm(fast="cachepool", mode="passthrough", dirty=942, unclean=True)
         lvm.suspended = True
         outcome = run(lvm, check_mode=True, **fields)
@@ -209,13 +209,13 @@ class TestAfterACrash:
     def test_one_that_somebody_is_at_work_with_is_left_to_him(self, layer_of):
         lvm = FakeLvm(fast="cachepool")
         lvm.suspended = True
-        wanted = read_items([ITEM])
-        layer = layer_of(lvm, wanted)
+        requested = read_items([ITEM])
+        layer = layer_of(lvm, requested)
         layer.sleep = lambda seconds: setattr(lvm, "suspended", False)
         converge(layer, check_mode=False)
         assert lvm.changes == []
 
-    def test_a_table_that_the_kernel_takes_in_no_form_is_a_persons_decision(self, run, monkeypatch):
+    def test_table_that_the_kernel_rejects_in_every_form_needs_a_manual_decision(self, run, monkeypatch):
         lvm = FakeLvm(fast="cachepool", mode="passthrough", dirty=942, unclean=True)
         lvm.suspended = True
         monkeypatch.setattr(FakeLvm, "_dmsetup_resume", lambda self, cache, words: "! Invalid argument")
@@ -229,8 +229,8 @@ def test_trap_uncache_that_fails_with_5_after_printing_success_is_a_failure(run)
     with pytest.raises(CommandFailed, match="images: lvconvert --yes --uncache vg/data failed with exit status 5: Conversion aborted") as caught:
         run(lvm, state="absent")
     assert lvm.cache is not None
-    result = caught.value.as_result()
-    assert result["actions"] == ["Prove that no block of the cache of vg/data is dirty"]
+    result = caught.value.to_dict()
+    assert result["actions"] == ["Verify that no block of the cache of vg/data is dirty"]
     assert result["broke_off"] == "Detach the cache from vg/data and remove cachepool vg/data_cache"
 
 
@@ -370,7 +370,7 @@ def looped(lvm, root):
 
 
 TAKEN = pytest.mark.parametrize(
-    ("taken", "said"),
+    ("taken", "message"),
     [
         (flashcache, "carries flashcache metadata, and may hold blocks that its origin does not have"),
         (dm_cache, "carries dm-cache metadata, and may hold blocks that its origin does not have"),
@@ -383,21 +383,21 @@ TAKEN = pytest.mark.parametrize(
 
 @TAKEN
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_device_that_holds_or_serves_something_is_not_taken(run, tmp_path, taken, said, check_mode):
+def test_a_device_that_holds_or_serves_something_is_not_taken(run, tmp_path, taken, message, check_mode):
     lvm = FakeLvm()
     taken(lvm, tmp_path)
-    with pytest.raises(Refused, match=re.escape(said)):
+    with pytest.raises(Refused, match=re.escape(message)):
         run(lvm, check_mode=check_mode)
     assert lvm.changes == []
 
 
 @TAKEN
-def test_what_appears_after_the_plan_stops_pvcreate(layer_of, tmp_path, taken, said):
+def test_what_appears_after_the_plan_stops_pvcreate(layer_of, tmp_path, taken, message):
     lvm = FakeLvm()
     layer = layer_of(lvm)
     step = layer.plan(layer.read())[0]
     taken(lvm, tmp_path)
-    with pytest.raises(Refused, match=re.escape(f"was empty when it was looked at and now {said}")):
+    with pytest.raises(Refused, match=re.escape(f"was empty when it was examined and now {message}")):
         layer.apply(step)
     assert lvm.changes == []
 
@@ -432,18 +432,18 @@ def test_a_device_that_the_kernel_begins_to_use_stops_pvcreate(layer_of, kernel_
     layer = layer_of(lvm)
     step = layer.plan(layer.read())[0]
     kernel_use["times"] = 1000
-    with pytest.raises(Refused, match="was empty when it was looked at and now cannot be opened exclusively"):
+    with pytest.raises(Refused, match="was empty when it was examined and now cannot be opened exclusively"):
         layer.apply(step)
     assert lvm.changes == []
 
 
-def test_a_device_that_something_looks_at_for_a_moment_is_tried_again(run, kernel_use):
+def test_briefly_opened_device_is_tried_again(run, kernel_use):
     kernel_use["times"] = 1
     assert run(FakeLvm(), check_mode=True).changed
     assert kernel_use["asked"] == 2
 
 
-def test_where_wipefs_is_not_understood_blkid_is_asked(run, monkeypatch):
+def test_where_wipefs_is_not_understood_blkid_is_queried(run, monkeypatch):
     lvm = FakeLvm()
     lvm.signatures[SSD_PATH] = "ext4"
     monkeypatch.setattr(lvm, "_wipefs", lambda words: "offset type")
@@ -510,12 +510,12 @@ def test_a_run_that_was_cut_off_is_finished_by_the_next(run, stop):
     assert not run(lvm).changed
 
 
-def test_a_failure_half_way_says_what_was_done(run):
+def test_a_failure_half_way_reports_what_was_done(run):
     lvm = FakeLvm()
     lvm.lies["lvcreate"] = (5, False)
     with pytest.raises(CommandFailed) as caught:
         run(lvm)
-    result = caught.value.as_result()
+    result = caught.value.to_dict()
     assert result["changed"] is True
     assert result["actions"] == [f"Make {SSD_PATH} a physical volume of LVM", f"Add {SSD_PATH} to volume group vg"]
     assert result["broke_off"] == f"Create cachepool vg/data_cache of 496 MiB on {SSD_PATH}"

@@ -43,9 +43,9 @@ def run(monkeypatch, tmp_path):
     def converged(lvm, *, check_mode=False, **fields):
         there = [device for device in (HDD, SSD, SSD1) if device.path not in lvm.gone]
         monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: NamedDevices(there))
-        wanted = read_items([{**ITEM, **fields}])
+        requested = read_items([{**ITEM, **fields}])
         ticks = itertools.count(0, 30)
-        layer = LvmCacheLayer(lvm, wanted, tmp_path, clock=lambda: next(ticks), sleep=lambda seconds: None)
+        layer = LvmCacheLayer(lvm, requested, tmp_path, clock=lambda: next(ticks), sleep=lambda seconds: None)
         outcome = converge(layer, check_mode=check_mode)
         return outcome, layer.facts(outcome.state)
 
@@ -141,7 +141,7 @@ LIVES = {
 
 
 @pytest.mark.parametrize("life", LIVES)
-def test_a_life_is_foretold_lived_and_not_lived_again(run, life):
+def test_scenario_is_predicted_run_and_then_unchanged(run, life):
     make, fields, expected = LIVES[life]
     lvm = make()
     predicted, _facts = run(lvm, check_mode=True, **fields)
@@ -201,7 +201,7 @@ def test_a_life_that_is_cut_off_twice_is_continued(run, life):
 
 
 @pytest.mark.parametrize(("kind", "devices"), [("cachepool", BOTH), ("cachevol", BOTH), ("writecache", {})])
-def test_a_cache_that_is_not_wanted_any_more_after_a_cut_is_taken_away(run, kind, devices):
+def test_a_cache_that_is_not_requested_any_more_after_a_cut_is_removed(run, kind, devices):
     fields = {"kind": kind, "allow_unmirrored_writeback": True, **devices}
     whole = FakeLvm()
     run(whole, **fields)
@@ -217,20 +217,20 @@ def test_a_cache_that_is_not_wanted_any_more_after_a_cut_is_taken_away(run, kind
 
 class TestWhatDoesNotFitIsRefusedBeforeAnythingIsTakenAway:
     @pytest.mark.parametrize(
-        ("fields", "error", "said"),
+        ("fields", "error", "message"),
         [
             ({"size": "600M"}, StorageError, "write a smaller size"),
             ({"kind": "writecache"}, Refused, "allow_unmirrored_writeback"),
-            ({"cache_devices": ["/dev/disk/by-id/ata-HDD0"]}, StorageError, "makes nothing faster"),
+            ({"cache_devices": ["/dev/disk/by-id/ata-HDD0"]}, StorageError, "has no benefit"),
             ({"cache_devices": ["/dev/disk/by-id/ata-GONE"]}, DeviceMissing, "does not exist"),
             ({"size": "300M", "chunk_size": "32k", "kind": "writecache"}, StorageError, "chunk_size is not supported for kind writecache"),
             ({"kind": "writecache", "settings": {"high_watermark": 20}, "allow_unmirrored_writeback": True}, StorageError, "low_watermark"),
         ],
     )
-    def test_refused(self, run, fields, error, said):
+    def test_refused(self, run, fields, error, message):
         lvm = FakeLvm(fast="cachepool", dirty=0)
         before = copy.deepcopy(lvm.cache)
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             run(lvm, **fields)
         assert (lvm.cache, lvm.changes) == (before, [])
 
@@ -275,14 +275,14 @@ class TestAPulledDevice:
         assert lvm.changes[:2] == ["lvconvert --yes --uncache vg/data", "vgreduce --removemissing vg"]
         assert lvm.cache["paths"] == ["/dev/sdc"]
 
-    def test_while_the_wanted_device_is_not_there_nothing_is_done(self, run):
+    def test_while_the_requested_device_is_not_there_nothing_is_done(self, run):
         lvm = FakeLvm(fast="cachepool")
         lvm.gone.add("/dev/sdb")
-        with pytest.raises(Refused, match="it wrote through, so that nothing is lost with it: state: absent takes it away without --force"):
+        with pytest.raises(Refused, match="it wrote through, so that nothing is lost with it: state: absent removes it without --force"):
             run(lvm)
         assert lvm.changes == []
 
-    def test_one_that_came_back_and_has_failed_is_made_anew(self, run):
+    def test_one_that_came_back_and_has_failed_is_recreated(self, run):
         lvm = FakeLvm(fast="cachepool", dirty=None)
         run(lvm, size="200M")
         assert [change.split()[0] for change in lvm.changes] == ["lvconvert", "lvcreate", "lvconvert"]
@@ -293,16 +293,16 @@ class TestAPulledDevice:
         lvm = FakeLvm(fast="cachepool")
         lvm.cache["kernel_mode"] = "writeback"
         lvm.gone.add("/dev/sdb")
-        with pytest.raises(Refused, match="a person must decide"):
+        with pytest.raises(Refused, match="decide manually"):
             run(lvm, state=state, cache_devices=[SSD1_PATH])
         assert lvm.changes == []
 
     def test_a_cache_that_turns_to_writing_back_before_it_is_dropped_stays(self, run, monkeypatch):
         lvm = FakeLvm(fast="cachepool")
         lvm.gone.add("/dev/sdb")
-        wanted = read_items([{**ITEM, "state": "absent"}])
+        requested = read_items([{**ITEM, "state": "absent"}])
         run(lvm, check_mode=True, state="absent")
-        layer = LvmCacheLayer(lvm, wanted)
+        layer = LvmCacheLayer(lvm, requested)
         (step,) = layer.plan(layer.read())
         lvm.cache["kernel_mode"] = "writeback"
         with pytest.raises(NotEffective, match="is not known to have written through"):
@@ -314,7 +314,7 @@ class TestAPulledDevice:
         lvm.gone.add("/dev/sdb")
         outcome, facts = run(lvm, state="flushed")
         assert not outcome.changed
-        assert "state: absent takes it away without --force" in facts["problems"][0]
+        assert "state: absent removes it without --force" in facts["problems"][0]
         assert facts["caches"][0]["state"] == "cache_missing"
 
 
@@ -325,7 +325,7 @@ class TestAMirrorThatLostADevice:
         lvm.gone.add("/dev/sdc")
         return lvm
 
-    def test_it_goes_on_and_a_person_is_told_how_to_mend_it(self, run, lvm):
+    def test_it_continues_and_reports_how_to_repair_it(self, run, lvm):
         outcome, facts = run(lvm, mode="writeback", **BOTH)
         assert not outcome.changed
         (problem,) = facts["problems"]
@@ -339,7 +339,7 @@ class TestAMirrorThatLostADevice:
             run(lvm, **{"mode": "writeback", **BOTH, **fields})
         assert lvm.changes == []
 
-    def test_what_wrote_through_can_be_taken_away(self, run):
+    def test_what_wrote_through_can_be_removed(self, run):
         lvm = FakeLvm(fast="cachevol", mirror=True)
         lvm.gone.add("/dev/sdc")
         run(lvm, state="absent")
@@ -376,11 +376,11 @@ class TestSettingsOfAWritecache:
 
     def test_a_setting_that_this_lvm_does_not_know_fails_after_everything_else(self, run):
         lvm = FakeLvm(missing=["pause_writeback"])
-        with pytest.raises(NotEffective, match="does not know the writecache setting pause_writeback"):
+        with pytest.raises(NotEffective, match="does not support the writecache setting pause_writeback"):
             run(lvm, **WRITECACHE, settings={"pause_writeback": 100, "max_age": 5000})
         assert lvm.cache["settings"] == "max_age=5000"
 
-    def test_metadata_only_is_set_after_everything_else_and_taken_away(self, run):
+    def test_metadata_only_is_set_after_everything_else_and_removed(self, run):
         lvm = FakeLvm()
         run(lvm, **WRITECACHE, settings={"metadata_only": True, "max_age": 5000})
         assert lvm.changes[-1] == "lvchange --yes --cachesettings metadata_only=1 vg/data"
@@ -418,7 +418,7 @@ class TestSettingsOfAWritecache:
 
 
 class TestGivingDevicesBack:
-    def test_a_device_that_holds_something_else_stays_and_a_person_is_told(self, run):
+    def test_device_with_other_contents_is_kept_and_reported(self, run):
         lvm = FakeLvm(fast="cachepool")
         lvm.unattached["other"] = {"name": "other", "kind": "cachevol", "size": 8 * MIB, "chunk": 65536, "tags": "", "paths": ["/dev/sdb"]}
         outcome, _facts = run(lvm, **RELEASED)

@@ -339,7 +339,7 @@ class TestConverged:
         planned = steps(FakeLvm(fast="cachepool", mode=present_mode), mode=wanted_mode, allow_unmirrored_writeback=True)
         assert [(step.attribute, step.before, step.after) for step in planned] == ([] if present_mode == wanted_mode else [("mode", present_mode, wanted_mode)])
 
-    def test_leaving_writeback_says_that_it_flushes(self):
+    def test_leaving_writeback_reports_that_it_flushes(self):
         (step,) = steps(FakeLvm(fast="cachepool", mode="writeback"))
         assert step.action == "Switch the cache of vg/data from writeback to writethrough and flush it"
 
@@ -350,7 +350,7 @@ class TestConverged:
             assert steps(FakeLvm(fast="cachepool", mode="writeback", dirty=dirty), **WRITEBACK) == []
 
     @pytest.mark.parametrize(
-        ("stored", "wanted", "expected"),
+        ("stored", "requested", "expected"),
         [
             ("writeback", "writeback", [LeaveCleaner]),
             ("writeback", "writethrough", ["writethrough"]),
@@ -361,9 +361,9 @@ class TestConverged:
             ("passthrough", "writethrough", ["writethrough"]),
         ],
     )
-    def test_trap_a_flush_that_was_killed_leaves_a_cleaner_that_only_another_mode_takes_away(self, stored, wanted, expected):
+    def test_trap_a_flush_that_was_killed_leaves_a_cleaner_that_only_another_mode_takes_away(self, stored, requested, expected):
         lvm = FakeLvm(fast="cachepool", mode=stored, kernel_policy="cleaner")
-        planned = steps(lvm, mode=wanted, allow_unmirrored_writeback=True)
+        planned = steps(lvm, mode=requested, allow_unmirrored_writeback=True)
         assert [getattr(step.operation, "mode", type(step.operation)) for step in planned] == expected
 
     def test_trap_the_mode_that_lvm_has_stored_may_not_be_the_one_the_kernel_uses(self):
@@ -379,7 +379,7 @@ class TestConverged:
         assert "the kernel reports as failed" in refusal(Refused, lvm, state=state, **WRITEBACK)
 
     @pytest.mark.parametrize(
-        ("stored", "wanted", "expected"),
+        ("stored", "requested", "expected"),
         [
             ("", 16384, [(None, 16384)]),
             ("migration_threshold=16384", 16384, []),
@@ -391,8 +391,8 @@ class TestConverged:
             ("migration_threshold=1024", 100, []),
         ],
     )
-    def test_trap_settings_are_compared_with_what_the_kernel_makes_of_them(self, stored, wanted, expected):
-        planned = steps(FakeLvm(fast="cachepool", settings=stored), settings={"migration_threshold": wanted})
+    def test_trap_settings_are_compared_with_what_the_kernel_makes_of_them(self, stored, requested, expected):
+        planned = steps(FakeLvm(fast="cachepool", settings=stored), settings={"migration_threshold": requested})
         assert [(step.before, step.after) for step in planned] == expected
         assert all(step.attribute == "settings.migration_threshold" for step in planned)
 
@@ -414,12 +414,12 @@ class TestConverged:
 
     @pytest.mark.parametrize("state", ["present", "flushed", "absent"])
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol", "writecache"])
-    def test_trap_a_missing_cache_device_is_a_persons_decision(self, kind, state):
+    def test_missing_cache_device_needs_a_manual_decision(self, kind, state):
         lvm = FakeLvm(fast=kind, mode="writeback")
         lvm.gone.add("/dev/sdb")
         message = refusal(Refused, lvm, kind=kind, state=state, **WRITEBACK)
         assert "whose device is missing" in message
-        assert "a person must decide" in message
+        assert "decide manually" in message
 
     def test_an_origin_that_has_lost_a_side_is_mended_before_its_cache_changes(self):
         host = present(FakeLvm(fast="cachepool"))
@@ -429,12 +429,12 @@ class TestConverged:
         with pytest.raises(Refused, match=r"misses a device under its cache.*lvconvert --repair vg/data_corig"):
             plan(host, read_items([{**ITEM, "mode": "passthrough"}]))
 
-    @pytest.mark.parametrize(("kind", "said"), [("cachepool", "lvconvert --repair vg/data_cache_cpool"), ("cachevol", "cannot be repaired")])
+    @pytest.mark.parametrize(("kind", "reported"), [("cachepool", "lvconvert --repair vg/data_cache_cpool"), ("cachevol", "cannot be repaired")])
     @pytest.mark.parametrize("sign", [{"check": "check needed"}, {"kernel_check": "needs_check"}, {"metadata": "ro"}])
-    def test_trap_damaged_metadata(self, kind, said, sign):
+    def test_trap_damaged_metadata(self, kind, reported, sign):
         lvm = FakeLvm(fast=kind)
         lvm.cache.update(sign)
-        assert said in refusal(Refused, lvm, kind=kind)
+        assert reported in refusal(Refused, lvm, kind=kind)
 
 
 class TestDetach:

@@ -78,7 +78,7 @@ def runner(host):
     made.forget_devices()
 
 
-def asked(host):
+def requested(host):
     return (host / "tools/asked").read_text().splitlines()
 
 
@@ -88,10 +88,10 @@ def test_looking_and_changing_take_one_process_and_leave_no_history(host, runner
     runner.run(list(lvm_report.REPORT))
     assert lvm_report.parse_report(first.stdout).volumes == ()
     assert (change.rc, change.stdout) == (0, "  Logical volume changed.\n")
-    said = asked(host)
-    assert said[0] == "shell lvmdbusd /nonexistent"
-    assert [line.split()[:2] for line in said[1:]] == [["line:", "fullreport"], ["line:", "lvchange"], ["line:", "fullreport"]]
-    assert said[2] == "line: lvchange --yes --cachesettings 'a=1 b=2' mc/o"
+    message = requested(host)
+    assert message[0] == "shell lvmdbusd /nonexistent"
+    assert [line.split()[:2] for line in message[1:]] == [["line:", "fullreport"], ["line:", "lvchange"], ["line:", "fullreport"]]
+    assert message[2] == "line: lvchange --yes --cachesettings 'a=1 b=2' mc/o"
     assert [completed.rc for completed in runner.history] == [0, 0, 0]
 
 
@@ -99,21 +99,21 @@ def test_a_command_that_fails_fails_with_what_lvm_said(host, runner):
     with pytest.raises(CommandFailed, match="exit status 5: Failed to find logical volume mc/fails"):
         runner.run(["lvchange", "--yes", "mc/fails"])
     assert runner.run(["lvchange", "--yes", "mc/o"]).rc == 0
-    assert len([line for line in asked(host) if line.startswith("shell")]) == 1
+    assert len([line for line in requested(host) if line.startswith("shell")]) == 1
 
 
 def test_without_the_profile_every_command_is_started(host, runner):
     (host / PROFILE).unlink()
     runner.run(["lvm", "fullreport"])
     runner.run(["lvchange", "--yes", "mc/o"])
-    assert asked(host) == ["started: lvm fullreport", "started: lvchange --yes mc/o"]
+    assert requested(host) == ["started: lvm fullreport", "started: lvchange --yes mc/o"]
 
 
 def test_once_devices_change_every_command_is_started(host, runner):
     runner.run(["lvm", "fullreport"])
     runner.forget_devices()
     runner.run(["lvm", "fullreport"])
-    assert asked(host)[1:] == ["line: fullreport", "started: lvm fullreport"]
+    assert requested(host)[1:] == ["line: fullreport", "started: lvm fullreport"]
 
 
 @pytest.mark.parametrize("name", ["dies", "odd"])
@@ -123,13 +123,13 @@ def test_a_change_without_an_answer_counts_as_failed_and_is_not_made_twice(host,
     assert completed.rc == -1
     assert completed.stderr == ("  Internal error\n" if name == "dies" else "")
     runner.run(["lvm", "fullreport"])
-    assert asked(host)[1:] == ["line: fullreport", f"line: lvchange --yes mc/{name}", "started: lvm fullreport"]
+    assert requested(host)[1:] == ["line: fullreport", f"line: lvchange --yes mc/{name}", "started: lvm fullreport"]
 
 
 @pytest.mark.parametrize("name", ["dies", "odd"])
-def test_a_look_without_an_answer_is_taken_again(host, runner, name):
+def test_a_reading_without_an_answer_is_taken_again(host, runner, name):
     assert runner.run(["lvm", "fullreport", f"mc/{name}"]).rc == 0
-    assert asked(host)[1:] == [f"line: fullreport mc/{name}", f"started: lvm fullreport mc/{name}"]
+    assert requested(host)[1:] == [f"line: fullreport mc/{name}", f"started: lvm fullreport mc/{name}"]
 
 
 def test_what_takes_too_long_is_stopped(host, runner):

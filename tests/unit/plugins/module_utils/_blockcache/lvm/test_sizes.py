@@ -39,7 +39,7 @@ def test_chunks_that_lvm_does_not_take(chunk):
         choose_chunk(GIB, chunk, "images")
 
 
-def test_an_asked_chunk_that_is_too_small_names_the_smallest():
+def test_too_small_chunk_names_the_smallest():
     with pytest.raises(BadInput, match=r"images: chunk_size is 64 KiB, .* write 288 KiB or more"):
         choose_chunk(250 * GIB, 64 * KIB, "images")
 
@@ -87,7 +87,7 @@ def test_room_is_left_for_metadata_the_spare_and_an_extent_of_each_volume_of_a_m
 @pytest.mark.parametrize(
     ("kind", "free", "size"), [("cachepool", 4, None), ("cachepool", 52, 208 * MIB), ("cachevol", 3, None), ("cachevol", 10, 48 * MIB), ("cachevol", 0, None)]
 )
-def test_what_does_not_fit_says_what_it_needs_and_what_there_is(kind, free, size):
+def test_what_does_not_fit_reports_what_it_needs_and_what_there_is(kind, free, size):
     with pytest.raises(BadInput, match=rf"images: a {kind} needs .* and the cache device has .* free"):
         layout(kind, free, size)
 

@@ -29,7 +29,7 @@ def test_an_origin_may_be_written_as_a_device():
 
 @pytest.mark.parametrize("origin", ["data", "vg/", "/dev/mapper/vg-data", "vg/data/more", "vg/-data", "vg/da ta", "", "vg/data;reboot"])
 def test_origins_that_are_none(origin):
-    with pytest.raises(BadInput, match="write it as volume group and logical volume"):
+    with pytest.raises(BadInput, match="use it as volume group and logical volume"):
         read(origin=origin)
 
 
@@ -69,15 +69,15 @@ def test_a_setting_that_does_nothing_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
-        ({"cache_devices": ["/dev/disk/by-id/a", "/dev/disk/by-id/b"]}, "write mirror: true"),
+        ({"cache_devices": ["/dev/disk/by-id/a", "/dev/disk/by-id/b"]}, "set mirror: true"),
         ({"mirror": True}, "a mirror takes two cache devices"),
         ({"mirror": True, "cache_devices": ["/dev/disk/by-id/a", "/dev/disk/by-id/a"]}, "twice"),
     ],
 )
-def test_a_mirror_takes_two_devices(fields, said):
-    with pytest.raises(BadInput, match=said):
+def test_a_mirror_takes_two_devices(fields, message):
+    with pytest.raises(BadInput, match=message):
         read(**fields)
 
 
@@ -100,7 +100,7 @@ def test_nothing_stands_in_the_list_twice(second, attribute):
 
 @pytest.mark.parametrize("path", ["/dev/sdb", "/dev/nvme0n1", "/dev/vdb1", "/dev/dm-3"])
 def test_a_path_that_changes_at_the_next_reboot_is_refused_with_the_one_that_does_not(path):
-    with pytest.raises(BadInput, match="write /dev/disk/by-id/ata-SSD0, which is the same device"):
+    with pytest.raises(BadInput, match="use /dev/disk/by-id/ata-SSD0, which is the same device"):
         require_stable(path, "/dev/disk/by-id/ata-SSD0", "images")
     with pytest.raises(BadInput, match="it has no stable path"):
         require_stable(path, None, "images")
@@ -158,9 +158,9 @@ def test_the_bounds_of_the_settings_of_a_writecache(key, least, largest):
             writecache(settings={key: value})
 
 
-@pytest.mark.parametrize(("key", "said"), [("cleaner", "set state: flushed"), ("migration_threshold", "has no setting"), ("fua", "persistent memory only")])
-def test_settings_that_a_writecache_does_not_have(key, said):
-    with pytest.raises(BadInput, match=said):
+@pytest.mark.parametrize(("key", "message"), [("cleaner", "set state: flushed"), ("migration_threshold", "has no setting"), ("fua", "persistent memory only")])
+def test_settings_that_a_writecache_does_not_have(key, message):
+    with pytest.raises(BadInput, match=message):
         writecache(settings={key: 1})
 
 

@@ -72,12 +72,12 @@ def test_what_one_reader_cannot_read_does_not_hide_what_the_others_do(readers, t
 
 def test_a_device_that_is_suspended_is_a_problem_whatever_its_cache(readers, tmp_path):
     suspended = BlockDevice(name="dm-0", path="/dev/dm-0", number="253:0", kind="lvm", dm_name="vg-data", dm_uuid="LVM-abc", suspended=True)
-    (said,) = survey.read_caches(Devices((suspended, dataclasses.replace(suspended, name="dm-1", suspended=False))), "runner", tmp_path).problems
-    assert said.startswith("/dev/vg/data is suspended, so that everything that is written to it or read from it waits")
-    assert "dmsetup resume vg-data" in said
+    (message,) = survey.read_caches(Devices((suspended, dataclasses.replace(suspended, name="dm-1", suspended=False))), "runner", tmp_path).problems
+    assert message.startswith("/dev/vg/data is suspended, so that everything that is written to it or read from it waits")
+    assert "dmsetup resume vg-data" in message
 
 
-def test_only_the_types_asked_for_are_read(readers):
+def test_only_the_types_requested_are_read(readers):
     readers.update(lvm_cache=broken, bcache=lambda *arguments: (cache(kind="bcache"),))
     assert survey.read_caches(Devices(()), None, types=["bcache"]) == Survey((cache(kind="bcache"),))
 
@@ -110,7 +110,7 @@ def test_a_word_that_means_no_cache_is_a_problem(host, word):
     assert found == Survey((), (f"No SSD cache of this host has the name, the device or the origin {word}.",))
 
 
-def test_a_cache_meant_twice_is_told_once(host):
+def test_a_cache_meant_twice_is_reported_once(host):
     assert survey.select(Survey((cache(),)), ["images", "sda"], host) == Survey((cache(),))
 
 
@@ -136,25 +136,25 @@ def test_pace_and_what_is_left(was, now, pace, left):
     assert drains == (Drain("images", "lvm_cache", now, pace, left),)
 
 
-def test_a_cache_that_appeared_between_the_looks_has_no_pace_and_one_that_went_is_not_told():
+def test_a_cache_that_appeared_between_the_looks_has_no_pace_and_one_that_went_is_not_reported():
     before = Survey((cache(dirty=500), cache(kind="bcache", dirty=500)))
     after = Survey((cache("new", dirty=100), cache(kind="bcache", dirty=400)))
     assert survey.drain_of(before, after, 1.0) == (Drain("new", "lvm_cache", 100, None, None), Drain("images", "bcache", 400, 100.0, 4.0))
 
 
 def test_a_sample_counts_the_time_that_really_passed():
-    looks = iter([Survey((cache(dirty=3000),)), Survey((cache(dirty=1000),))])
+    surveys = iter([Survey((cache(dirty=3000),)), Survey((cache(dirty=1000),))])
     clock = iter([100.0, 120.0])
     slept = []
-    found, drains = survey.sample(lambda: next(looks), 5, lambda: next(clock), slept.append)
+    found, drains = survey.sample(lambda: next(surveys), 5, lambda: next(clock), slept.append)
     assert (found.caches[0].dirty, slept) == (1000, [5])
     assert drains == (Drain("images", "lvm_cache", 1000, 100.0, 10.0),)
 
 
 @pytest.mark.parametrize("seconds", [0, -3])
-def test_without_seconds_there_is_one_look(seconds):
-    looks = iter([Survey((cache(),))])
-    assert survey.sample(lambda: next(looks), seconds, lambda: 0.0, pytest.fail) == (Survey((cache(),)), ())
+def test_without_seconds_there_is_one_reading(seconds):
+    surveys = iter([Survey((cache(),))])
+    assert survey.sample(lambda: next(surveys), seconds, lambda: 0.0, pytest.fail) == (Survey((cache(),)), ())
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_hit_ratio_counts_only_what_has_both_sides(counters, ratio):
 
 
 def test_plain_values_carry_what_is_computed():
-    plain = survey.as_plain(cache(dirty=100, counters={"read_hits": 1, "read_misses": 1}))
+    plain = survey.cache_to_dict(cache(dirty=100, counters={"read_hits": 1, "read_misses": 1}))
     assert (plain["name"], plain["dirty_share"], plain["hit_ratio"]) == ("images", 0.1, 0.5)
 
 

@@ -27,13 +27,13 @@ def test_unknown_kernel_word_is_not_understood() -> None:
         parse_cache_type("sideways")
 
 
-@pytest.mark.parametrize("present", ["write through", "none", "write back", "write back, no read (daft)", None])
-@pytest.mark.parametrize("wanted", ["enabled", "disabled"])
-def test_cache_type_to_write_keeps_the_read_cache_and_is_never_temporary(wanted: str, present: str | None) -> None:
-    text = cache_type_for(wanted, present)
+@pytest.mark.parametrize("current", ["write through", "none", "write back", "write back, no read (daft)", None])
+@pytest.mark.parametrize("value", ["enabled", "disabled"])
+def test_cache_type_to_write_keeps_the_read_cache_and_is_never_temporary(value: str, current: str | None) -> None:
+    text = cache_type_for(value, current)
     assert not text.startswith("temporary")
-    assert parse_cache_type(text) == wanted
-    assert (text in ("none", "write back, no read (daft)")) == (present in ("none", "write back, no read (daft)"))
+    assert parse_cache_type(text) == value
+    assert (text in ("none", "write back, no read (daft)")) == (current in ("none", "write back, no read (daft)"))
 
 
 @pytest.mark.parametrize(

@@ -174,8 +174,8 @@ class Machine:
             missing=self.missing,
         )
 
-    def converge(self, *wishes: DriveSpec, check_mode: bool = False, runner: Runner | None = None) -> Outcome:
-        return converge(DriveWriteCacheLayer(runner or self.runner, wishes, self.root), check_mode=check_mode)
+    def converge(self, *specs: DriveSpec, check_mode: bool = False, runner: Runner | None = None) -> Outcome:
+        return converge(DriveWriteCacheLayer(runner or self.runner, specs, self.root), check_mode=check_mode)
 
     @property
     def rules(self) -> str:
@@ -213,8 +213,8 @@ def test_an_empty_list_runs_nothing(machine: Machine) -> None:
 
 
 def test_every_kind_of_drive_is_switched_off_now_and_for_the_next_boot(rack: Machine) -> None:
-    wishes = [DriveSpec(device, "disabled") for device in ALL]
-    outcome = rack.converge(*wishes)
+    specs = [DriveSpec(device, "disabled") for device in ALL]
+    outcome = rack.converge(*specs)
     assert attributes(outcome) == ["write_cache", "boot_rule"] * 5
     assert [drive.on for name, drive in rack.drives.items() if name != "sdc"] == [False] * 5
     rules = [line for line in rack.rules.splitlines() if not line.startswith("#")]
@@ -228,29 +228,29 @@ def test_every_kind_of_drive_is_switched_off_now_and_for_the_next_boot(rack: Mac
 
 
 def test_the_second_run_changes_nothing_and_reads_with_one_command_per_tool(rack: Machine) -> None:
-    wishes = [DriveSpec(device, "disabled") for device in (HDD, SSD)]
-    rack.converge(*wishes)
+    specs = [DriveSpec(device, "disabled") for device in (HDD, SSD)]
+    rack.converge(*specs)
     runner = rack.runner
-    assert rack.converge(*wishes, runner=runner).changed is False
+    assert rack.converge(*specs, runner=runner).changed is False
     assert [call[:2] if call[0] == "udevadm" else call for call in runner.calls] == [("udevadm", "info"), ("hdparm", "-W", "/dev/sda", "/dev/sdaa")]
 
 
 def test_check_mode_plans_the_same_steps_and_changes_nothing(rack: Machine) -> None:
-    wishes = [DriveSpec(device, "disabled") for device in ALL]
-    predicted = rack.converge(*wishes, check_mode=True)
+    specs = [DriveSpec(device, "disabled") for device in ALL]
+    predicted = rack.converge(*specs, check_mode=True)
     assert all(drive.on for drive in rack.drives.values())
     assert rack.rules == ""
     assert rack.writes == []
-    assert rack.converge(*wishes).steps == predicted.steps
+    assert rack.converge(*specs).steps == predicted.steps
 
 
 def test_planning_is_pure(rack: Machine) -> None:
-    wishes = [DriveSpec(device, "disabled") for device in ALL]
+    specs = [DriveSpec(device, "disabled") for device in ALL]
     runner = rack.runner
-    layer = DriveWriteCacheLayer(runner, wishes, rack.root)
-    present = layer.read()
+    layer = DriveWriteCacheLayer(runner, specs, rack.root)
+    current = layer.read()
     calls = len(runner.calls)
-    assert layer.plan(present) == layer.plan(present)
+    assert layer.plan(current) == layer.plan(current)
     assert len(runner.calls) == calls
 
 
@@ -313,7 +313,7 @@ def test_the_debian_file_hdparm_conf_is_not_relied_on(rack: Machine) -> None:
 # Telling the kernel is not telling the drive.
 
 
-def test_kernel_says_write_through_and_drive_says_on_is_a_change_and_not_converged(rack: Machine) -> None:
+def test_kernel_write_through_with_drive_on_is_a_change(rack: Machine) -> None:
     rack.view("sda", False)
     rack.drives["sda"].overridden = True
     outcome = rack.converge(DriveSpec(HDD, "disabled", persistent=False))
@@ -321,7 +321,7 @@ def test_kernel_says_write_through_and_drive_says_on_is_a_change_and_not_converg
     assert rack.drives["sda"].on is False
 
 
-def test_a_lie_told_with_temporary_is_ended_by_a_plain_cache_type(rack: Machine) -> None:
+def test_temporary_cache_type_is_replaced_by_a_permanent_one(rack: Machine) -> None:
     rack.view("sda", False)
     rack.drives["sda"].overridden = True
     outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
@@ -330,7 +330,7 @@ def test_a_lie_told_with_temporary_is_ended_by_a_plain_cache_type(rack: Machine)
     assert rack.writes == [("sda", "rescan", "1"), ("sda", "cache_type", "write back")]
 
 
-def test_a_lie_told_in_queue_write_cache_is_ended_by_a_rescan(rack: Machine) -> None:
+def test_wrong_queue_write_cache_is_corrected_by_a_rescan(rack: Machine) -> None:
     (rack.root / "sys/class/block/sda/queue/write_cache").write_text("write through\n")
     outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
     assert attributes(outcome) == ["kernel_view"]
@@ -364,11 +364,11 @@ def test_the_read_cache_of_a_scsi_drive_stays_off(machine: Machine) -> None:
     assert 'cache_type}="none"' in machine.rules
 
 
-def test_hdparm_that_says_done_and_reads_back_unchanged_is_not_effective(rack: Machine) -> None:
+def test_hdparm_success_without_effect_is_detected(rack: Machine) -> None:
     rack.drives["sda"].stubborn = True
     with pytest.raises(NotEffective) as caught:
         rack.converge(DriveSpec(HDD, "disabled"))
-    result = caught.value.as_result()
+    result = caught.value.to_dict()
     assert "write_cache should be disabled and is enabled" in result["msg"]
     assert result["item"] == HDD
     assert result["cmd"][:2] == ["hdparm", "-W0"]
@@ -380,10 +380,10 @@ def test_hdparm_that_says_done_and_reads_back_unchanged_is_not_effective(rack: M
 
 
 def test_nvme_kernel_view_stays_write_back_and_that_is_no_difference(rack: Machine) -> None:
-    wish = DriveSpec(NVME, "disabled")
-    rack.converge(wish)
+    spec = DriveSpec(NVME, "disabled")
+    rack.converge(spec)
     assert (rack.root / "sys/class/block/nvme0n1/queue/write_cache").read_text().strip() == "write back"
-    assert rack.converge(wish).changed is False
+    assert rack.converge(spec).changed is False
 
 
 def test_nvme_without_a_volatile_cache_is_disabled_already_and_needs_no_rule(rack: Machine) -> None:
@@ -408,7 +408,7 @@ def test_sas_not_saveable_97_is_set_without_saving(rack: Machine) -> None:
     assert rack.drives["sdb"].on is False
 
 
-def test_sas_that_lets_nothing_be_changed_is_said_before_anything_is_tried(rack: Machine) -> None:
+def test_sas_that_lets_nothing_be_changed_is_reported_before_anything_is_tried(rack: Machine) -> None:
     rack.drives["sdb"].changeable = False
     runner = rack.runner
     with pytest.raises(BadInput, match="does not let it be changed"):
@@ -424,10 +424,10 @@ def test_virtio_is_set_in_its_own_cache_type(rack: Machine) -> None:
 # Refusals: before anything is changed.
 
 
-def refuse(machine: Machine, error: type[StorageError], match: str, *wishes: DriveSpec) -> None:
+def refuse(machine: Machine, error: type[StorageError], match: str, *specs: DriveSpec) -> None:
     before = {name: drive.on for name, drive in machine.drives.items()}
     with pytest.raises(error, match=match):
-        machine.converge(*wishes)
+        machine.converge(*specs)
     assert {name: drive.on for name, drive in machine.drives.items()} == before
     assert machine.rules == ""
     assert machine.writes == []
@@ -456,7 +456,7 @@ def test_two_namespaces_of_one_nvme_controller_are_one_drive(machine: Machine) -
 
 
 def test_a_bare_name_for_good_names_the_path_to_write(rack: Machine) -> None:
-    refuse(rack, BadInput, f"write {HDD} instead", DriveSpec("/dev/sda", "disabled"))
+    refuse(rack, BadInput, f"use {HDD} instead", DriveSpec("/dev/sda", "disabled"))
     assert attributes(rack.converge(DriveSpec("/dev/sda", "disabled", persistent=False))) == ["write_cache"]
 
 
@@ -487,7 +487,7 @@ def test_a_partition_names_its_drive(rack: Machine) -> None:
 
 def test_a_logical_volume_names_the_drives_below_it(rack: Machine) -> None:
     rack.add("dm-0", "virtual", "/dev/mapper/vg0-data", dm_name="vg0-data", dm_uuid="LVM-abc", slaves=("sda",))
-    refuse(rack, BadInput, f"is a logical volume and no drive: name the drives below it: {HDD}", DriveSpec("/dev/mapper/vg0-data", "disabled"))
+    refuse(rack, BadInput, f"is a logical volume and not a drive: name the drives below it: {HDD}", DriveSpec("/dev/mapper/vg0-data", "disabled"))
 
 
 @pytest.mark.parametrize("name, words", [("md0", "an MD array"), ("bcache0", "a bcache device"), ("loop0", "a loop device"), ("nbd0", "over the network")])
@@ -527,10 +527,10 @@ def test_no_write_cache_below_flashcache(rack: Machine) -> None:
     assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache", "boot_rule"]
 
 
-def test_no_write_cache_below_a_mapping_that_nobody_can_ask_about(rack: Machine) -> None:
+def test_write_cache_below_an_unreadable_mapping_is_refused(rack: Machine) -> None:
     below_flashcache(rack)
     (rack.host.root / "dev/mapper/control").unlink()
-    refuse(rack, Refused, "mapping cached, whose target dmsetup does not tell, perhaps passes no flushes.*allow_ignored_flushes", DriveSpec(HDD, "enabled"))
+    refuse(rack, Refused, "mapping cached, whose target dmsetup does not report, perhaps passes no flushes.*allow_ignored_flushes", DriveSpec(HDD, "enabled"))
     assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache", "boot_rule"]
 
 
@@ -561,7 +561,7 @@ def test_what_was_made_while_the_cache_was_off_is_loaded_again_from_below(rack: 
     assert not rack.converge(DriveSpec(HDD, "enabled")).changed
 
 
-def test_one_that_an_earlier_run_or_a_person_left_so_is_found_too(rack: Machine) -> None:
+def test_leftover_of_an_earlier_run_or_manual_change_is_found(rack: Machine) -> None:
     rack.converge(DriveSpec(HDD, "enabled"))
     mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
     assert attributes(rack.converge(DriveSpec(HDD, "enabled"))) == ["flushes./dev/vg/data"]
@@ -605,7 +605,7 @@ def test_a_table_that_is_refused_is_a_failure_that_names_it(rack: Machine) -> No
     rack.converge(DriveSpec(HDD, "disabled"))
     mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
     rack.refused_tables.add("vg-data")
-    with pytest.raises(StorageError, match=r"/dev/vg/data goes on as before; the kernel says why in dmesg"):
+    with pytest.raises(StorageError, match=r"/dev/vg/data continues as before; see dmesg for the reason"):
         rack.converge(DriveSpec(HDD, "enabled"))
 
 
@@ -633,12 +633,12 @@ def test_a_drive_over_two_paths_is_one_drive_and_the_kernel_must_agree_on_both(m
     first = machine.add("sda", "sas", "/dev/disk/by-path/sas-1", serial="5000c500", wwn="0x5000c500")
     machine.add("sdb", "sas", "/dev/disk/by-path/sas-2", serial="5000c500", wwn="0x5000c500", drive=first)
     machine.add("dm-0", "virtual", SAS, dm_name="mpatha", dm_uuid="mpath-35000c500", slaves=("sda", "sdb"))
-    wish = DriveSpec(SAS, "disabled")
-    machine.converge(wish)
+    spec = DriveSpec(SAS, "disabled")
+    machine.converge(spec)
     assert machine.writes == [("sdb", "rescan", "1")]
     assert (machine.root / "sys/class/block/sdb/queue/write_cache").read_text().strip() == "write through"
     assert 'ENV{ID_SERIAL_SHORT}=="5000c500"' in machine.rules
-    assert machine.converge(wish).changed is False
+    assert machine.converge(spec).changed is False
     with pytest.raises(BadInput, match="same drive"):
         machine.converge(DriveSpec("/dev/disk/by-path/sas-1", "disabled"), DriveSpec("/dev/disk/by-path/sas-2", "disabled"))
 
@@ -650,9 +650,9 @@ def test_the_rule_of_a_scsi_drive_ignores_change_events(rack: Machine) -> None:
     assert "add|change" not in rack.rules
 
 
-def test_the_result_says_which_provider_was_taken(rack: Machine) -> None:
-    wishes = [DriveSpec(device, "disabled") for device in ALL]
-    layer = DriveWriteCacheLayer(rack.runner, wishes, rack.root)
+def test_the_result_reports_which_provider_was_taken(rack: Machine) -> None:
+    specs = [DriveSpec(device, "disabled") for device in ALL]
+    layer = DriveWriteCacheLayer(rack.runner, specs, rack.root)
     drives = layer.facts(layer.read())["drives"]
     assert [drive["provider"] for drive in drives] == ["ata", "ata", "scsi", "nvme", "virtio"]
     assert drives[0] == {"device": HDD, "name": "sda", "provider": "ata", "drive": "enabled", "kernel": "write back", "boot_rule": None}

@@ -102,9 +102,9 @@ def test_nvme_controller_and_its_cache() -> None:
     assert parse_nvme_controller(captured("nvme-id-ctrl.json")) is True
 
 
-@pytest.mark.parametrize("vwc, present", [(0, False), (1, True), (6, False), (7, True)])
-def test_nvme_only_bit_0_of_vwc_speaks_of_a_cache(vwc: int, present: bool) -> None:
-    assert parse_nvme_controller(f'{{"vwc":{vwc}}}') is present
+@pytest.mark.parametrize("vwc, current", [(0, False), (1, True), (6, False), (7, True)])
+def test_nvme_only_bit_0_of_vwc_speaks_of_a_cache(vwc: int, current: bool) -> None:
+    assert parse_nvme_controller(f'{{"vwc":{vwc}}}') is current
 
 
 @pytest.mark.parametrize("text", ["", "nvme: error\n", "[]", "{}", '{"vwc":"?"}'])

@@ -107,7 +107,7 @@ def test_a_missing_tool_concerns_only_the_drives_that_need_it() -> None:
     assert isinstance(found["sdc"], DriveCache)
 
 
-def test_nvme_is_asked_for_the_controller_and_not_for_a_namespace() -> None:
+def test_nvme_reads_the_controller_and_not_a_namespace() -> None:
     runner = ScriptedRunner(
         {("nvme", "id-ctrl"): Reply(captured("nvme-id-ctrl.json")), ("nvme", "get-feature"): Reply(captured("nvme-feature-off.txt"))},
     )
@@ -116,7 +116,7 @@ def test_nvme_is_asked_for_the_controller_and_not_for_a_namespace() -> None:
     assert runner.calls[1] == ("nvme", "get-feature", "/dev/nvme0n1", "--namespace-id=0xffffffff", "--feature-id=6")
 
 
-def test_nvme_without_a_volatile_cache_is_absent_and_feature_6_is_not_asked_for() -> None:
+def test_nvme_without_a_volatile_cache_is_absent_and_feature_6_is_not_requested() -> None:
     runner = ScriptedRunner({("nvme", "id-ctrl"): Reply('{"vwc":6}')})
     assert read_drive_caches(runner, [drive("nvme0n1", "nvme")])["nvme0n1"].drive == "absent"
     assert len(runner.calls) == 1
@@ -133,15 +133,15 @@ def test_nvme_not_saveable_falls_back_to_a_set_without_save(save: bool, expected
     assert runner.calls == [(*plain, word) if word else plain for word in expected]
 
 
-@pytest.mark.parametrize("wanted, change", [("disabled", "--clear=WCE"), ("enabled", "--set=WCE")])
-def test_sdparm_not_saveable_exit_status_97_falls_back_to_a_set_without_save(wanted: str, change: str) -> None:
+@pytest.mark.parametrize("value, change", [("disabled", "--clear=WCE"), ("enabled", "--set=WCE")])
+def test_sdparm_not_saveable_exit_status_97_falls_back_to_a_set_without_save(value: str, change: str) -> None:
     refused = Reply(captured("sdparm-save-refused.txt"), rc=97, stderr=captured("sdparm-save-refused.err"))
     runner = ScriptedRunner({("sdparm",): lambda words: refused if "--save" in words else Reply()})
-    ScsiProvider(runner).set(DriveCacheSetting("sdb", "/dev/sdb", wanted, "x", save=True))
+    ScsiProvider(runner).set(DriveCacheSetting("sdb", "/dev/sdb", value, "x", save=True))
     assert runner.calls == [("sdparm", change, "--save", "/dev/sdb"), ("sdparm", change, "/dev/sdb")]
 
 
-def test_sdparm_that_can_save_is_asked_once() -> None:
+def test_sdparm_that_can_save_is_queried_once() -> None:
     runner = ScriptedRunner({("sdparm",): Reply()})
     ScsiProvider(runner).set(DriveCacheSetting("sdb", "/dev/sdb", "disabled", "x", save=True))
     assert runner.calls == [("sdparm", "--clear=WCE", "--save", "/dev/sdb")]

@@ -33,17 +33,17 @@ def text(host: FakeQueues) -> str:
     return (host.root / queue_boot.OPTIONS_FILE).read_text()
 
 
-def test_an_option_is_written_and_said_to_wait_for_the_next_load(host: FakeQueues) -> None:
+def test_an_option_is_written_and_reported_to_wait_for_the_next_load(host: FakeQueues) -> None:
     runner = host.runner
     outcome = host.converge(modules=[QLA], runner=runner)
     assert [(step.item, step.before, step.after) for step in outcome.steps] == [("qla2xxx", None, {"ql2xmaxqdepth": "64"})]
     assert "\noptions qla2xxx ql2xmaxqdepth=64\n" in text(host)
     assert runner.calls == []
     assert len(outcome.warnings) == 1
-    assert "32 in the running module: it comes into force when the module is loaded again or after a reboot" in outcome.warnings[0]
+    assert "32 in the running module: it takes effect when the module is loaded again or after a reboot" in outcome.warnings[0]
 
 
-def test_the_second_run_changes_nothing_and_says_so_until_it_is_in_force(host: FakeQueues) -> None:
+def test_the_second_run_changes_nothing_and_reports_so_until_it_is_in_effect(host: FakeQueues) -> None:
     host.converge(modules=[QLA])
     again = host.converge(modules=[QLA])
     assert (again.changed, len(again.warnings)) == (False, 1)
@@ -61,13 +61,13 @@ def test_lines_of_other_modules_stay_and_no_options_remove_a_line(host: FakeQueu
 
 
 def test_a_module_in_the_kernel_does_not_read_the_file(host: FakeQueues) -> None:
-    with pytest.raises(BadInput, match=r"md_mod is built into this kernel.*write md_mod\.start_ro=1 on the command line"):
+    with pytest.raises(BadInput, match=r"md_mod is built into this kernel.*add md_mod\.start_ro=1 to the kernel command line"):
         host.converge(modules=[{"module": "md_mod", "options": {"start_ro": 1}}])
 
 
 def test_another_file_and_the_command_line_may_win(host: FakeQueues) -> None:
     host.host.write("etc/modprobe.d/zz.conf", "# x\noptions qla2xxx ql2xmaxqdepth=16 \\\n ql2xfoo=1\n")
-    assert "16 in /etc/modprobe.d/zz.conf: take it away there" in host.converge(modules=[QLA]).warnings[0]
+    assert "16 in /etc/modprobe.d/zz.conf: remove it there" in host.converge(modules=[QLA]).warnings[0]
     host.host.write("proc/cmdline", "root=/dev/vda qla2xxx.ql2xmaxqdepth=8\n")
     assert "8 in the command line of the kernel" in host.converge(modules=[QLA]).warnings[0]
 
@@ -110,7 +110,7 @@ def test_spellings_of_one_value(one: str, other: str, same: bool) -> None:
         ("mmcblk0", "mmcblk*"),
     ],
 )
-def test_a_rule_looks_at_all_devices_of_a_driver(name: str, pattern: str) -> None:
+def test_a_rule_reads_all_devices_of_a_driver(name: str, pattern: str) -> None:
     queue = Queue(name=name, path=f"/dev/{name}", kind="disk", transport="sata", size=1, rotational=None, key=RuleKey("ID_SERIAL", "X"))
     line = queue_boot.rule_for(queue, {"nomerges": 1})
     assert line is not None
@@ -118,7 +118,7 @@ def test_a_rule_looks_at_all_devices_of_a_driver(name: str, pattern: str) -> Non
 
 
 def test_a_device_that_no_rule_can_name_is_refused() -> None:
-    queue = Queue(name="bcache0", path="/dev/bcache0", kind="bcache", transport="virtual", size=1, rotational=None, no_key="no serial: write persistent: false")
+    queue = Queue(name="bcache0", path="/dev/bcache0", kind="bcache", transport="virtual", size=1, rotational=None, no_key="no serial: set persistent: false")
     with pytest.raises(BadInput, match="persistent: false"):
         queue_boot.rule_for(queue, {"read_ahead_kb": 128})
     assert queue_boot.rule_for(queue, {}) is None
@@ -133,7 +133,7 @@ def test_without_the_folder_of_modules_only_what_is_offered_is_known(tmp_path: p
     assert loadable_schedulers(tmp_path) == ("kyber",)
 
 
-def test_what_a_running_tuned_will_change_is_said(host: FakeQueues) -> None:
+def test_what_a_running_tuned_will_change_is_reported(host: FakeQueues) -> None:
     host.disk("sda", serial="HDD0", DEVLINKS="/dev/disk/by-id/ata-X")
     entry = {"device": "/dev/disk/by-id/ata-X", "read_ahead_kb": 256}
     host.host.write("etc/tuned/active_profile", "mine\n")
@@ -143,5 +143,5 @@ def test_what_a_running_tuned_will_change_is_said(host: FakeQueues) -> None:
     host.host.write("run/tuned/tuned.pid", "1\n")
     concerns = host.converge(entry).warnings
     assert len(concerns) == 1
-    assert "take readahead=>4096 of its profile throughput-performance out" in concerns[0]
+    assert "remove readahead=>4096 of its profile throughput-performance," in concerns[0]
     assert host.converge({**entry, "persistent": False}).warnings == ()

@@ -40,7 +40,7 @@ def steps(outcome: Outcome, item: str) -> list[tuple[str, t.Any, t.Any]]:
     return [(step.attribute, step.before, step.after) for step in outcome.steps if step.item == item]
 
 
-def test_nothing_asked_runs_nothing(rack: FakeQueues) -> None:
+def test_empty_request_runs_nothing(rack: FakeQueues) -> None:
     runner = rack.runner
     assert rack.converge(runner=runner).changed is False
     assert runner.calls == []
@@ -71,7 +71,7 @@ def test_a_profile_is_fitted_to_each_device_with_a_note(rack: FakeQueues) -> Non
     assert [rack.value(name, "queue/nr_requests") for name in ("sda", "sdb", "sdc", "nvme0n1")] == ["32", "32", "1024", "1023"]
     notes = {one["name"]: " ".join(one["notes"]) for one in rack.facts(ARRAY)["devices"]}
     assert notes["sdc"] == ""
-    assert "asks for 1024; without a scheduler nr_requests is at most 32" in notes["sdb"]
+    assert "requests 1024; without a scheduler nr_requests is at most 32" in notes["sdb"]
     assert "asks for 64; the drive and its NCQ take a queue_depth of at most 32" in notes["sdb"]
     assert "queue_depth is left out: NVMe devices have no queue_depth" in notes["nvme0n1"]
 
@@ -163,13 +163,13 @@ def test_a_drive_without_ncq_takes_one_command_at_a_time(tmp_path: pathlib.Path,
         queues.converge({"device": SSD, "queue_depth": 32})
 
 
-def test_names_of_old_are_mapped_and_said(rack: FakeQueues) -> None:
+def test_legacy_names_are_mapped_and_reported(rack: FakeQueues) -> None:
     outcome = rack.converge({"device": SSD, "scheduler": "noop"}, {"device": HDD, "scheduler": "deadline"})
     assert rack.value("sdb", "queue/scheduler") == "none"
     assert 'ATTR{queue/scheduler}="none"' in "".join(rack.rules)
     assert outcome.warnings == (
-        "The scheduler deadline is called mq-deadline since Linux 5.0, and mq-deadline is set for sda: write scheduler: mq-deadline.",
-        "The scheduler noop is called none since Linux 5.0, and none is set for sdb: write scheduler: none.",
+        "The scheduler deadline is called mq-deadline since Linux 5.0, and mq-deadline is set for sda: set scheduler: mq-deadline.",
+        "The scheduler noop is called none since Linux 5.0, and none is set for sdb: set scheduler: none.",
     )
 
 
@@ -186,7 +186,7 @@ def test_a_driver_that_lets_nothing_be_changed(rack: FakeQueues) -> None:
     assert rack.converge({"device": LUN, "queue_depth": 32, "persistent": False}).changed is False
 
 
-def test_a_device_that_ignores_a_value_is_a_failure_with_wanted_and_found(rack: FakeQueues) -> None:
+def test_ignored_value_fails_with_requested_and_found(rack: FakeQueues) -> None:
     rack.deaf.add("sdb")
     with pytest.raises(NotEffective, match=f"{SSD}: nomerges should be 2 and is 0"):
         rack.converge({"device": SSD, "nomerges": 2})
@@ -196,7 +196,7 @@ def test_a_device_that_is_not_there_is_an_error_and_a_match_without_one_a_warnin
     with pytest.raises(DeviceMissing, match="does not exist on this host"):
         rack.converge({"device": "/dev/disk/by-id/ata-GONE", "nomerges": 1})
     outcome = rack.converge({"match": {"model": ["GONE*"]}, "nomerges": 1})
-    assert (outcome.changed, outcome.warnings) == (False, ("the match of entry 1 meets no device of this host.",))
+    assert (outcome.changed, outcome.warnings) == (False, ("the match of entry 1 matches no device of this host.",))
 
 
 def test_not_persistent_removes_the_rule_of_this_device_only(rack: FakeQueues) -> None:
@@ -220,7 +220,7 @@ def test_rules_of_what_is_not_listed_stay_unless_the_list_is_exclusive(rack: Fak
     assert rack.rules == []
 
 
-def test_a_rule_that_was_changed_by_hand_is_put_right(rack: FakeQueues) -> None:
+def test_a_rule_that_was_changed_by_hand_is_corrected(rack: FakeQueues) -> None:
     rack.converge({"device": SSD, "nomerges": 1})
     file = rack.root / queue_boot.RULES_FILE
     file.write_text(file.read_text().replace('nomerges}="1"', 'nomerges}="2"'))
@@ -285,11 +285,11 @@ def test_values_of_a_multipath_drive_belong_on_its_paths_and_on_it_where_it_has_
     _multipath(rack, tags)
     entry = {"match": {"model": ["PATH"]}, "profile": "flash_array"}
     assert [one["name"] for one in rack.facts(entry)["devices"]] == met
-    for asked in (entry, {"device": "/dev/mapper/mpatha", "profile": "flash_array"}):
-        rack.converge(asked)
+    for requested in (entry, {"device": "/dev/mapper/mpatha", "profile": "flash_array"}):
+        rack.converge(requested)
         assert [rack.value(name, "queue/nr_requests") for name in ("sdx", "sdy")] == ["1024", "1024"]
         assert rack.value("dm-7", "queue/nomerges") == ("1" if tags else "0")
-        assert rack.converge(asked).changed is False
+        assert rack.converge(requested).changed is False
     assert sum("LUN7" in rule and 'KERNEL=="sd*"' in rule for rule in rack.rules) == 1
 
 
@@ -313,16 +313,16 @@ def test_a_partition_and_a_link_that_two_drives_claim_are_no_device(rack: FakeQu
 
 
 def test_planning_is_pure(rack: FakeQueues) -> None:
-    wanted = rack.wanted(ARRAY)
+    spec = rack.wanted(ARRAY)
     runner = rack.runner
-    layer = BlockQueueLayer(runner, wanted, rack.root)
+    layer = BlockQueueLayer(runner, spec, rack.root)
     present = layer.read()
     calls = len(runner.calls)
     assert layer.plan(present) == layer.plan(present)
     assert len(runner.calls) == calls
 
 
-def test_two_drives_with_one_serial_number_are_told_apart_or_get_no_rule(rack: FakeQueues) -> None:
+def test_two_drives_with_one_serial_number_are_distinguished_or_get_no_rule(rack: FakeQueues) -> None:
     first, second = "/dev/disk/by-id/wwn-0x1", "/dev/disk/by-id/wwn-0x2"
     rack.disk("sde", model="TWIN", serial="T", wwn="0x1", DEVLINKS=first)
     rack.disk("sdf", model="TWIN", serial="T", wwn="0x2", DEVLINKS=second)

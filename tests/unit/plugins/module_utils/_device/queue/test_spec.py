@@ -29,7 +29,7 @@ def chosen(entries: t.Sequence[t.Mapping[str, t.Any]], *queues: Queue, named: t.
 
 
 def values(selected: Selected) -> dict[str, t.Any]:
-    return {key: asked.value for key, asked in selected.asked.items()}
+    return {key: requested.value for key, requested in selected.requested.items()}
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,14 @@ def test_a_profile_takes_the_place_of_the_one_before_it_and_leaves_other_setting
 
 def test_settings_of_an_entry_go_before_its_profile() -> None:
     one = chosen([{"match": {}, "profile": "flash_array", "nr_requests": 512}], queue())["sda"]
-    assert one.asked["nr_requests"].profile is None
-    assert one.asked["queue_depth"].profile == "flash_array"
+    assert one.requested["nr_requests"].profile is None
+    assert one.requested["queue_depth"].profile == "flash_array"
     assert values(one) == {"scheduler": "none", "nr_requests": 512, "nomerges": 1, "queue_depth": 64}
 
 
 def test_two_entries_that_name_a_device_may_not_contradict_each_other() -> None:
     named = {"/dev/x": ("sda",), "/dev/y": ("sda",)}
-    with pytest.raises(BadInput, match=r"nomerges is 1 by /dev/x \(entry 1\) and 2 by /dev/y \(entry 2\): say it once"):
+    with pytest.raises(BadInput, match=r"nomerges is 1 by /dev/x \(entry 1\) and 2 by /dev/y \(entry 2\): set it once"):
         chosen([{"device": "/dev/x", "nomerges": 1}, {"device": "/dev/y", "nomerges": 2}], queue(), named=named)
     with pytest.raises(BadInput, match="scheduler is none by"):
         chosen([{"device": "/dev/x", "profile": "nvme"}, {"device": "/dev/y", "profile": "hdd"}], queue(), named=named)

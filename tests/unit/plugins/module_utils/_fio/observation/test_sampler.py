@@ -66,23 +66,23 @@ def test_waiting_for_io_is_not_busy_and_stolen_time_is():
     assert sampler.busy_percent(before, after) == 50.0
 
 
-def test_a_sampler_leaves_series_and_tells_what_it_saw(tmp_path):
+def test_a_sampler_leaves_series_and_reports_what_it_saw(tmp_path):
     (tmp_path / "proc").mkdir()
     stats = tmp_path / "proc/diskstats"
     stats.write_text(BEFORE)
-    told = []
+    reported = []
     watched = sampler.Watched("sdb", ("sdb", "sdz"), tmp_path)
-    one = sampler.Sampler([watched], 0.05, told.append, lambda names: ["bcache0,10,20,1,2,3,4,,"] if "sdb" in names else [], tmp_path)
+    one = sampler.Sampler([watched], 0.05, reported.append, lambda names: ["bcache0,10,20,1,2,3,4,,"] if "sdb" in names else [], tmp_path)
     one.begin()
     stats.write_text(AFTER)
     ends = time.monotonic() + 30
-    while len(told) < 3 and time.monotonic() < ends:
+    while len(reported) < 3 and time.monotonic() < ends:
         time.sleep(0.01)
     one.end()
     rows = list(csv.DictReader((tmp_path / "device_series.log").read_text().splitlines()))
     assert {row["device"] for row in rows} == {"sdb"} and len(rows) >= 3
     assert sum(float(row["r_s"]) > 0 for row in rows) == 1, "what happened is counted once"
-    assert any(figures["iops"] for figures in told)
+    assert any(figures["iops"] for figures in reported)
     caches = list(csv.DictReader((tmp_path / "cache_series.log").read_text().splitlines()))
     assert [(row["cache"], row["dirty_bytes"], row["bypassed_reads"]) for row in caches] in ([("bcache0", "10", "")], [("bcache0", "10", "")] * 2), (
         "at the beginning, and at the end if that is later"

@@ -28,7 +28,7 @@ def systemd(monkeypatch):
     monkeypatch.setattr(daemon.os.path, "isdir", lambda path: path == "/run/systemd/system")
 
 
-def test_systemd_is_asked_for_a_scope_with_this_process_in_it(systemd):
+def test_systemd_scope_contains_this_process(systemd):
     runner = ScriptedRunner({("busctl",): Reply('o "/org/freedesktop/systemd1/job/17"\n')})
     daemon.leave_session_scope(runner)
     [words] = runner.calls
@@ -89,19 +89,19 @@ def test_a_real_systemd_puts_the_process_into_its_own_scope():
 
 
 def test_work_continues_in_a_reparented_process(tmp_path):
-    said = tmp_path / "said"
+    message = tmp_path / "said"
 
     def work(under_way):
         under_way()
         time.sleep(0.2)
-        said.write_text(f"{os.getpid()} {os.getsid(0)} {os.getcwd()}")
+        message.write_text(f"{os.getpid()} {os.getsid(0)} {os.getcwd()}")
 
     daemon.start(work)
-    assert not said.exists(), "the start does not wait for the work"
+    assert not message.exists(), "the start does not wait for the work"
     deadline = time.monotonic() + 20
-    while not (said.exists() and said.read_text()) and time.monotonic() < deadline:
+    while not (message.exists() and message.read_text()) and time.monotonic() < deadline:
         time.sleep(0.02)
-    pid, session, folder = said.read_text().split()
+    pid, session, folder = message.read_text().split()
     assert pid != str(os.getpid()) and session != str(os.getsid(0)) and folder == "/"
     with pytest.raises(ChildProcessError):
         os.waitpid(int(pid), 0)

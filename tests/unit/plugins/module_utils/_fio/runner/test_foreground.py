@@ -74,8 +74,8 @@ def test_a_latency_target_that_was_met_is_ok_and_noted_in_the_cell(rig):
     figures = {"io_bytes": 40960, "total_ios": 10, "runtime": 501, "iops": 3.3, "bw_bytes": 13653, "lat_ns": latency}
     rig.behave(seconds=0.1, entry={"latency_depth": 4, "write": figures})
     job = {**JOB, "runtime": 3}
-    asked = {**job, "latency_target": "1ms", "latency_window": "500ms", "latency_percentile": 99}
-    (row,) = rig.measure(cell(job=asked))["cells"]
+    requested = {**job, "latency_target": "1ms", "latency_window": "500ms", "latency_percentile": 99}
+    (row,) = rig.measure(cell(job=requested))["cells"]
     assert (row["state"], row["reason"], row["summary"]["write"]["runtime_ms"]) == ("ok", "", 501)
     assert any("met its latency_target with a queue depth of 4" in note for note in rig.load("meta.json")["notes"])
     # The same report without the option is of a run that something ended.
@@ -102,7 +102,7 @@ def test_one_cell_is_measured_stored_and_packed(rig):
     assert not is_alive(rig.status) and not list(rig.spool.home.glob(".cell*"))
 
 
-def test_series_are_written_only_if_asked_for(rig):
+def test_series_are_written_only_if_requested(rig):
     rig.measure(cell())
     rig.measure(cell(repeat=2), series=True)
     assert ["write_iops_log" in run["job"] for run in rig.runs] == [False, True]

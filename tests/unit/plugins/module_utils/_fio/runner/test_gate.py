@@ -59,12 +59,12 @@ def test_a_gate_that_was_never_opened_stays_shut(tmp_path):
     assert not (tmp_path / "gate.open").exists(), "it is shut for good"
 
 
-@pytest.mark.parametrize(("said", "late"), [("", 0), ("sh: 1: flock: not found", 0), ("through", -1), ("through", 1000)])
-def test_impossible_times_are_none(tmp_path, said, late):
+@pytest.mark.parametrize(("message", "late"), [("", 0), ("sh: 1: flock: not found", 0), ("through", -1), ("through", 1000)])
+def test_impossible_times_are_none(tmp_path, message, late):
     opened = gate.Gate(tmp_path)
     opened.open(time.time)
     note = tmp_path / "cell.prerun.txt"
-    note.write_text(said)
+    note.write_text(message)
     os.utime(note, (opened.opened + late, opened.opened + late))
     assert opened.passed(opened.opened + 500) is None
 

@@ -31,7 +31,7 @@ def test_steps_and_their_segments():
         {"cells": [cell("c")], "barrier": True, "pause": {"seconds": 5}},
     )
     assert [step.segment for step in order.steps] == [0, 0, 1] and order.segments == 2
-    assert order.asked[1].cell.key.repeat == 2 and order.asked[0].cell.target.size == 2**30
+    assert order.requested[1].cell.key.repeat == 2 and order.requested[0].cell.target.size == 2**30
     assert seconds_left(order) == pytest.approx([12.5 + 11 + 16, 11 + 16, 16]), "the second step waits for its offset"
 
 
@@ -50,7 +50,7 @@ def test_the_same_order_whatever_is_done():
 
 def test_a_flag_without_a_value_stays():
     first, second = read({"cells": [cell(job={**JOB, "group_reporting": None})]}), read({"cells": [cell()]})
-    assert first.sha256 != second.sha256 and "group_reporting" in first.asked[0].cell.job.sections[0].options
+    assert first.sha256 != second.sha256 and "group_reporting" in first.requested[0].cell.job.sections[0].options
 
 
 def search_step(**values):
@@ -69,7 +69,7 @@ def test_a_job_with_sections_is_varied_as_a_whole():
     job = {"global": {"bs": "4k", "iodepth": 9}, "jobs": [{"name": "a", "rw": "read", "iodepth": 3}, {"name": "b", "rw": "write"}]}
     (step,) = read(search_step(job=job)).steps
     assert [section.value("iodepth") for section in fio_order.probe(step, 4).cell.job.sections] == ["4", "4"]
-    assert job["jobs"][0]["iodepth"] == 3, "what was asked for stays as it is"
+    assert job["jobs"][0]["iodepth"] == 3, "what was requested stays as it is"
 
 
 def test_cells_of_rounds():

@@ -47,7 +47,7 @@ def checked(host):
 def test_many_job_files_are_read_at_once_and_the_same_one_once(host, tmp_path):
     prepared = prepare(order(*[{**JOB, "iodepth": depth} for depth in (1, 2, 3, 1, 2, 3)]), host, MadeFiles(Spool(tmp_path, "c")))
     assert [len(words) - 2 for words in checked(host)] == [6], "the name of the section tells the cells apart"
-    assert prepared.command == ("setpriv", "--pdeathsig", "TERM", "fio") and prepared.facts_of(order(JOB).asked[0].cell).size == 2**30
+    assert prepared.command == ("setpriv", "--pdeathsig", "TERM", "fio") and prepared.facts_of(order(JOB).requested[0].cell).size == 2**30
 
 
 def test_job_files_with_many_threads_are_read_in_bundles(host, tmp_path):

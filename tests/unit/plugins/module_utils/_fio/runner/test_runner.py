@@ -143,7 +143,7 @@ def test_a_stopped_runner_keeps_finished_cells(rig):
     assert result["changed"]
     assert states(result["cells"]) == [("w", 1, "interrupted", False), ("w", 2, "missing", False)]
     assert (result["runner"]["state"], result["runner"]["alive"]) == ("stopped", False)
-    assert rig.meta()["reason"] == "The runner was asked to stop." and "fio.json.gz" in rig.meta()["files"], "what fio had is kept"
+    assert rig.meta()["reason"] == "The runner was stopped." and "fio.json.gz" in rig.meta()["files"], "what fio had is kept"
     assert control.stop(rig.spool, check_mode=False)["changed"] is False
     rig.behave()
     assert states(rig.finish(step(), step(repeat=2))) == [("w", 1, "ok", False), ("w", 2, "ok", False)]
@@ -160,7 +160,7 @@ def test_a_runner_that_does_not_stop_is_killed(rig):
     assert states(result["cells"]) == [("w", 1, "missing", False)]
 
 
-def test_fio_ends_with_a_killed_runner_and_the_next_goes_on(rig):
+def test_fio_ends_with_a_killed_runner_and_the_next_continues(rig):
     rig.start(step(), step(repeat=2), step(repeat=3))
     rig.await_status(lambda status: status["done"] >= 1)
     rig.behave(seconds=30)

@@ -16,10 +16,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.sea
 WANTED = {"metric": "p99", "limit": 1000, "over": "iodepth", "first": 1, "last": 256}
 
 
-def run(wanted, latency, most=search.MOST_PROBES):
+def run(requested, latency, most=search.MOST_PROBES):
     probes = []
     while True:
-        value = search.next_value(wanted, probes)
+        value = search.next_value(requested, probes)
         if value is None:
             return probes
         assert value not in [probe.value for probe in probes], "nothing is measured twice"
@@ -28,10 +28,10 @@ def run(wanted, latency, most=search.MOST_PROBES):
 
 
 def test_a_ladder_and_then_bisection():
-    wanted = search.read_search(WANTED, "c")
-    probes = run(wanted, lambda depth: 100.0 * depth)
+    requested = search.read_search(WANTED, "c")
+    probes = run(requested, lambda depth: 100.0 * depth)
     assert [probe.value for probe in probes] == [1, 2, 4, 8, 16, 12, 10, 11]
-    found = search.conclude(wanted, probes)
+    found = search.conclude(requested, probes)
     assert (found["answer"], found["value"], found["good"]["latency_ns"], found["bad"]["value"]) == ("found", 10, 1000.0, 11)
 
 
@@ -42,23 +42,23 @@ def test_bisection_ends_within_the_bracket():
 
 
 def test_the_last_value_is_tried_even_if_the_ladder_would_step_over_it():
-    wanted = search.read_search({**WANTED, "last": 100}, "c")
-    probes = run(wanted, lambda depth: 1.0)
+    requested = search.read_search({**WANTED, "last": 100}, "c")
+    probes = run(requested, lambda depth: 1.0)
     assert [probe.value for probe in probes] == [1, 2, 4, 8, 16, 32, 64, 100]
-    assert search.conclude(wanted, probes)["answer"] == "at_least"
+    assert search.conclude(requested, probes)["answer"] == "at_least"
 
 
 def test_a_limit_that_the_first_value_breaks():
-    wanted = search.read_search({**WANTED, "first": 4}, "c")
-    probes = run(wanted, lambda depth: 5000.0)
-    found = search.conclude(wanted, probes)
+    requested = search.read_search({**WANTED, "first": 4}, "c")
+    probes = run(requested, lambda depth: 5000.0)
+    found = search.conclude(requested, probes)
     assert (found["answer"], found["value"], found["iops"], found["good"], found["bad"]["value"]) == ("not_reachable", None, None, None, 4)
 
 
 @given(st.integers(1, 1000), st.integers(0, 3000), st.floats(1.1, 8.0))
 def test_every_search_ends_at_the_edge(last, edge, factor):
-    wanted = Search("p99", 1000, "iodepth", 1, last, factor=factor, bracket=0.10)
-    found = search.conclude(wanted, run(wanted, lambda depth: 1000.0 if depth <= edge else 1001.0))
+    requested = Search("p99", 1000, "iodepth", 1, last, factor=factor, bracket=0.10)
+    found = search.conclude(requested, run(requested, lambda depth: 1000.0 if depth <= edge else 1001.0))
     if edge < 1:
         assert found["answer"] == "not_reachable"
     elif edge >= last:
@@ -69,14 +69,14 @@ def test_every_search_ends_at_the_edge(last, edge, factor):
 
 
 def test_a_probe_without_a_latency_ends_the_search():
-    wanted = search.read_search(WANTED, "c")
+    requested = search.read_search(WANTED, "c")
     probes = [Probe(1, 1.0, 10.0), Probe(2, None, None, "interrupted")]
-    assert search.next_value(wanted, probes) is None and search.has_failed(probes[-1])
+    assert search.next_value(requested, probes) is None and search.has_failed(probes[-1])
 
 
 def test_past_saturation_the_best_is_not_the_deepest():
-    wanted = search.read_search(WANTED, "c")
-    found = search.conclude(wanted, [Probe(1, 500.0, 10.0), Probe(2, 900.0, 20.0), Probe(4, 850.0, 900.0), Probe(8, 800.0, 2000.0)])
+    requested = search.read_search(WANTED, "c")
+    found = search.conclude(requested, [Probe(1, 500.0, 10.0), Probe(2, 900.0, 20.0), Probe(4, 850.0, 900.0), Probe(8, 800.0, 2000.0)])
     assert (found["value"], found["iops"], found["best"]["value"]) == (4, 850.0, 2)
 
 

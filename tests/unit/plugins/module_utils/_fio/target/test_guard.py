@@ -97,7 +97,7 @@ def test_the_refusal_names_both_variables_and_the_identity():
         require(around(signatures=("ext4 (data)",)), writing=True)
     assert 'allow_data_loss: true and identity: "S1"' in caught.value.message
     assert "ext4 (data)" in caught.value.message
-    assert caught.value.as_result()["objections"] == [{"kind": "data", "text": "/dev/sdb contains ext4 (data)"}]
+    assert caught.value.to_dict()["objections"] == [{"kind": "data", "text": "/dev/sdb contains ext4 (data)"}]
 
 
 def test_a_device_without_any_name_cannot_be_permitted():
@@ -136,7 +136,7 @@ def test_reading_needs_no_empty_device():
 def test_read_only_empty_too_small_and_unreadable_devices():
     assert "read-only" in texts(judge(dataclasses.replace(EMPTY, read_only=True), writing=True))
     assert "no medium" in texts(judge(dataclasses.replace(EMPTY, size=0), writing=False))
-    assert "less than the size 2 GiB" in texts(judge(with_target(EMPTY, size=2 * GIB), writing=False))
+    assert "less than the requested size 2 GiB" in texts(judge(with_target(EMPTY, size=2 * GIB), writing=False))
     assert "Input/output error" in texts(judge(dataclasses.replace(EMPTY, unreadable="Input/output error"), writing=False))
 
 

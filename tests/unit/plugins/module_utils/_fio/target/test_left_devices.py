@@ -53,7 +53,7 @@ def test_a_device_changed_since_is_refused(root, offset):
     assert not campaign(root, "c2").is_unchanged(FACTS, root)
 
 
-def test_after_a_kill_only_the_same_campaign_goes_on(root):
+def test_after_a_kill_only_the_same_campaign_continues(root):
     campaign(root).leave(FACTS, root)
     campaign(root).begin(FACTS)
     (root / "dev/sdb").write_bytes(b"more")

@@ -91,7 +91,7 @@ def settle(initiator, **params):
     assert initiator.converge(**params).changed is False
 
 
-def test_nothing_asked_is_nothing_read(tmp_path):
+def test_empty_request_reads_nothing(tmp_path):
     runner = ScriptedRunner({})
     for params in (None, {}, {"interfaces": []}):
         layer = AoeInitiatorLayer(runner, read_spec(params), tmp_path)
@@ -116,7 +116,7 @@ def test_check_mode_does_nothing(tmp_path):
     assert not any(call[:2] == ("modprobe", "aoe") for call in initiator.runner.calls)
 
 
-def test_a_loaded_module_is_told_and_not_loaded_again(initiator):
+def test_a_loaded_module_is_reported_and_not_loaded_again(initiator):
     initiator.mtu("eth2", 9000)
     outcome = initiator.converge(interfaces=["eth2", "eth1"], max_outstanding=128, max_sectors=0)
     assert [(step.attribute, step.after) for step in outcome.steps][2:] == [("interfaces", "eth2,eth1"), ("aoe_maxout", 128)]
@@ -139,7 +139,7 @@ def test_a_masked_unit_is_unmasked(initiator):
 
 
 @pytest.mark.parametrize(("params", "says"), [({"interfaces": ["eth9"]}, "no interface eth9"), ({"interfaces": ["eth1", "x y"]}, "not the name")])
-def test_an_interface_that_is_not_there_is_said(initiator, params, says):
+def test_an_interface_that_is_not_there_is_reported(initiator, params, says):
     with pytest.raises(BadInput, match=says):
         initiator.converge(**params)
 
@@ -147,19 +147,19 @@ def test_an_interface_that_is_not_there_is_said(initiator, params, says):
 @pytest.mark.parametrize(
     ("params", "says"),
     [
-        ({"devices": [{"name": "7.1"}]}, "write it as e7.1"),
+        ({"devices": [{"name": "7.1"}]}, "use a name such as e7.1"),
         ({"devices": [{"name": "e7.1", "payload": 8700}]}, "sectors of 512"),
         ({"devices": [{"name": "e7.1"}, {"name": "e7.1"}]}, "listed twice"),
         ({"dead_seconds": 0}, "dead_seconds cannot be 0"),
         ({"interfaces": ["a" * 14 + str(number) for number in range(100, 200)]}, "not the name|longer than"),
     ],
 )
-def test_what_cannot_be_meant_is_said(params, says):
+def test_invalid_options_are_rejected(params, says):
     with pytest.raises(BadInput, match=says):
         read_spec({"interfaces": ["eth1"], **params})
 
 
-def test_a_kernel_without_the_driver_is_said(tmp_path):
+def test_a_kernel_without_the_driver_is_reported(tmp_path):
     initiator = Initiator(tmp_path, loaded=False)
     initiator.runner.replies[("modprobe", "--dry-run")] = Reply(rc=1)
     with pytest.raises(ToolMissing, match="CONFIG_ATA_OVER_ETH"):
@@ -182,7 +182,7 @@ def test_a_target_in_use_is_not_lost(initiator, use):
     assert initiator.converge(interfaces=["eth2", "eth1"]).changed
 
 
-def test_an_idle_target_on_another_interface_is_nobodys_loss(initiator):
+def test_idle_target_on_another_interface_may_be_dropped(initiator):
     initiator.mtu("eth2", 1500)
     initiator.target("e7.1", 1500, interface="eth2")
     settle(initiator)
@@ -216,7 +216,7 @@ def test_frames_larger_than_the_mtu_are_stale(initiator):
     assert [step.after for step in initiator.converge().steps] == [1024]
 
 
-def test_a_target_that_takes_less_is_said_and_is_no_change(initiator):
+def test_a_target_that_takes_less_is_reported_and_is_no_change(initiator):
     initiator.target("e7.1", 1500)
     initiator.converge()
     outcome = initiator.converge()
@@ -237,7 +237,7 @@ def test_a_payload_that_must_be_is_proved(initiator):
         initiator.converge(devices=[{"name": "e7.1", "payload": 8704}])
 
 
-def test_a_target_that_must_be_up_is_looked_for(initiator):
+def test_required_target_is_discovered(initiator):
     initiator.targets["e7.1"] = (9000, "eth1")
     outcome = initiator.converge(devices=[{"name": "e7.1"}])
     assert [(step.item, step.before, step.after) for step in outcome.steps if step.attribute == "state"] == [("e7.1", None, "up")]
@@ -259,7 +259,7 @@ def test_a_target_that_is_down_is_reported(initiator):
     assert [sentence.split(":")[0] for sentence in outcome.warnings] == ["e7.1 is down", "e7.2 is down and in use"]
 
 
-def test_another_file_with_options_is_said(initiator):
+def test_another_file_with_options_is_reported(initiator):
     initiator.host.write("etc/modprobe.d/zz-aoe.conf", "options aoe aoe_iflist=eth0\n")
     initiator.host.write("etc/modprobe.d/other.conf", "# options aoe x\noptions aoeng y\n")
     assert [sentence.split(" gives")[0] for sentence in initiator.converge().warnings] == ["/etc/modprobe.d/zz-aoe.conf"]

@@ -45,7 +45,7 @@ def test_no_target_is_no_device():
 
 
 @pytest.mark.parametrize("text", ["", "aoe-sancheck: no such device\n"])
-def test_what_is_not_its_output_is_said(text):
+def test_what_is_not_its_output_is_reported(text):
     with pytest.raises(NotUnderstood, match="no summary of devices"):
         parse_sancheck(text)
 

@@ -148,7 +148,7 @@ def test_all_options_reach_vblade(host):
     assert host.converge(entry, buffer=1 << 20).changed is False
 
 
-def test_another_option_starts_it_again_and_says_that_io_pauses(host):
+def test_another_option_starts_it_again_and_reports_that_io_pauses(host):
     host.converge(ONE)
     outcome = host.converge({**ONE, "sync": True})
     assert attributes(outcome) == ["configuration", "running"]
@@ -156,7 +156,7 @@ def test_another_option_starts_it_again_and_says_that_io_pauses(host):
     assert len(host.restarts()) == 2
 
 
-def test_a_file_that_a_person_named_is_kept_with_its_priority(host):
+def test_manually_named_file_is_kept_with_its_priority(host):
     host.host.write("etc/vblade.conf.d/my-images.conf", f"shelf=7\nslot=1\nnetif=eth1\nfilename={HDD}\noptions='-d'\nionice='--class idle'\n")
     host.converge(ONE, check_mode=True)
     layer = host.layer(ONE)
@@ -235,7 +235,7 @@ def test_a_drive_that_is_declared_safe_may_keep_its_cache(tmp_path):
     assert host.converge(ONE, protected=["TESTDISK"]).changed
 
 
-def test_a_cache_that_was_turned_on_since_is_said(host):
+def test_a_cache_that_was_turned_on_since_is_reported(host):
     host.converge(ONE)
     for place in ("queue/write_cache", "cache_type"):
         next((host.root / "sys/devices").rglob(f"vda/{place}")).write_text("write back\n")
@@ -261,7 +261,7 @@ def test_a_device_in_use_is_not_served(host, use):
         host.converge(ONE)
 
 
-def test_a_partition_that_nobody_uses_may_be_served_with_its_disk(host):
+def test_unused_partition_may_be_exported_with_its_disk(host):
     host.host.partition("vda", 1)
     host.runner.replies[("udevadm",)] = host.host.udev_reply
     assert host.converge(ONE).changed
@@ -290,7 +290,7 @@ def test_a_stranger_with_the_same_address_is_refused(host, state):
         ([ONE, {**ONE, "interface": "eth2", "device": "/dev/disk/by-id/ata-OTHER"}], "cannot be both"),
     ],
 )
-def test_what_cannot_be_meant_is_said(entries, says):
+def test_invalid_options_are_rejected(entries, says):
     with pytest.raises(BadInput, match=says):
         read_spec(entries)
 
@@ -306,17 +306,17 @@ def test_one_address_on_two_interfaces_is_one_target_on_two_ways(host):
 @pytest.mark.parametrize(
     ("entry", "error", "says"),
     [
-        ({**ONE, "device": "/dev/vda"}, BadInput, f"write {HDD}"),
+        ({**ONE, "device": "/dev/vda"}, BadInput, f"use {HDD}"),
         ({**ONE, "interface": "eth9"}, BadInput, "no interface eth9"),
         ({**ONE, "device": "/dev/disk/by-id/gone"}, DeviceMissing, "does not exist"),
     ],
 )
-def test_what_is_not_there_is_said(host, entry, error, says):
+def test_what_is_not_there_is_reported(host, entry, error, says):
     with pytest.raises(error, match=says):
         host.converge(entry)
 
 
-def test_a_host_without_vblade_is_told_what_to_install(host):
+def test_missing_vblade_names_the_package(host):
     (host.root / "lib/systemd/system/vblade@.service").unlink()
     with pytest.raises(ToolMissing, match="install the package vblade"):
         host.converge(ONE)

@@ -66,7 +66,7 @@ def _change(tmp_path, runner, place, mtu):
 # -- which one
 
 
-def test_what_nothing_manages_says_what_can_be_done(tmp_path):
+def test_what_nothing_manages_reports_what_can_be_done(tmp_path):
     place = _place(tmp_path, _runner())
     assert place.provider == ""
     assert "by none of systemd-networkd, netplan, NetworkManager, ifupdown" in place.obstacle
@@ -89,7 +89,7 @@ def test_tools_that_are_not_installed_manage_nothing(tmp_path):
     assert _place(tmp_path, _runner(missing=("networkctl", "nmcli", "netplan", "ifup"))).provider == ""
 
 
-def test_each_tool_is_asked_once_for_all_interfaces(tmp_path):
+def test_each_tool_is_queried_once_for_all_interfaces(tmp_path):
     _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n")
     runner = _runner(
         {"eth1": "/etc/systemd/network/eth1.network", "eth2": ""}, devices=f"eth2:connected:{UUID}\n", profiles=f"{UUID}:802-3-ethernet:/etc/x:x\n"

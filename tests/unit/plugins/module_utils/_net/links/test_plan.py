@@ -32,7 +32,7 @@ def _links(*more, mtu=1500):
     return Links([Link("lo", 1, 65536), _card("eth1", 2, mtu), *more])
 
 
-def _wishes(*entries):
+def _specs(*entries):
     full = [{"interface": None, **entry} for entry in entries]
     return read_specs(full)
 
@@ -58,7 +58,7 @@ def _entry(name, index, **more):
     return {"ifname": name, "ifindex": index, "mtu": 1500, "flags": ["UP"], "address": f"{MAC}{index}", "min_mtu": 68, "max_mtu": 0, **more}
 
 
-def test_ip_says_what_lies_on_what():
+def test_ip_reports_what_lies_on_what():
     links = parse_links(
         json.dumps(
             [
@@ -109,30 +109,30 @@ def test_a_vlan_that_borrows_the_address_of_its_card_is_not_meant_by_it():
         ({"interface": "eth1", "purpose": "iscsi", "block_size": 512}, "purpose: aoe"),
     ],
 )
-def test_a_wish_that_contradicts_itself_is_one_sentence(entry, words):
+def test_contradictory_options_are_rejected(entry, words):
     with pytest.raises(BadInput, match=words):
-        _wishes(entry)
+        _specs(entry)
 
 
 def test_the_mtu_follows_from_the_purpose_and_the_card():
     links = Links([_card("eth1", 2), _card("eth2", 3, max_mtu=4500), _card("eth3", 4)])
     targets = resolve(
         links,
-        _wishes({"interface": "eth1", "purpose": "aoe"}, {"interface": "eth2", "purpose": "aoe"}, {"interface": "eth3", "purpose": "iscsi", "max_mtu": 8000}),
+        _specs({"interface": "eth1", "purpose": "aoe"}, {"interface": "eth2", "purpose": "aoe"}, {"interface": "eth3", "purpose": "iscsi", "max_mtu": 8000}),
     )
     assert {name: target.mtu for name, target in targets.items()} == {"eth1": 8700, "eth2": 4500, "eth3": 8000}
     with pytest.raises(BadInput, match="eth1: No MTU up to 1500"):
-        resolve(links, _wishes({"interface": "eth1", "purpose": "aoe", "max_mtu": 1500}))
+        resolve(links, _specs({"interface": "eth1", "purpose": "aoe", "max_mtu": 1500}))
 
 
 def test_an_unknown_interface_names_those_there_are():
     with pytest.raises(BadInput, match="no interface eth9 on this host: there are lo, eth1"):
-        resolve(_links(), _wishes({"interface": "eth9", "mtu": 9000}))
+        resolve(_links(), _specs({"interface": "eth9", "mtu": 9000}))
 
 
 def test_an_interface_is_named_once():
     with pytest.raises(BadInput, match="the same interface eth1"):
-        resolve(_links(), _wishes({"interface": "eth1", "mtu": 9000}, {"mac": f"{MAC}2", "mtu": 8000}))
+        resolve(_links(), _specs({"interface": "eth1", "mtu": 9000}, {"mac": f"{MAC}2", "mtu": 8000}))
 
 
 # -- order
@@ -140,72 +140,72 @@ def test_an_interface_is_named_once():
 
 def test_raised_from_the_parent_up_and_lowered_from_the_vlan_down():
     up = _state(_links(_vlan("eth1.5", 3, "eth1")))
-    wishes = _wishes({"interface": "eth1.5", "mtu": 9000})
-    steps = plan_links(up, wishes)
+    specs = _specs({"interface": "eth1.5", "mtu": 9000})
+    steps = plan_links(up, specs)
     assert _live(steps) == [("eth1", 1500, 9000), ("eth1.5", 1500, 9000)]
     assert _boot(steps) == [("eth1", None, 9000), ("eth1.5", None, 9000)]
     assert "since it is below eth1.5" in steps[0].action
     down = _state(_links(_vlan("eth1.5", 3, "eth1", 9000), mtu=9000))
-    steps = plan_links(down, _wishes({"interface": "eth1", "mtu": 1500}, {"interface": "eth1.5", "mtu": 1500}))
+    steps = plan_links(down, _specs({"interface": "eth1", "mtu": 1500}, {"interface": "eth1.5", "mtu": 1500}))
     assert _live(steps) == [("eth1.5", 9000, 1500), ("eth1", 9000, 1500)]
 
 
 def test_raising_comes_before_lowering_and_each_can_be_had_alone():
     state = _state(_links(_card("eth2", 3, 9000), _card("eth3", 4, 8000)), {"eth3": 1500})
-    wishes = _wishes({"interface": "eth2", "mtu": 1500}, {"interface": "eth1", "mtu": 9000}, {"interface": "eth3", "mtu": 8000})
-    assert _live(plan_links(state, wishes)) == [("eth1", 1500, 9000), ("eth2", 9000, 1500)]
-    assert directions(state, wishes) == ["raise", "lower", "other"]
-    assert [(step.item, step.attribute) for step in plan_links(state, wishes, "raise")] == [("eth1", "mtu"), ("eth1", "boot_mtu"), ("eth3", "boot_mtu")]
-    assert [(step.item, step.attribute) for step in plan_links(state, wishes, "lower")] == [("eth2", "mtu"), ("eth2", "boot_mtu"), ("eth3", "boot_mtu")]
+    specs = _specs({"interface": "eth2", "mtu": 1500}, {"interface": "eth1", "mtu": 9000}, {"interface": "eth3", "mtu": 8000})
+    assert _live(plan_links(state, specs)) == [("eth1", 1500, 9000), ("eth2", 9000, 1500)]
+    assert directions(state, specs) == ["raise", "lower", "other"]
+    assert [(step.item, step.attribute) for step in plan_links(state, specs, "raise")] == [("eth1", "mtu"), ("eth1", "boot_mtu"), ("eth3", "boot_mtu")]
+    assert [(step.item, step.attribute) for step in plan_links(state, specs, "lower")] == [("eth2", "mtu"), ("eth2", "boot_mtu"), ("eth3", "boot_mtu")]
 
 
-def test_what_is_as_wanted_needs_nothing():
+def test_no_change_if_already_as_requested():
     state = _state(_links(mtu=9000), {"eth1": 9000})
-    wishes = _wishes({"interface": "eth1", "mtu": 9000})
-    assert plan_links(state, wishes) == []
-    assert directions(state, wishes) == []
+    specs = _specs({"interface": "eth1", "mtu": 9000})
+    assert plan_links(state, specs) == []
+    assert directions(state, specs) == []
     assert plan_links(LinkState(Links([])), []) == []
 
 
 def test_the_parent_is_not_lowered_along():
     state = _state(_links(_vlan("eth1.5", 3, "eth1", 9000), mtu=9000), {"eth1": 9000})
-    assert _live(plan_links(state, _wishes({"interface": "eth1.5", "mtu": 1500}))) == [("eth1.5", 9000, 1500)]
+    assert _live(plan_links(state, _specs({"interface": "eth1.5", "mtu": 1500}))) == [("eth1.5", 9000, 1500)]
 
 
 def test_members_of_a_bond_follow_it_and_need_no_state_at_boot():
     links = Links([_card("eth1", 2, master="bond0"), _card("eth2", 3, master="bond0"), Link("bond0", 4, 1500, kind="bond", lower=("eth1", "eth2"))])
-    steps = plan_links(_state(links), _wishes({"interface": "bond0", "mtu": 9000}))
+    steps = plan_links(_state(links), _specs({"interface": "bond0", "mtu": 9000}))
     assert [item for item, before, after in _live(steps)] == ["eth1", "eth2", "bond0"]
     assert _boot(steps) == [("bond0", None, 9000)]
     with pytest.raises(BadInput, match="name bond0 instead"):
-        plan_links(_state(links), _wishes({"interface": "eth1", "mtu": 9000}))
+        plan_links(_state(links), _specs({"interface": "eth1", "mtu": 9000}))
     with pytest.raises(BadInput, match="contradict"):
-        plan_links(_state(links), _wishes({"interface": "eth1", "mtu": 4000}, {"interface": "bond0", "mtu": 9000}))
+        plan_links(_state(links), _specs({"interface": "eth1", "mtu": 4000}, {"interface": "bond0", "mtu": 9000}))
 
 
 def test_ports_of_a_bridge_are_raised_and_a_larger_one_stays():
     links = Links([_card("eth1", 2, master="br0"), _card("eth2", 3, 9000, master="br0"), Link("br0", 4, 1500, kind="bridge", lower=("eth1", "eth2"))])
-    assert _live(plan_links(_state(links), _wishes({"interface": "br0", "mtu": 8000}))) == [("eth1", 1500, 8000), ("br0", 1500, 8000)]
+    assert _live(plan_links(_state(links), _specs({"interface": "br0", "mtu": 8000}))) == [("eth1", 1500, 8000), ("br0", 1500, 8000)]
 
 
 def test_the_state_at_boot_of_what_lies_below_counts_when_it_is_large_enough_now():
     links = _links(_vlan("eth1.5", 3, "eth1", 9000), mtu=9100)
-    wishes = _wishes({"interface": "eth1.5", "mtu": 9000})
-    assert _boot(plan_links(_state(links, {"eth1.5": 9000}), wishes)) == [("eth1", None, 9000)]
-    assert plan_links(_state(links, {"eth1.5": 9000, "eth1": 9100}), wishes) == []
+    specs = _specs({"interface": "eth1.5", "mtu": 9000})
+    assert _boot(plan_links(_state(links, {"eth1.5": 9000}), specs)) == [("eth1", None, 9000)]
+    assert plan_links(_state(links, {"eth1.5": 9000, "eth1": 9100}), specs) == []
     small = _links(_vlan("eth1.5", 3, "eth1", 1400))
-    assert plan_links(_state(small, {"eth1.5": 1400}), _wishes({"interface": "eth1.5", "mtu": 1400})) == [], "without a word an interface has 1500"
+    assert plan_links(_state(small, {"eth1.5": 1400}), _specs({"interface": "eth1.5", "mtu": 1400})) == [], "without a word an interface has 1500"
 
 
 def test_members_of_a_larger_bond_are_not_lowered_for_a_vlan_on_it():
     bond = Link("bond0", 4, 9100, kind="bond", lower=("eth1",))
     links = Links([_card("eth1", 2, 9100, master="bond0", max_mtu=9216), bond, Link("bond0.5", 5, 1500, kind="vlan", lower=("bond0",))])
-    assert _live(plan_links(_state(links), _wishes({"interface": "bond0.5", "mtu": 9000}))) == [("bond0.5", 1500, 9000)]
+    assert _live(plan_links(_state(links), _specs({"interface": "bond0.5", "mtu": 9000}))) == [("bond0.5", 1500, 9000)]
 
 
 def test_a_tap_is_raised_with_its_bridge_and_whoever_makes_it_sees_to_the_next_one():
     links = Links([Link("tap0", 2, 1500, kind="tun", master="br0"), Link("br0", 3, 1500, kind="bridge", lower=("tap0",))])
-    steps = plan_links(_state(links), _wishes({"interface": "br0", "mtu": 9000}))
+    steps = plan_links(_state(links), _specs({"interface": "br0", "mtu": 9000}))
     assert (_live(steps), _boot(steps)) == ([("tap0", 1500, 9000), ("br0", 1500, 9000)], [("br0", None, 9000)])
 
 
@@ -214,54 +214,54 @@ def test_a_tap_is_raised_with_its_bridge_and_whoever_makes_it_sees_to_the_next_o
 
 def test_without_members_the_lower_interface_is_named():
     state = _state(_links(_vlan("eth1.5", 3, "eth1")))
-    with pytest.raises(BadInput, match="on eth1, which has 1500: list eth1 too, or write members: true"):
-        plan_links(state, _wishes({"interface": "eth1.5", "mtu": 9000, "members": False}))
-    with pytest.raises(BadInput, match="which shall have 4000"):
-        plan_links(state, _wishes({"interface": "eth1.5", "mtu": 9000}, {"interface": "eth1", "mtu": 4000}))
+    with pytest.raises(BadInput, match="on eth1, which has 1500: list eth1 too, or set members: true"):
+        plan_links(state, _specs({"interface": "eth1.5", "mtu": 9000, "members": False}))
+    with pytest.raises(BadInput, match="which is set to 4000"):
+        plan_links(state, _specs({"interface": "eth1.5", "mtu": 9000}, {"interface": "eth1", "mtu": 4000}))
 
 
 def test_a_parent_is_not_lowered_below_its_vlans():
     state = _state(_links(_vlan("eth1.5", 3, "eth1", 9000), _vlan("eth1.6", 4, "eth1", 1500), mtu=9000))
     with pytest.raises(Refused, match=r"eth1.5 \(9000\) on it would not fit") as caught:
-        plan_links(state, _wishes({"interface": "eth1", "mtu": 1500}))
+        plan_links(state, _specs({"interface": "eth1", "mtu": 1500}))
     assert "eth1.6" not in caught.value.message
 
 
 def test_the_driver_decides_what_is_possible():
     with pytest.raises(BadInput, match="9000 at most, and 9500"):
-        plan_links(_state(_links()), _wishes({"interface": "eth1", "mtu": 9500}))
+        plan_links(_state(_links()), _specs({"interface": "eth1", "mtu": 9500}))
     with pytest.raises(BadInput, match=r"eth1 \(below eth1.5\) takes an MTU of 9000 at most"):
-        plan_links(_state(_links(_vlan("eth1.5", 3, "eth1"))), _wishes({"interface": "eth1.5", "mtu": 9500}))
+        plan_links(_state(_links(_vlan("eth1.5", 3, "eth1"))), _specs({"interface": "eth1.5", "mtu": 9500}))
 
 
 def test_ipv6_is_not_lost_unseen():
     with pytest.raises(Refused, match="IPv6, and it has fe80::1"):
-        plan_links(_state(_links(), ipv6={"eth1": ["fe80::1"]}), _wishes({"interface": "eth1", "mtu": 1200}))
-    assert plan_links(_state(_links(), ipv6={"eth2": ["fe80::1"]}), _wishes({"interface": "eth1", "mtu": 1200}))
-    assert plan_links(_state(_links(), ipv6={"eth1": ["fe80::1"]}), _wishes({"interface": "eth1", "mtu": 1280}))
+        plan_links(_state(_links(), ipv6={"eth1": ["fe80::1"]}), _specs({"interface": "eth1", "mtu": 1200}))
+    assert plan_links(_state(_links(), ipv6={"eth2": ["fe80::1"]}), _specs({"interface": "eth1", "mtu": 1200}))
+    assert plan_links(_state(_links(), ipv6={"eth1": ["fe80::1"]}), _specs({"interface": "eth1", "mtu": 1280}))
 
 
 def test_the_connection_of_ansible_is_not_touched_without_permission():
     state = _state(_links(_vlan("eth1.5", 3, "eth1")), carrying=frozenset({"eth1", "eth1.5"}))
     for name in ("eth1", "eth1.5"):
         with pytest.raises(Refused, match="allow_management: true for"):
-            plan_links(state, _wishes({"interface": name, "mtu": 1400}))
+            plan_links(state, _specs({"interface": name, "mtu": 1400}))
     # The parent that would follow is one that the connection depends on.
     below = _state(_links(_vlan("eth1.5", 3, "eth1")), carrying=frozenset({"eth1"}))
     with pytest.raises(Refused, match=r"eth1 \(below eth1.5\) keeps its MTU of 1500"):
-        plan_links(below, _wishes({"interface": "eth1.5", "mtu": 9000}))
-    steps = plan_links(state, _wishes({"interface": "eth1", "mtu": 9000, "allow_management": True}))
+        plan_links(below, _specs({"interface": "eth1.5", "mtu": 9000}))
+    steps = plan_links(state, _specs({"interface": "eth1", "mtu": 9000, "allow_management": True}))
     assert steps[0].operation.management is True
 
 
 def test_what_is_right_already_needs_no_permission():
     state = _state(_links(mtu=1400), {"eth1": 1400}, carrying=frozenset({"eth1"}))
-    assert plan_links(state, _wishes({"interface": "eth1", "mtu": 1400})) == []
+    assert plan_links(state, _specs({"interface": "eth1", "mtu": 1400})) == []
 
 
-def test_a_state_at_boot_that_cannot_be_set_is_said_before_anything_is_changed():
-    places = {"eth1": MtuSource("", "eth1", None, obstacle="eth1 is configured at boot by none of them: write persistent: false.")}
+def test_a_state_at_boot_that_cannot_be_set_is_reported_before_anything_is_changed():
+    places = {"eth1": MtuSource("", "eth1", None, obstacle="eth1 is configured at boot by none of them: set persistent: false.")}
     with pytest.raises(BadInput, match="persistent: false"):
-        plan_links(_state(_links(), places=places), _wishes({"interface": "eth1", "mtu": 9000}))
-    steps = plan_links(_state(_links(), places=places), _wishes({"interface": "eth1", "mtu": 9000, "persistent": False}))
+        plan_links(_state(_links(), places=places), _specs({"interface": "eth1", "mtu": 9000}))
+    steps = plan_links(_state(_links(), places=places), _specs({"interface": "eth1", "mtu": 9000, "persistent": False}))
     assert [step.attribute for step in steps] == ["mtu"]

@@ -18,8 +18,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links import layer as link_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import read_specs
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_program as dead_man_program
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_timer as dead_man
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_program
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_timer as timer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import FOLDER, RollbackTimer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import NetworkSpec, Part, StorageNetworkLayer, Transaction
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
@@ -48,13 +48,13 @@ class Host:
         def start(switch, argv, token):
             self._start(switch, argv, token)
 
-        monkeypatch.setattr(dead_man.RollbackTimer, "_start", start)
-        monkeypatch.setattr(dead_man_program, "_read", self._read)
-        monkeypatch.setattr(dead_man_program, "_run", self._command)
-        monkeypatch.setattr(dead_man_program.os, "listdir", lambda path: ["eth1", "eth1.5"] if path == "/sys/class/net" else os.listdir(path))
-        monkeypatch.setattr(dead_man_program.time, "sleep", lambda seconds: None)
-        original = dead_man_program._change_back
-        monkeypatch.setattr(dead_man_program, "_change_back", lambda change, said: original(self._below_root(change), said))
+        monkeypatch.setattr(timer.RollbackTimer, "_start", start)
+        monkeypatch.setattr(rollback_program, "_read", self._read)
+        monkeypatch.setattr(rollback_program, "_run", self._command)
+        monkeypatch.setattr(rollback_program.os, "listdir", lambda path: ["eth1", "eth1.5"] if path == "/sys/class/net" else os.listdir(path))
+        monkeypatch.setattr(rollback_program.time, "sleep", lambda seconds: None)
+        original = rollback_program._change_back
+        monkeypatch.setattr(rollback_program, "_change_back", lambda change, message: original(self._below_root(change), message))
 
     def _below_root(self, change):
         return {**change, "files": [{**file, "path": f"{self.root}{file['path']}"} for file in change["files"]]}
@@ -135,8 +135,8 @@ class Follower(Layer):
 
     name = "follower"
 
-    def __init__(self, known, wanted=9000):
-        super().__init__(None, wanted)
+    def __init__(self, known, requested=9000):
+        super().__init__(None, requested)
         self.known = known
         self.reads = 0
 
@@ -192,11 +192,11 @@ def test_without_a_second_call_it_is_one_run(host):
     assert not host.switch.armed()
 
 
-def test_silence_puts_everything_back_and_a_late_confirmation_says_so(host):
+def test_missing_confirmation_restores_everything_and_a_late_one_reports_it(host):
     host.transaction(VLAN).run("t1")
-    host.switch.put_back("nobody confirmed")
+    host.switch.put_back("no confirmation")
     assert (host.mtu("eth1"), host.mtu("eth1.5"), host.boot.count("mtu")) == (1500, 1500, 0)
-    with pytest.raises(NotEffective, match="went back") as caught:
+    with pytest.raises(NotEffective, match="were reverted") as caught:
         host.transaction(VLAN).confirm("t1")
     assert caught.value.facts["links_before"] == [{"interface": "eth1.5", "mtu": 1500}, {"interface": "eth1", "mtu": 1500}]
     assert host.boot.count("mtu") == 0
@@ -233,16 +233,16 @@ def test_a_kill_between_the_files_of_the_boot_state_puts_back_what_was_written(h
     with contextlib.suppress(KeyboardInterrupt):
         host.transaction(VLAN).confirm("t1")
     assert host.boot.count("mtu 9000") == 1
-    host.switch.put_back("nobody confirmed")
+    host.switch.put_back("no confirmation")
     assert (host.mtu("eth1"), "mtu" in host.boot) == (1500, False)
 
 
-def test_a_file_that_somebody_else_has_changed_meanwhile_is_left(host):
+def test_file_changed_by_another_program_is_not_restored(host):
     host.transaction(VLAN).run("t1")
     with host.switch.held("t1"):
         host.switch.note(link_layer.PROVIDERS["ifupdown"](host.runner, None, host.root).change(_place(host), 9000))
     host.write("etc/network/interfaces", "iface eth1 inet manual\n")
-    assert any("by somebody else" in line for line in host.switch.put_back("x"))
+    assert any("was changed by another program" in line for line in host.switch.put_back("x"))
     assert host.boot == "iface eth1 inet manual\n"
 
 
@@ -270,9 +270,9 @@ def test_what_a_dead_run_left_is_put_back_before_the_next_begins(host, stale):
     else:
         host.write(f"{FOLDER}/watching.json", json.dumps({"token": "t1", "pid": 2**22 + 1}))
     host.write(f"{FOLDER}/journal.json", json.dumps(journal))
-    foreseen = host.transaction({"interface": "eth1", "mtu": 4000, "persistent": False}).predict()
-    assert "without confirming" in foreseen.warnings[0]
-    assert [(step.item, step.before, step.after) for step in foreseen.steps] == [("eth1", 1500, 4000)]
+    predicted = host.transaction({"interface": "eth1", "mtu": 4000, "persistent": False}).predict()
+    assert "without confirming" in predicted.warnings[0]
+    assert [(step.item, step.before, step.after) for step in predicted.steps] == [("eth1", 1500, 4000)]
     assert host.mtu("eth1") == 9000, "check mode changes nothing"
     report = host.transaction({"interface": "eth1", "mtu": 4000, "persistent": False}).run("t2")
     assert [(step.item, step.before, step.after) for step in report.steps] == [("eth1", 1500, 4000)]
@@ -282,7 +282,7 @@ def test_a_switch_that_does_not_start_is_a_failure_before_any_change(host, monke
     def fails(switch, argv, token):
         raise CommandFailed("systemd-run failed")
 
-    monkeypatch.setattr(dead_man.RollbackTimer, "_start", fails)
+    monkeypatch.setattr(timer.RollbackTimer, "_start", fails)
     with pytest.raises(CommandFailed, match="systemd-run"):
         host.transaction(VLAN).run("t1")
     assert (host.mtu("eth1"), not host.switch.armed()) == (1500, True)
@@ -291,21 +291,21 @@ def test_a_switch_that_does_not_start_is_a_failure_before_any_change(host, monke
 def test_the_process_ends_quietly_when_it_was_confirmed_and_acts_when_not(host, tmp_path):
     folder = tmp_path / FOLDER
     host.transaction(VLAN).run("t1")
-    dead_man_program.watch(str(folder), "another")
+    rollback_program.watch(str(folder), "another")
     assert host.mtu("eth1") == 9000
     journal = host.switch.armed()
     journal["deadline"] = time.monotonic() - 1
     host.write(f"{FOLDER}/journal.json", json.dumps(journal))
-    dead_man_program.watch(str(folder), "t1")
+    rollback_program.watch(str(folder), "t1")
     assert (host.mtu("eth1"), host.switch.last()["token"]) == (1500, "t1")
-    assert "nobody confirmed within 60 seconds" in (folder / "log").read_text()
+    assert "no confirmation was received within 60 seconds" in (folder / "log").read_text()
 
 
 def test_an_interface_that_was_switched_off_gets_its_routes_again(host, monkeypatch):
     host.transaction(VLAN).run("t1")
     host.write("sys/class/net/eth1/flags", "0x1002\n")
     ran = []
-    monkeypatch.setattr(dead_man_program, "_run", lambda argv: ran.append(argv) or host._command(argv))
+    monkeypatch.setattr(rollback_program, "_run", lambda argv: ran.append(argv) or host._command(argv))
     host.switch.put_back("x")
     assert ["ip", "link", "set", "dev", "eth1", "up"] in ran
     assert ["ip", "route", "replace", "192.0.2.0/24", "scope", "link", "dev", "eth1"] in ran
@@ -314,4 +314,4 @@ def test_an_interface_that_was_switched_off_gets_its_routes_again(host, monkeypa
 def test_the_program_needs_nothing_of_the_collection():
     import inspect
 
-    assert "ansible" not in inspect.getsource(dead_man_program).replace("ansible-bad-function", "")
+    assert "ansible" not in inspect.getsource(rollback_program).replace("ansible-bad-function", "")

@@ -25,8 +25,8 @@ DAMAGED = {
     "getconfig-al_ibm-serveraid-8i_12-drives.txt": "a second drive 0,0",
     "netdata_getconfig-ld-current.txt": "has no end",
     # Its last volume is missing from the capture, or hidden by the tool: either way, not all are told.
-    "getconfig-al_adaptec-6805_31-drives-enclosures.txt": "volumes, and 4 are told of",
-    "list_bad-synthetic.txt": "found 3 controllers and tells of 1",
+    "getconfig-al_adaptec-6805_31-drives-enclosures.txt": "volumes, and 4 are reported",
+    "list_bad-synthetic.txt": "found 3 controllers and reports 1",
 }
 #: Outputs that describe no controller.
 WITHOUT_CONTROLLER = ("getstatus", "getlogs", "help-menu", "uclievt")
@@ -51,15 +51,15 @@ def test_every_capture_is_read_and_only_the_damaged_ones_are_not_understood(capt
         reading = parse(text)
         assert bool(reading.controllers) is not name.startswith(WITHOUT_CONTROLLER), name
         if name in DAMAGED:
-            assert any(DAMAGED[name] in said for said in reading.not_understood), name
-            assert any(DAMAGED[name] in said for said in reading.lost) is (DAMAGED[name] != "has no end"), name
+            assert any(DAMAGED[name] in message for message in reading.not_understood), name
+            assert any(DAMAGED[name] in message for message in reading.lost) is (DAMAGED[name] != "has no end"), name
         else:
             assert reading.not_understood == (), name
             assert reading.complete, name
             assert reading.lost == (), name
 
 
-def test_every_volume_and_every_drive_of_the_captures_is_told(captures: dict[str, str]) -> None:
+def test_every_volume_and_every_drive_of_the_captures_is_reported(captures: dict[str, str]) -> None:
     for name, text in captures.items():
         lines = [line.strip().lower() for line in text.splitlines()]
         volumes = sum(line.startswith(("logical device number", "logical drive number")) for line in lines)
@@ -127,9 +127,9 @@ MANY = settings(max_examples=120, deadline=None, suppress_health_check=list(Heal
 def check(reading: Reading) -> Reading:
     assert isinstance(reading, Reading)
     assert all(isinstance(one, Controller) for one in reading.controllers)
-    assert all(isinstance(said, str) and said for said in reading.not_understood)
+    assert all(isinstance(message, str) and message for message in reading.not_understood)
     for one in reading.controllers:
-        one.as_result()
+        one.to_dict()
     return reading
 
 

@@ -91,7 +91,7 @@ def test_documents_of_other_shapes_are_no_error(controller: dict[str, t.Any]) ->
 
 
 @pytest.mark.parametrize("line", ["{", '{"Other": 1}', '{"Controller": []}', "{" * 100_000])
-def test_what_is_no_such_document_is_said(line: str) -> None:
+def test_what_is_no_such_document_is_reported(line: str) -> None:
     reading = parse(f"Controllers found: 1\n{line}\n")
     assert reading.controllers == ()
     assert reading.not_understood[0].startswith("line 2: ")

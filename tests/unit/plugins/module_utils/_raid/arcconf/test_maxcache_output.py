@@ -24,7 +24,7 @@ POOL, CONTAINER, SMART = controller("pool"), controller("container"), controller
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("words", "requested"),
     [
         (commands.read_cache(POOL, ["0", "2"], True), "SETMAXCACHE 1 LOGICALDRIVE 0 2 READCACHE ENABLE nologs"),
         (commands.write_cache(CONTAINER, ["0"], False), "SETMAXCACHE 1 LOGICALDRIVE 0 WRITECACHE DISABLE nologs"),
@@ -51,8 +51,8 @@ POOL, CONTAINER, SMART = controller("pool"), controller("container"), controller
         (commands.flush_and_fetch_rate(controller("pool", nologs=False), 1), "SETMAXCACHE 1 FLUSHANDFETCHRATE 1"),
     ],
 )
-def test_commands(words: list[str], wanted: str) -> None:
-    assert words == wanted.split()
+def test_commands(words: list[str], requested: str) -> None:
+    assert words == requested.split()
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_read_lists_and_asks_each_controller_once() -> None:
     assert (reading.not_understood, reading.complete) == ((), True)
 
 
-def test_build_without_nologs_is_asked_without_it_from_then_on() -> None:
+def test_build_without_nologs_is_called_without_it_from_then_on() -> None:
     def answer(words: tuple[str, ...]) -> Reply:
         return Reply(USAGE, rc=3) if "nologs" in words else Reply(CONFIG)
 
@@ -105,7 +105,7 @@ def test_no_controller_is_an_empty_reading(answer: Reply) -> None:
     assert (reading.controllers, reading.not_understood, len(runner.calls)) == ((), (), 1)
 
 
-def test_tool_that_fails_is_said_to_be_not_understood() -> None:
+def test_tool_that_fails_is_reported_as_not_understood() -> None:
     arcconf = provider({(TOOL, "LIST"): Reply("", rc=1, stderr="cannot open shared object")})[0]
     reading = arcconf.read()
     assert not reading.complete
@@ -128,7 +128,7 @@ def test_cut_list_still_asks_for_every_controller_it_counted() -> None:
 # ------------------------------------------------------------------------------------------------------------ controllers
 
 HEALTHY = Protection("capacitor", "healthy")
-FAILED = Protection("capacitor", "failed", said="Failed (Replace Batteries/Capacitors)")
+FAILED = Protection("capacitor", "failed", raw="Failed (Replace Batteries/Capacitors)")
 
 
 def aacraid(**changes: t.Any) -> Controller:
@@ -158,8 +158,8 @@ ON = Volume("0", array="3", read=Policy("read_ahead", "read_ahead"), write=Polic
 DISK = Drive("0,31", write_cache="enabled", usage="configured")
 
 
-def objection(controller: Controller, subject: Controller | Volume | Drive, wishes: dict[str, t.Any], own: dict[str, t.Any] | None = None) -> str:
-    return provider()[0].objection(controller, subject, wishes, own or {}) or ""
+def objection(controller: Controller, subject: Controller | Volume | Drive, settings: dict[str, t.Any], own: dict[str, t.Any] | None = None) -> str:
+    return provider()[0].objection(controller, subject, settings, own or {}) or ""
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_commands(controller: Controller, subject: Volume | Drive | None, attrib
 
 
 @pytest.mark.parametrize("value", ["writeback", "writeback_always"])
-def test_the_switch_of_smartraid_does_not_tell_the_two_write_backs_apart(value: str) -> None:
+def test_switch_of_smartraid_does_not_distinguish_the_two_write_backs(value: str) -> None:
     arcconf = provider()[0]
     assert arcconf.agrees(smart(), ON, "write", value)
     assert not arcconf.agrees(smart(), OFF, "write", value)
@@ -284,7 +284,7 @@ def test_what_cannot_be_is_an_objection_with_its_reason_and_what_can_be_is_none(
         (smart(protection=FAILED), OFF, "battery status is not Ok and No Battery Write Cache is disabled"),
     ],
 )
-def test_what_forbids_caching_now_in_the_words_of_the_controller(controller: Controller, volume: Volume, words: str) -> None:
+def test_what_forbids_caching_now_in_the_wording_of_the_controller(controller: Controller, volume: Volume, words: str) -> None:
     assert words in objection(controller, volume, {"write": "writeback"})
     assert words in objection(controller, volume, {"read": "read_ahead"})
     assert objection(controller, volume, {"write": "writethrough", "read": "none"}) == ""
@@ -316,7 +316,7 @@ ABORTED = "Command aborted."
 
 def judge(stdout: str, rc: int, stderr: str = "") -> tuple[bool, str]:
     judgement = provider()[0].judge(Completed((TOOL, "SETCACHE"), rc, stdout, stderr))
-    return judgement.ok, judgement.said
+    return judgement.ok, judgement.message
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def judge(stdout: str, rc: int, stderr: str = "") -> tuple[bool, str]:
             2,
             "Press y, then ENTER to continue or press ENTER to abort:",
         ),
-        (USAGE, 3, "it does not know these words (invalid arguments)"),
+        (USAGE, 3, "it rejects the command (invalid arguments)"),
         ("Invalid controller number.\n", 6, "exit status 6, invalid adapter"),
         ("Controllers found: 1\n\nCommand failed.\n", 1, "exit status 1, failure"),
         ("", 127, "exit status 127"),
@@ -372,7 +372,7 @@ def test_refusals_of_the_tool_are_raised_with_its_own_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("attribute", "value", "present", "wished", "also"),
+    ("attribute", "value", "present", "requested", "also"),
     [
         ("read", "read_ahead", "disabled", None, {"write": "writeback"}),
         ("read", "read_ahead", "enabled", None, {"write": "writeback_always"}),
@@ -385,8 +385,8 @@ def test_refusals_of_the_tool_are_raised_with_its_own_reason() -> None:
         ("drive_cache", "enabled", "disabled", None, {}),
     ],
 )
-def test_one_switch_for_reading_and_writing_sets_both(attribute: str, value: str, present: str, wished: str | None, also: dict[str, str]) -> None:
-    arcconf, own = provider()[0], {} if wished is None else {"no_battery_write_cache": wished}
+def test_one_switch_for_reading_and_writing_sets_both(attribute: str, value: str, present: str, requested: str | None, also: dict[str, str]) -> None:
+    arcconf, own = provider()[0], {} if requested is None else {"no_battery_write_cache": requested}
     assert arcconf.side_effects(smart(no_battery_write_cache=present), OFF, attribute, value, own) == also
     assert arcconf.side_effects(aacraid(), AAC_VOLUME, attribute, value, own) == {}
     assert arcconf.side_effects(smart(), smart(), "cache_ratio", 10, own) == {}
@@ -411,7 +411,7 @@ def test_ratio_comes_with_the_first_volume_that_is_cached() -> None:
     assert objection(gone, gone, {"cache_ratio": 10}, {"cache_ratio": 10, "caching": True})
 
 
-def test_what_the_list_lacks_is_asked_for_and_lost_only_without_an_answer() -> None:
+def test_what_the_list_lacks_is_requested_and_lost_only_without_an_answer() -> None:
     listed = LISTED.replace("   Controller 2:             : Optimal, Slot 3, Mixed, Adaptec SmartRAID 3154-8i, SIM2, 50000D12\n", "")
     reading = provider({(TOOL, "LIST"): Reply(listed), (TOOL, "GETCONFIG"): Reply(CONFIG)})[0].read()
     assert [one.id for one in reading.controllers] == ["1", "2"]
@@ -421,4 +421,4 @@ def test_what_the_list_lacks_is_asked_for_and_lost_only_without_an_answer() -> N
         return Reply(CONFIG) if words[2] == "1" else Reply("Invalid controller number.\n", rc=6)
 
     reading = provider({(TOOL, "LIST"): Reply(listed), (TOOL, "GETCONFIG"): answer})[0].read()
-    assert reading.lost == ("controller 2: GETCONFIG tells nothing of it",)
+    assert reading.lost == ("controller 2: GETCONFIG reports nothing about it",)

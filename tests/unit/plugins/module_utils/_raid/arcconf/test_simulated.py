@@ -133,7 +133,7 @@ def test_protected_write_back_falls_to_write_through_and_stays_configured(model:
     assert (healthy.volumes[0].write.configured, healthy.volumes[0].write.effective, healthy.protection.protects) == ("writeback", "writeback", True)
     ill = Simulated(model, **{fault: True}).read()
     assert (ill.volumes[0].write.configured, ill.volumes[0].write.effective, ill.protection.protects) == ("writeback", "writethrough", False)
-    assert ill.protection.said
+    assert ill.protection.raw
 
 
 def test_build_of_2010_is_read_and_set_without_nologs() -> None:
@@ -163,7 +163,7 @@ def test_no_controller() -> None:
     assert (reading.controllers, reading.not_understood, reading.complete) == ((), (), True)
 
 
-def test_drive_cache_that_is_not_told_is_unknown() -> None:
+def test_drive_cache_that_is_not_reported_is_unknown() -> None:
     for value in (True, "unknown"):
         assert {drive.write_cache for drive in Simulated("Adaptec SmartRAID 3154-8i", drive_write_cache_unknown=value).read().drives} == {UNKNOWN}
 

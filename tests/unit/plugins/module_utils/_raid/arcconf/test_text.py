@@ -66,7 +66,7 @@ def only(text: str) -> Controller:
 
 
 @pytest.mark.parametrize(
-    ("pairs", "wanted"),
+    ("pairs", "requested"),
     [
         # The old wording: mode is in force, setting was asked for.
         (
@@ -89,13 +89,13 @@ def only(text: str) -> Controller:
         ([], Policy()),
     ],
 )
-def test_write_policy_is_read_in_its_three_wordings(pairs: list[str], wanted: Policy) -> None:
+def test_write_policy_is_read_in_its_three_wordings(pairs: list[str], requested: Policy) -> None:
     (one,) = only(config(volume("RAID level=1", "Read-cache mode=Enabled", *pairs))).volumes
-    assert one.write == wanted
+    assert one.write == requested
 
 
 @pytest.mark.parametrize(
-    ("pairs", "wanted"),
+    ("pairs", "requested"),
     [
         (["Read-cache mode=Enabled"], Policy("read_ahead", "read_ahead")),
         (["Read-cache mode=Disabled"], Policy("none", "none")),
@@ -104,9 +104,9 @@ def test_write_policy_is_read_in_its_three_wordings(pairs: list[str], wanted: Po
         ([], Policy()),
     ],
 )
-def test_read_policy(pairs: list[str], wanted: Policy) -> None:
+def test_read_policy(pairs: list[str], requested: Policy) -> None:
     (one,) = only(config(volume("RAID level=1", "Write-cache mode=Not supported", *pairs))).volumes
-    assert one.read == wanted
+    assert one.read == requested
 
 
 SMART_VOLUME = (
@@ -135,7 +135,7 @@ def smart(*cache: str, volume_lines: tuple[str, ...] = SMART_VOLUME) -> str:
         (["No-Battery Write Cache=Disabled"], UNKNOWN, UNKNOWN),
     ],
 )
-def test_caching_is_what_was_asked_for_and_the_cache_tells_whether_it_is_in_force(cache: list[str], read: str, write: str) -> None:
+def test_caching_is_what_was_requested_and_the_cache_reports_whether_it_is_in_effect(cache: list[str], read: str, write: str) -> None:
     (one,) = only(smart(*cache)).volumes
     assert one.read == Policy("read_ahead", read)
     assert one.write == Policy("writeback", write)
@@ -168,7 +168,7 @@ def test_labels_count_only_in_their_section() -> None:
         lines("Controller Status=Optimal") + part("Controller Battery Information", "Status=Failed") + part("Controller Version Information", "Status=Nonsense")
     )
     found = only(config(controller(body), section("Array Information", f"Array Number 0\n{lines('Status=Ok')}")))
-    assert (found.protection.kind, found.protection.health, found.protection.said) == ("battery", "failed", "Failed")
+    assert (found.protection.kind, found.protection.health, found.protection.raw) == ("battery", "failed", "Failed")
     assert found.status == "optimal"
 
 
@@ -207,13 +207,13 @@ def test_protection(title: str, pairs: list[str], kind: str, health: str, charge
     assert (found.kind, found.health, found.charge) == (kind, health, charge)
 
 
-def test_controller_that_tells_of_no_unit_has_unknown_protection() -> None:
+def test_controller_that_reports_no_unit_has_unknown_protection() -> None:
     assert only(config(controller(lines("Controller Status=Optimal")))).protection.health == UNKNOWN
 
 
 def test_unit_that_is_there_counts_before_an_empty_place() -> None:
     body = part("Controller Battery Information", "Status=Not Installed") + part("Controller ZMM Information", "Status=ZMM Optimal")
-    assert only(config(controller(body))).protection.said == "ZMM Optimal"
+    assert only(config(controller(body))).protection.raw == "ZMM Optimal"
 
 
 def test_policies_for_drives() -> None:
@@ -236,7 +236,7 @@ def test_drives_are_addressed_by_what_they_report_and_enclosures_are_none() -> N
     assert one.size == 953869 * 2**20
 
 
-def test_a_drive_without_its_address_is_said_not_to_be_understood() -> None:
+def test_a_drive_without_its_address_is_reported_not_to_be_understood() -> None:
     reading = parse(config(drives(drive("State=Online", "Model=X"))))
     assert reading.controllers[0].drives == ()
     assert "Device #0" in reading.not_understood[0]
@@ -354,7 +354,7 @@ def test_container_of_max_cache() -> None:
     assert (uses.read, uses.write, uses.write_policy, uses.dirty) == (Policy("enabled", "enabled"), Policy("enabled", "disabled"), "instant_writeback", "dirty")
 
 
-def test_preferred_setting_of_old_builds_is_what_was_asked_for() -> None:
+def test_preferred_setting_of_old_builds_is_what_was_requested() -> None:
     found = only(config(volume("Write-cache setting=Enabled", "MaxCache preferred read cache setting=Enabled", "MaxCache read cache setting=Disabled")))
     assert found.volumes[0].maxcache is not None
     assert found.volumes[0].maxcache.read == Policy("enabled", "disabled")
@@ -379,15 +379,15 @@ WISHES = ("RAID level=1", "Status of logical device=Optimal", "Write-cache setti
 OFF = drives(drive("State=Online", "Reported Channel,Device(T:L)=0,1(1:0)", "Write Cache=Disabled (write-through)"))
 
 
-def finding(adapter: str, *wishes: str, below: str = "") -> DiskFinding:
+def finding(adapter: str, *settings: str, below: str = "") -> DiskFinding:
     members = part("Logical device segment information", "Segment 0=Present (0,1) S1")
-    one = section("Logical device information", f"Logical device number 0\n{lines(*WISHES, *wishes)}{members}")
+    one = section("Logical device information", f"Logical device number 0\n{lines(*WISHES, *settings)}{members}")
     (found,) = parse(config(controller(adapter), one, OFF, below)).controllers
     return volume_finding(found, found.volumes[0])
 
 
 @pytest.mark.parametrize(
-    ("name", "wishes"),
+    ("name", "settings"),
     [
         ("MaxIQ Cache", ("MaxIQ preferred cache setting=Enabled", "MaxIQ cache setting=Disabled")),
         ("MaxIQ Cache", ("MaxIQ preferred cache setting=Disabled", "MaxIQ cache setting=Disabled")),
@@ -397,9 +397,9 @@ def finding(adapter: str, *wishes: str, below: str = "") -> DiskFinding:
         ("maxCache", ("maxCache write cache setting=Enabled",)),
     ],
 )
-def test_empty_pool_caches_nothing_and_decides_nothing(name: str, wishes: tuple[str, ...]) -> None:
+def test_empty_pool_caches_nothing_and_decides_nothing(name: str, settings: tuple[str, ...]) -> None:
     empty = lines(f"SSDs assigned to {name} pool=0", f"Maximum SSDs allowed in {name} pool=8")
-    found = finding(empty, *wishes)
+    found = finding(empty, *settings)
     assert (found.volatile, found.loses, found.device_loss) == (False, False, "survives")
     assert found == dataclasses.replace(finding(""), state=found.state)
 
@@ -422,10 +422,10 @@ def test_empty_pool_beside_dirty_blocks_is_not_believed() -> None:
 
 
 def test_container_that_is_not_there_caches_nothing() -> None:
-    adapter, wishes = lines("maxCache Dirty Page Threshold=75"), ("maxCache write cache setting=Enabled", "maxCache write cache policy=Write Back")
-    for said in ("No maxCache 3.0 found", "No maxCache device created", "No maxCache Array found"):
-        assert finding(adapter, *wishes, below=section("maxCache 3.0 information", f"   {said}\n")).volatile is False
-    assert finding(adapter, *wishes).volatile is None
+    adapter, settings = lines("maxCache Dirty Page Threshold=75"), ("maxCache write cache setting=Enabled", "maxCache write cache policy=Write Back")
+    for message in ("No maxCache 3.0 found", "No maxCache device created", "No maxCache Array found"):
+        assert finding(adapter, *settings, below=section("maxCache 3.0 information", f"   {message}\n")).volatile is False
+    assert finding(adapter, *settings).volatile is None
 
 
 def test_no_max_cache_device_yet() -> None:
@@ -460,7 +460,7 @@ LIST = section(
 )
 
 
-def test_list_tells_each_controller() -> None:
+def test_list_reports_each_controller() -> None:
     reading = parse("Controllers found: 2\n" + LIST + END)
     assert reading.not_understood == ()
     first, second = reading.controllers
@@ -468,18 +468,18 @@ def test_list_tells_each_controller() -> None:
     assert (second.id, second.model, second.mode) == ("2", "Adaptec SmartRAID, 8 ports", "mixed")
 
 
-def test_list_that_tells_fewer_than_it_found() -> None:
+def test_list_that_reports_fewer_than_it_found() -> None:
     reading = parse("Controllers found: 3\n" + LIST + END)
-    assert reading.not_understood == ("the tool found 3 controllers and tells of 2",)
+    assert reading.not_understood == ("the tool found 3 controllers and reports 2",)
 
 
-def test_join_keeps_the_number_and_what_only_list_tells() -> None:
+def test_join_keeps_the_number_and_what_only_list_reports() -> None:
     listed = parse("Controllers found: 2\n" + LIST + END)
     configs = {"1": parse(config(controller(lines("Controller Model=Adaptec 6805X")))), "2": Reading(complete=False, not_understood=("line 1: 'x'",))}
     joined = join(listed, configs)
     assert [one.id for one in joined.controllers] == ["1", "2"]
     assert (joined.controllers[0].model, joined.controllers[0].serial, joined.controllers[0].mode) == ("Adaptec 6805X", "SIM1", "raid")
-    assert joined.not_understood == ("controller 2: line 1: 'x'", "controller 2: GETCONFIG tells nothing of it")
+    assert joined.not_understood == ("controller 2: line 1: 'x'", "controller 2: GETCONFIG reports nothing about it")
     assert not joined.complete
 
 
@@ -494,12 +494,12 @@ def test_join_keeps_the_number_and_what_only_list_tells() -> None:
         "Invalid controller number.\n",
     ],
 )
-def test_outputs_that_tell_of_no_controller(text: str) -> None:
+def test_outputs_that_report_no_controller(text: str) -> None:
     assert parse(text) == Reading()
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", '{"Controllers": []}', "CLI Version = 007.2707\n", "Smart Array P440 in Slot 0\n   Bus Interface: PCI\n"])
-def test_what_is_not_of_arcconf_is_said_to_be_foreign(text: str) -> None:
+def test_what_is_not_of_arcconf_is_reported_as_foreign(text: str) -> None:
     reading = parse(text)
     assert (reading.controllers, reading.complete, len(reading.not_understood)) == ((), False, 1)
 
@@ -600,7 +600,7 @@ def test_volume_whose_heading_is_damaged_is_lost(number: int, heading: str | Non
     assert [one.id for one in reading.controllers[0].volumes] == [str(1 - number)]
     assert reading.lost
     assert set(reading.lost) <= set(reading.not_understood)
-    assert join(Reading((Controller("arcconf", "1"),)), {"1": reading}).lost == tuple(f"controller 1: {said}" for said in reading.lost)
+    assert join(Reading((Controller("arcconf", "1"),)), {"1": reading}).lost == tuple(f"controller 1: {message}" for message in reading.lost)
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -626,27 +626,27 @@ def test_enclosure_whose_heading_is_damaged_is_not_lost() -> None:
     assert (bool(reading.not_understood), reading.lost) == (True, ())
 
 
-def test_volume_that_is_told_twice_may_be_another_one() -> None:
+def test_volume_that_is_reported_twice_may_be_another_one() -> None:
     reading = parse(TWO_VOLUMES.replace("Logical device number 1\n", "Logical device number 0\n"))
-    assert any("twice in one output" in said for said in reading.lost)
+    assert any("twice in one output" in message for message in reading.lost)
 
 
 def test_fewer_volumes_than_the_controller_counts_are_lost() -> None:
     two = controller(lines("Controller Model=X", "Logical devices/Failed/Degraded=2/0/0")) + volume("RAID level=1")
-    assert [said for said in parse(config(two)).lost if "volumes, and 1 are told of" in said]
+    assert [message for message in parse(config(two)).lost if "volumes, and 1 are reported" in message]
     assert parse(config(two.replace("2/0/0", "1/0/0"))).lost == ()
     assert parse(config(controller(lines("Controller Model=X", "Logical devices/Failed/Degraded=2/0/0")))).lost == ()
 
 
 def test_controllers_that_the_list_lacks_are_lost() -> None:
     listed = parse(section("Controller information", "   Controller 1:   : Optimal, Slot 0, Mixed, X, S, W\n").join(("Controllers found: 3\n", END)))
-    assert listed.lost == ("the tool found 3 controllers and tells of 1",)
+    assert listed.lost == ("the tool found 3 controllers and reports 1",)
     assert listed.lost[0] in listed.not_understood
     joined = join(listed, {"1": parse(config(controller(lines("Controller Model=X")))), "2": Reading()})
-    assert joined.lost == (*listed.lost, "controller 2: GETCONFIG tells nothing of it")
+    assert joined.lost == (*listed.lost, "controller 2: GETCONFIG reports nothing about it")
 
 
 def test_cache_of_smartraid_that_no_volume_uses_has_no_ratio() -> None:
-    said = part("Cache Properties", "Cache Status=Not Configured", "Read Cache Percentage=Not Applicable", "Write Cache Percentage=Not Applicable")
-    one = only(config(controller(lines("Controller Model=X", "Driver Name=smartpqi") + said)))
+    message = part("Cache Properties", "Cache Status=Not Configured", "Read Cache Percentage=Not Applicable", "Write Cache Percentage=Not Applicable")
+    one = only(config(controller(lines("Controller Model=X", "Driver Name=smartpqi") + message)))
     assert (one.cache_ratio, one.cache.status) == (None, "not_configured")

@@ -115,7 +115,7 @@ def test_steps_are_plain_data_and_planning_changes_nothing():
         ("clean", [], "clean"),
     ],
 )
-def test_only_what_is_said_to_be_clean_is_clean(cache, volumes, expected):
+def test_only_what_is_reported_as_clean_is_clean(cache, volumes, expected):
     there = dataclasses.replace(CONTAINER, dirty=cache)
     made = [volume(number, **cached) for number, cached in enumerate(volumes)]
     assert maxcache_rules.dirtiness("container", there, made) == expected
@@ -126,30 +126,30 @@ def test_a_volume_without_a_word_of_maxcache_is_not_clean():
     assert maxcache_rules.dirtiness("container", CONTAINER, [volume(0, dirty="clean"), silent]) == "unknown"
     assert maxcache_rules.dirtiness("pool", None, [volume(0, dirty="clean"), silent]) == "unknown"
     one = controller(volume(0, dirty="clean"), silent)
-    assert "does not tell whether its writes are cached" in refused(one, Refused, **ABSENT)
+    assert "does not report whether its writes are cached" in refused(one, Refused, **ABSENT)
     rebuilt = {"cache_volumes": [{"drives": ["0,4", "0,6"], "raid_level": "1"}]}
-    assert "does not tell whether its writes are cached" in refused(one, Refused, **rebuilt)
+    assert "does not report whether its writes are cached" in refused(one, Refused, **rebuilt)
     pool = dataclasses.replace(one, maxcache=MaxCache("pool", pool=("0,4",), assigned=1))
-    assert "does not tell whether its maxCache pool is clean" in refused(pool, Refused, **ABSENT)
+    assert "does not report whether its maxCache pool is clean" in refused(pool, Refused, **ABSENT)
 
 
 def test_of_a_pool_a_volume_that_is_clean_and_may_write_is_not_believed():
     pool = dataclasses.replace(controller(volume(0, write=SILENT, dirty="clean")), maxcache=MaxCache("pool", pool=("0,4",), assigned=1))
-    assert "does not tell whether its writes are cached" in refused(pool, Refused, **ABSENT)
+    assert "does not report whether its writes are cached" in refused(pool, Refused, **ABSENT)
 
 
-def test_of_a_pool_only_its_volumes_tell():
+def test_of_a_pool_only_its_volumes_report():
     assert maxcache_rules.dirtiness("pool", None, [volume(0, dirty="clean")]) == "clean"
     assert maxcache_rules.dirtiness("pool", None, [volume(0)]) == "unknown"
     assert maxcache_rules.dirtiness("pool", None, []) == "unknown"
 
 
-def test_a_cache_that_does_not_tell_is_not_taken_away():
-    assert "does not tell whether its maxCache volume 100 is clean" in refused(with_cache(controller(), dirty="unknown"), Refused, **ABSENT)
+def test_a_cache_that_does_not_report_is_not_removed():
+    assert "does not report whether its maxCache volume 100 is clean" in refused(with_cache(controller(), dirty="unknown"), Refused, **ABSENT)
 
 
-def test_a_volume_that_does_not_tell_whether_it_writes_keeps_its_cache():
-    assert "does not tell whether its writes are cached" in refused(controller(volume(0, write=SILENT)), Refused, **ABSENT)
+def test_a_volume_that_does_not_report_whether_it_writes_keeps_its_cache():
+    assert "does not report whether its writes are cached" in refused(controller(volume(0, write=SILENT)), Refused, **ABSENT)
 
 
 @pytest.mark.parametrize("clean", ["clean", "dirty"])
@@ -194,7 +194,7 @@ LOST = "line 40: the heading 'Logical De' of a volume"
 def test_with_something_lost_nothing_is_done_to_the_whole_cache_or_to_all_volumes(entry):
     wanted = parse_controllers([{"id": "1", **entry}])
     plan(host(controller()), wanted)
-    with pytest.raises(NotUnderstood, match="did not tell of everything that is there") as raised:
+    with pytest.raises(NotUnderstood, match="did not report everything") as raised:
         plan(host(controller(), lost=(LOST,)), wanted)
     assert (LOST in raised.value.message, raised.value.message.endswith("Nothing was changed.")) == (True, True)
 
@@ -225,54 +225,54 @@ def test_with_something_lost_what_is_named_can_be_set():
 
 
 def test_without_members_or_level_nothing_is_compared():
-    wish = {"cache_volumes": [{"drives": ["0,4", "0,5"], "raid_level": "1"}]}
+    requested = {"cache_volumes": [{"drives": ["0,4", "0,5"], "raid_level": "1"}]}
     for changes in ({"members": ()}, {"raid_level": "unknown"}):
-        assert "does not tell of which SSDs" in refused(with_cache(controller(), **changes), NotUnderstood, **wish)
-    assert planned(controller(), **wish) == ([], [])
+        assert "does not report the SSDs" in refused(with_cache(controller(), **changes), NotUnderstood, **requested)
+    assert planned(controller(), **requested) == ([], [])
 
 
 def test_a_setting_that_is_not_printed_is_not_touched():
     one = controller(volume(0, write=SILENT), volume(1))
-    assert "does not tell its maxCache write cache" in refused(one, volumes=[{"id": "0", "write": "writeback"}])
+    assert "does not report its maxCache write cache" in refused(one, volumes=[{"id": "0", "write": "writeback"}])
     steps, left_out = planned(one, volumes=[{"id": "all", "write": "writeback"}])
     assert [step.item for step in steps] == ["arcconf controller 1 volume 1"]
-    assert left_out == ["Left as it is: volume volume0 of controller 1 (MODEL, arcconf) does not tell its maxCache write cache, "
-                        "so that a change could not be proved (arcconf prints none)."]  # fmt: skip
-    assert "does not tell its maxCache read/write balance" in refused(one, read_write_balance={"read": 1, "write": 1})
+    assert left_out == ["Unchanged: volume volume0 of controller 1 (MODEL, arcconf) does not report its maxCache write cache, "
+                        "so that a change could not be verified (arcconf prints none)."]  # fmt: skip
+    assert "does not report its maxCache read/write balance" in refused(one, read_write_balance={"read": 1, "write": 1})
 
 
 def test_of_all_volumes_one_at_least_has_to_be_possible():
     one = controller(volume(0, write=SILENT), volume(1, write=SILENT))
-    assert "does not tell" in refused(one, volumes=[{"id": "all", "write": "writeback"}])
+    assert "does not report" in refused(one, volumes=[{"id": "all", "write": "writeback"}])
 
 
-def test_a_policy_that_is_not_told_is_set_again():
+def test_a_policy_that_is_not_reported_is_set_again():
     one = controller(volume(0, write=ON, write_policy="unknown"))
     steps, _left_out = planned(one, volumes=[{"id": "0", "write": "writeback"}])
     assert [step.operation.words[2:] for step in steps] == [("LOGICALDRIVE", "0", "WRITECACHE", "ENABLE", "MAXCACHEWRITEPOLICY", "WB")]
 
 
-def test_what_a_volume_had_and_could_not_get_back_has_to_be_said():
+def test_what_a_volume_had_and_could_not_get_back_has_to_be_reported():
     one = controller(volume(0, write=ON, write_policy="writeback_with_writethrough", dirty="dirty"))
-    wish = {"cache_volumes": [{"drives": ["0,4", "0,6"], "raid_level": "1"}]}
-    assert "could not be set back afterwards (writeback_with_writethrough)" in refused(one, **wish)
-    steps, _left_out = planned(one, **wish, volumes=[{"id": "0", "write": "writethrough"}])
+    requested = {"cache_volumes": [{"drives": ["0,4", "0,6"], "raid_level": "1"}]}
+    assert "could not be set back afterwards (writeback_with_writethrough)" in refused(one, **requested)
+    steps, _left_out = planned(one, **requested, volumes=[{"id": "0", "write": "writethrough"}])
     assert steps[-1].after == "writethrough"
 
 
 def test_an_unknown_raid_level_is_no_redundancy():
     one = with_cache(controller(), raid_level="unknown")
-    assert "does not tell its RAID level" in refused(one, Refused, volumes=[{"id": "0", "write": "writeback"}])
+    assert "does not report its RAID level" in refused(one, Refused, volumes=[{"id": "0", "write": "writeback"}])
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"maxcache": None}, "tells of no pool"),
+        ({"maxcache": None}, "reports no pool"),
         ({"maxcache": MaxCache("pool", limit=0)}, "it allows 0 SSDs"),
         ({"maxcache": None, "traits": {"maxcache_version": "Not Applicable"}}, "maxCache Version: Not Applicable"),
         ({"mode": "hba"}, "is in HBA mode"),
-        ({"maxcache": MaxCache()}, "does not tell which maxCache it has"),
+        ({"maxcache": MaxCache()}, "does not report which maxCache it has"),
     ],
 )
 def test_why_there_is_no_maxcache(changes, reason):
@@ -282,7 +282,7 @@ def test_why_there_is_no_maxcache(changes, reason):
 # -- who is meant
 
 
-def test_entries_without_a_wish_ask_nothing_of_anybody():
+def test_entries_without_settings_need_nothing():
     assert planned(controller(maxcache=None), id="1") == ([], [])
 
 
@@ -311,7 +311,7 @@ def test_a_damaged_reading_is_relied_on_for_nothing():
     ("changes", "reason"),
     [
         ({"media": "unknown"}, "does not show that it is an SSD"),
-        ({"media": "hdd"}, "it is no SSD"),
+        ({"media": "hdd"}, "it is not an SSD"),
         ({"maxcache_capable": False}, "not maxCache capable"),
         ({"usage": "configured"}, "is part of a volume"),
         ({"usage": "cache"}, "in an SSD cache already"),
@@ -337,7 +337,7 @@ def test_members_of_the_cache_that_goes_are_free_for_the_one_that_comes():
 
 def test_a_pool_whose_ssds_are_not_named_is_left_alone():
     one = dataclasses.replace(controller(volume(0, dirty="clean")), maxcache=MaxCache("pool", assigned=1, limit=8))
-    assert "says that 1 SSDs are in its maxCache pool, and names 0" in refused(one, NotUnderstood, pool_drives=["0,4"])
+    assert "reports 1 SSDs in its maxCache pool, and lists 0" in refused(one, NotUnderstood, pool_drives=["0,4"])
     assert planned(one, volumes=[{"id": "0", "read": True}]) == ([], [])
 
 
@@ -347,23 +347,23 @@ def test_a_limit_counts_for_what_is_there_too():
 
 
 def test_a_size_within_a_percent_is_the_same():
-    wish = {"drives": ["0,4", "0,5"], "raid_level": "1"}
-    assert planned(controller(), cache_volumes=[{**wish, "size": "100.5G"}])[0] == []
-    assert len(planned(controller(), cache_volumes=[{**wish, "size": "150G"}])[0]) == 4
-    assert "these SSDs give 200 GiB" in refused(controller(), cache_volumes=[{**wish, "size": "300G"}])
+    requested = {"drives": ["0,4", "0,5"], "raid_level": "1"}
+    assert planned(controller(), cache_volumes=[{**requested, "size": "100.5G"}])[0] == []
+    assert len(planned(controller(), cache_volumes=[{**requested, "size": "150G"}])[0]) == 4
+    assert "these SSDs give 200 GiB" in refused(controller(), cache_volumes=[{**requested, "size": "300G"}])
 
 
 @pytest.mark.parametrize(("level", "count", "size"), [("simple", 1, 200), ("0", 2, 400), ("1", 2, 200), ("1E", 3, 300), ("5", 3, 400), ("10", 4, 400)])
 def test_what_ssds_give(level, count, size):
-    wish = parse_controllers([{"cache_volumes": [{"drives": [f"0,{number}" for number in range(count)], "raid_level": level}]}])[0].cache_volumes[0]
-    assert maxcache_rules.usable_size(controller(), wish) == size * GIB
+    requested = parse_controllers([{"cache_volumes": [{"drives": [f"0,{number}" for number in range(count)], "raid_level": level}]}])[0].cache_volumes[0]
+    assert maxcache_rules.usable_size(controller(), requested) == size * GIB
 
 
-def test_concerns_name_what_is_set_and_not_in_force():
+def test_warnings_name_settings_that_are_not_in_effect():
     one = controller(volume(0, read=Policy("enabled", "disabled")))
     found = warnings(host(one), parse_controllers([{"volumes": [{"id": "0", "read": True}]}]))
     assert found == [
-        "volume volume0 of controller 1 (MODEL, arcconf): maxCache read caching is set to enabled, but disabled is in force: the tool does not say why."
+        "volume volume0 of controller 1 (MODEL, arcconf): maxCache read caching is set to enabled, but disabled is in effect: the tool reports no reason."
     ]
 
 
@@ -378,7 +378,7 @@ def smart(**changes: t.Any) -> Controller:
 SMART_WISH = {"data_volume": "volume0", "drives": ["0,4", "0,5"], "raid_level": "1", "size": "100G"}
 
 
-def test_maxcache_4_takes_the_wanted_volume():
+def test_maxcache_4_takes_the_requested_volume():
     steps, _left_out = planned(smart(), cache_volumes=[SMART_WISH])
     assert steps[0].operation.words[:6] == ("CREATE", "1", "MAXCACHE", "Wcache", "WT", "DataLD")
 
@@ -388,7 +388,7 @@ def test_maxcache_4_takes_the_wanted_volume():
     [
         ({"cache": CacheModule("temporarily_disabled", "Charge level of capacitor is low")}, "temporarily disabled (Charge level of capacitor is low)"),
         ({"cache": CacheModule()}, "its Cache Status is unknown"),
-        ({"protection": Protection("capacitor", "charging", said="Not Fully Charged")}, "its capacitor is charging (Not Fully Charged)"),
+        ({"protection": Protection("capacitor", "charging", raw="Not Fully Charged")}, "its capacitor is charging (Not Fully Charged)"),
         ({"protection": Protection("none", "missing")}, "it has no capacitor"),
         ({"protection": Protection()}, "its capacitor is unknown"),
     ],
@@ -401,7 +401,7 @@ def test_maxcache_4_is_created_only_under_protection(changes, reason):
     ("changes", "reason"),
     [
         ({"acceleration": "controller_cache"}, "it uses the cache of the controller"),
-        ({"acceleration": "unknown"}, "does not tell what accelerates it"),
+        ({"acceleration": "unknown"}, "does not report what accelerates it"),
         ({"acceleration": "io_bypass"}, "SSD I/O bypass"),
     ],
 )
@@ -439,8 +439,8 @@ def test_the_captured_container_is_emptied_and_found_as_it_is(shared_corpus: pat
     assert steps[2].before == {"drives": ["0,17", "0,18"], "raid_level": "1"}
 
 
-def test_the_captured_pool_reads_and_does_not_tell_whether_it_is_clean(shared_corpus: pathlib.Path):
+def test_the_captured_pool_reads_and_does_not_report_whether_it_is_clean(shared_corpus: pathlib.Path):
     text = (shared_corpus / "arcconf" / "getconfig-al_adaptec-6805q_maxcache2-drives-wb.txt").read_text(encoding="utf-8", errors="replace")
     one = dataclasses.replace(arcconf_text.parse(text).controllers[0], id="1")
     assert planned(one, pool_drives=["0,0"], volumes=[{"id": "all", "read": True}]) == ([], [])
-    assert "does not tell its maxCache write cache" in refused(one, volumes=[{"id": "0", "write": "writeback"}])
+    assert "does not report its maxCache write cache" in refused(one, volumes=[{"id": "0", "write": "writeback"}])

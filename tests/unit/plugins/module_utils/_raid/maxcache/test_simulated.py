@@ -173,7 +173,7 @@ def test_delete_switches_off_waits_and_deletes():
     assert rig.slept == sorted(rig.slept) != []
 
 
-def test_looks_at_a_long_flush_become_rarer_and_there_is_no_deadline():
+def test_readings_at_a_long_flush_become_rarer_and_there_is_no_deadline():
     rig = writing(SERIES8, flush_reads=400)
     rig.run(cache_volumes=[{"state": "absent"}])
     assert rig.slept[:6] == [2, 4, 8, 16, 30, 30]
@@ -203,11 +203,11 @@ def test_an_explicit_size_is_kept_and_another_one_rebuilds():
     assert [change[0] for change in rig.changes] == ["DELETE", "CREATE"]
 
 
-def test_a_wait_that_times_out_says_what_was_done_and_the_next_run_goes_on():
+def test_a_wait_that_times_out_reports_what_was_done_and_the_next_run_continues():
     rig = writing(SERIES7, flush_reads=50)
     with pytest.raises(TimedOut) as raised:
         rig.run(cache_volumes=[{"state": "absent"}], flush_timeout=20)
-    assert "write caching was switched off for volume0, and the cache was not taken away" in raised.value.message
+    assert "write caching was switched off for volume0, and the cache was not removed" in raised.value.message
     assert raised.value.facts["broke_off"].startswith("Wait until")
     assert len(raised.value.facts["actions"]) == 1
     assert len(rig.containers) == 1
@@ -238,10 +238,10 @@ def test_write_caching_that_comes_back_while_waiting_ends_the_wait():
     assert len(rig.containers) == 1
 
 
-def test_a_controller_that_does_not_tell_any_more_ends_the_wait():
+def test_a_controller_that_does_not_report_any_more_ends_the_wait():
     rig = writing(SERIES7)
     rig.on_sleep = rig.containers.clear
-    with pytest.raises(NotUnderstood, match="does not tell any more whether its maxCache is clean: write caching was switched off for volume0"):
+    with pytest.raises(NotUnderstood, match="does not report any more whether its maxCache is clean: write caching was switched off for volume0"):
         rig.run(cache_volumes=[{"state": "absent"}])
     assert rig.changes[-1][0] == "SETMAXCACHE"
 
@@ -257,7 +257,7 @@ def test_a_damaged_look_is_repeated_and_a_lasting_one_ends_the_wait(fault):
     rig = writing(SERIES8)
     lasting = rig.runner.states["arcconf"]["faults"]
     rig.on_sleep = lambda: lasting.update({fault: True})
-    with pytest.raises(StorageError, match="Run again to go on"):
+    with pytest.raises(StorageError, match="Run again to continue"):
         rig.run(cache_volumes=[{"state": "absent"}])
     assert len(rig.containers) == 1
 
@@ -276,11 +276,11 @@ def lose_after(rig: Rig, number: int) -> None:
     rig.read = read
 
 
-def test_a_look_that_lost_something_is_repeated_and_ends_the_wait(monkeypatch):
+def test_a_reading_that_lost_something_is_repeated_and_ends_the_wait(monkeypatch):
     rig = writing(SERIES8)
     lose_after(rig, 2)
     monkeypatch.setattr(ArcConf, "read", rig.read)
-    with pytest.raises(NotUnderstood, match=r"did not tell of everything .*, 3 times in a row: write caching was switched off for volume0"):
+    with pytest.raises(NotUnderstood, match=r"did not report everything .*, 3 times in a row: write caching was switched off for volume0"):
         rig.run(id="1", cache_volumes=[{"state": "absent"}])
     assert len(rig.containers) == 1
 
@@ -326,7 +326,7 @@ def test_a_command_that_is_refused_ends_the_run():
         rig.run(cache_volumes=[{"drives": rig.ssds, "raid_level": "1"}])
 
 
-def test_a_setting_that_is_acknowledged_and_ignored_is_found():
+def test_acknowledged_and_ignored_setting_is_detected():
     rig = Rig(SERIES8)
     real = rig.runner.run
 
@@ -348,18 +348,18 @@ def test_a_setting_that_is_acknowledged_and_ignored_is_found():
 def test_one_container_only():
     rig = Rig(SERIES8, ssds=4)
     entry = {"raid_level": "1"}
-    said = rig.refuses(cache_volumes=[{**entry, "drives": rig.ssds[:2]}, {**entry, "drives": rig.ssds[2:]}])
-    assert "one maxCache volume at most" in said
+    reported = rig.refuses(cache_volumes=[{**entry, "drives": rig.ssds[:2]}, {**entry, "drives": rig.ssds[2:]}])
+    assert "one maxCache volume at most" in reported
 
 
 @pytest.mark.parametrize(("level", "count"), [("simple", 1), ("0", 2)])
 def test_write_caching_on_ssds_without_redundancy_is_refused_by_the_controller_itself(level, count):
     rig = Rig(SERIES8, ssds=2, maxcache=False)
-    wished = {"cache_volumes": [{"drives": rig.ssds[:count], "raid_level": level}]}
+    requested = {"cache_volumes": [{"drives": rig.ssds[:count], "raid_level": level}]}
     for allowed in (False, True):
-        said = rig.refuses(**wished, volumes=[{"id": "0", "write": "writeback", "allow_unprotected": allowed}])
-        assert "maxCache 3.0 caches writes only on a redundant one" in said
-    rig.settle(**wished, volumes=[{"id": "0", "read": True}])
+        reported = rig.refuses(**requested, volumes=[{"id": "0", "write": "writeback", "allow_unprotected": allowed}])
+        assert "maxCache 3.0 caches writes only on a redundant one" in reported
+    rig.settle(**requested, volumes=[{"id": "0", "read": True}])
 
 
 def test_rebuilding_without_redundancy_is_refused_while_a_volume_writes():
@@ -375,7 +375,7 @@ def test_rebuilding_without_redundancy_is_refused_for_volumes_that_are_not_liste
 @pytest.mark.parametrize(
     ("drives", "reason"),
     [
-        (["0,8", "0,9"], "drive 0,8 for maxCache: it is no SSD"),
+        (["0,8", "0,9"], "drive 0,8 for maxCache: it is not an SSD"),
         (["0,77", "0,78"], "has no drive 0,77; it has:"),
     ],
 )
@@ -421,8 +421,8 @@ def test_reading_is_switched_off_together_with_the_cache_volume():
 @pytest.mark.parametrize("model", ["Adaptec ASR-8805", "Adaptec SmartRAID 3204-8i", "Adaptec HBA 1100-16i"])
 def test_controllers_without_maxcache(model):
     rig = Rig(model, **({"volumes": 0} if "HBA" in model else {}))
-    said = rig.refuses(cache_volumes=[{"state": "absent"}])
-    assert "has no maxCache" in said or "HBA mode" in said
+    reported = rig.refuses(cache_volumes=[{"state": "absent"}])
+    assert "has no maxCache" in reported or "HBA mode" in reported
 
 
 def test_of_all_controllers_those_without_maxcache_are_left_out():
@@ -430,7 +430,7 @@ def test_of_all_controllers_those_without_maxcache_are_left_out():
     rig.runner.add(Arcconf, "Adaptec ASR-8805", volumes=1)
     outcome = rig.run(flush_and_fetch_rate=300)
     assert [step.item for step in outcome.steps] == ["arcconf controller 1 maxcache"]
-    assert any("Left as it is: controller 2" in concern for concern in outcome.warnings)
+    assert any("Unchanged: controller 2" in concern for concern in outcome.warnings)
     assert "has no maxCache" in rig.refuses(id="2", flush_and_fetch_rate=300)
 
 
@@ -453,25 +453,25 @@ def test_ssds_enter_and_leave_the_pool():
     assert rig.settings(1)["read"] is True
 
 
-def test_a_pool_whose_dirtiness_is_not_told_keeps_its_ssds():
+def test_a_pool_whose_dirtiness_is_not_reported_keeps_its_ssds():
     rig = Rig(SERIES6, ssds=2)
-    assert "does not tell whether its maxCache pool is clean" in rig.refuses(Refused, pool_drives=rig.ssds[:1])
+    assert "does not report whether its maxCache pool is clean" in rig.refuses(Refused, pool_drives=rig.ssds[:1])
 
 
 def test_writing_through_a_pool_needs_a_permission_and_a_flush_before_an_ssd_leaves():
     rig = Rig(SERIES6, ssds=2)
     rig.controller["maxcache"]["write_feature"] = True
-    wished = {"id": "all", "write": "writeback"}
-    assert "pool of SSDs that does not tell of any redundancy" in rig.refuses(Refused, volumes=[wished])
-    rig.settle(volumes=[{**wished, "allow_unprotected": True}])
+    requested = {"id": "all", "write": "writeback"}
+    assert "pool of SSDs that does not report any redundancy" in rig.refuses(Refused, volumes=[requested])
+    rig.settle(volumes=[{**requested, "allow_unprotected": True}])
     rig.runner.calls.clear()
-    rig.settle(pool_drives=rig.ssds[:1], volumes=[{**wished, "allow_unprotected": True}])
+    rig.settle(pool_drives=rig.ssds[:1], volumes=[{**requested, "allow_unprotected": True}])
     words = [" ".join(change[2:]) for change in rig.changes]
     assert [word.split()[0] for word in words] == ["LOGICALDRIVE", "LOGICALDRIVE", "REMOVEFROMPOOL", "LOGICALDRIVE", "LOGICALDRIVE"]
     assert rig.settings()["write"] is True
 
 
-def test_a_pool_that_shall_be_absent_is_flushed_and_emptied():
+def test_absent_pool_is_flushed_and_emptied():
     rig = Rig(SERIES6, ssds=2)
     rig.controller["maxcache"]["write_feature"] = True
     rig.run(volumes=[{"id": "all", "write": "writeback", "allow_unprotected": True}])
@@ -479,16 +479,16 @@ def test_a_pool_that_shall_be_absent_is_flushed_and_emptied():
     rig.settle(cache_volumes=[{"state": "absent"}])
     assert [change[2] for change in rig.changes] == ["LOGICALDRIVE", "LOGICALDRIVE", "REMOVEFROMPOOL"]
     assert not any(drive["pool"] for drive in rig.controller["drives"])
-    assert "write one of them" in rig.refuses(cache_volumes=[{"state": "absent"}], pool_drives=rig.ssds)
+    assert "use one of them" in rig.refuses(cache_volumes=[{"state": "absent"}], pool_drives=rig.ssds)
 
 
-def test_a_pool_that_does_not_tell_of_write_caching_cannot_have_it():
-    assert "does not tell its maxCache write cache" in Rig(SERIES6).refuses(volumes=[{"id": "0", "write": "writeback", "allow_unprotected": True}])
+def test_a_pool_that_does_not_report_write_caching_cannot_have_it():
+    assert "does not report its maxCache write cache" in Rig(SERIES6).refuses(volumes=[{"id": "0", "write": "writeback", "allow_unprotected": True}])
 
 
 def test_a_pool_has_no_cache_volumes_and_a_limit():
     rig = Rig(SERIES6, ssds=10, maxcache=False)
-    assert "write pool_drives instead" in rig.refuses(cache_volumes=[{"drives": rig.ssds[:2], "raid_level": "1"}])
+    assert "set pool_drives instead" in rig.refuses(cache_volumes=[{"drives": rig.ssds[:2], "raid_level": "1"}])
     assert "allows 8 SSDs in its maxCache, and 10 are wanted" in rig.refuses(pool_drives=rig.ssds)
     assert "no SSDs in its maxCache pool" in rig.refuses(volumes=[{"id": "0", "read": True}])
 
@@ -503,20 +503,20 @@ def smart(**options: t.Any) -> Rig:
     return rig
 
 
-def smart_wish(rig: Rig, **changes: t.Any) -> dict[str, t.Any]:
+def smart_spec(rig: Rig, **changes: t.Any) -> dict[str, t.Any]:
     return {"data_volume": "volume1", "drives": rig.ssds[:2], "raid_level": "1", "size": "64G", **changes}
 
 
 def test_the_life_of_a_cache_volume_of_its_own():
     rig = smart()
-    rig.settle(cache_volumes=[smart_wish(rig, write="writeback", line_size=256)])
+    rig.settle(cache_volumes=[smart_spec(rig, write="writeback", line_size=256)])
     assert [change[:7] for change in rig.changes] == [("CREATE", "1", "MAXCACHE", "Wcache", "WB", "CacheLineSize", "256")]
     rig.runner.calls.clear()
     rig.settle(volumes=[{"name": "volume1", "write": "writethrough"}])
     assert [change[0] for change in rig.changes] == ["SETMAXCACHE"]
     rig.run(volumes=[{"name": "volume1", "write": "writeback"}])
     rig.runner.calls.clear()
-    outcome = rig.settle(cache_volumes=[smart_wish(rig, raid_level="10", drives=rig.ssds)])
+    outcome = rig.settle(cache_volumes=[smart_spec(rig, raid_level="10", drives=rig.ssds)])
     assert [change[0] for change in rig.changes] == ["SETMAXCACHE", "DELETE", "CREATE"]
     assert "with write: writeback" in outcome.steps[-1].action
     rig.runner.calls.clear()
@@ -527,15 +527,15 @@ def test_the_life_of_a_cache_volume_of_its_own():
 
 def test_without_a_policy_it_is_created_with_write_through():
     rig = smart()
-    rig.settle(cache_volumes=[smart_wish(rig)])
+    rig.settle(cache_volumes=[smart_spec(rig)])
     assert rig.settings(1)["policy"] == "WT"
 
 
 def test_two_cache_volumes_and_ssds_that_move_between_them():
     rig = smart()
     rig.controller["volumes"][0]["caching"] = False
-    first = smart_wish(rig, data_volume="volume0")
-    second = smart_wish(rig, drives=rig.ssds[2:])
+    first = smart_spec(rig, data_volume="volume0")
+    second = smart_spec(rig, drives=rig.ssds[2:])
     rig.settle(cache_volumes=[first, second])
     rig.runner.calls.clear()
     rig.settle(cache_volumes=[{**first, "drives": second["drives"]}, {**second, "drives": first["drives"]}])
@@ -544,16 +544,16 @@ def test_two_cache_volumes_and_ssds_that_move_between_them():
 
 def test_write_back_without_redundancy_needs_a_permission():
     rig = smart()
-    wish = smart_wish(rig, raid_level="simple", drives=rig.ssds[:1], write="writeback")
-    assert "its maxCache is RAID 0" in rig.refuses(Refused, cache_volumes=[wish])
-    predicted = rig.run(check_mode=True, cache_volumes=[wish], allow_unprotected=True)
+    entry = smart_spec(rig, raid_level="simple", drives=rig.ssds[:1], write="writeback")
+    assert "its maxCache is RAID 0" in rig.refuses(Refused, cache_volumes=[entry])
+    predicted = rig.run(check_mode=True, cache_volumes=[entry], allow_unprotected=True)
     assert predicted.steps[0].operation.words[3:5] == ("Wcache", "WB")
-    rig.settle(cache_volumes=[{**wish, "write": "writethrough"}])
+    rig.settle(cache_volumes=[{**entry, "write": "writethrough"}])
 
 
 def test_a_permission_for_cache_volumes_is_none_for_a_volume_with_an_entry_of_its_own():
     rig = smart()
-    entry = {"cache_volumes": [smart_wish(rig, raid_level="0", write="writeback")], "allow_unprotected": True}
+    entry = {"cache_volumes": [smart_spec(rig, raid_level="0", write="writeback")], "allow_unprotected": True}
     assert rig.run(check_mode=True, **entry).changed
     named = {"name": "volume1", "write": "writeback"}
     assert "its maxCache is RAID 0" in rig.refuses(Refused, **entry, volumes=[named])
@@ -562,8 +562,8 @@ def test_a_permission_for_cache_volumes_is_none_for_a_volume_with_an_entry_of_it
 
 def test_a_volume_that_is_not_listed_gets_its_write_back_back_only_where_that_is_allowed():
     rig = smart()
-    rig.run(cache_volumes=[smart_wish(rig, write="writeback")])
-    weaker = {"cache_volumes": [smart_wish(rig, raid_level="0")]}
+    rig.run(cache_volumes=[smart_spec(rig, write="writeback")])
+    weaker = {"cache_volumes": [smart_spec(rig, raid_level="0")]}
     assert "its maxCache is RAID 0" in rig.refuses(Refused, **weaker)
     assert rig.run(check_mode=True, **weaker, allow_unprotected=True).steps[-1].operation.words[3:5] == ("Wcache", "WB")
 
@@ -572,7 +572,7 @@ def test_a_volume_that_is_not_listed_gets_its_write_back_back_only_where_that_is
     ("changes", "reason"),
     [
         ({"data_volume": "volume0"}, "it uses the cache of the controller"),
-        ({"data_volume": None}, "write the data_volume"),
+        ({"data_volume": None}, "set the data_volume"),
         ({"size": "max"}, "needs a size"),
         ({"size": "1G"}, "at least 16 GiB"),
         ({"size": "900T"}, "no maxCache larger than its volume"),
@@ -581,36 +581,36 @@ def test_a_volume_that_is_not_listed_gets_its_write_back_back_only_where_that_is
 )
 def test_rules_of_a_cache_volume_of_its_own(changes, reason):
     rig = smart()
-    assert reason in rig.refuses(cache_volumes=[smart_wish(rig, **changes)])
+    assert reason in rig.refuses(cache_volumes=[smart_spec(rig, **changes)])
 
 
 @pytest.mark.parametrize("fault", ["capacitor_charging", "battery_failed"])
 def test_creation_needs_a_full_capacitor(fault):
     rig = smart()
     rig.runner.states["arcconf"]["faults"][fault] = True
-    assert "only with a healthy cache module and a full capacitor" in rig.refuses(cache_volumes=[smart_wish(rig)])
+    assert "only with a healthy cache module and a full capacitor" in rig.refuses(cache_volumes=[smart_spec(rig)])
 
 
 def test_io_bypass_excludes_it():
     rig = smart()
     rig.controller["volumes"][1]["ssd_bypass"] = True
-    assert "SSD I/O bypass is on" in rig.refuses(cache_volumes=[smart_wish(rig)])
+    assert "SSD I/O bypass is on" in rig.refuses(cache_volumes=[smart_spec(rig)])
 
 
 @pytest.mark.parametrize("settings", [{"read": True}, {"write": "disabled"}, {"write": "instant_writeback"}])
 def test_what_a_cache_volume_of_its_own_has_no_switch_for(settings):
     rig = smart()
-    rig.run(cache_volumes=[smart_wish(rig)])
+    rig.run(cache_volumes=[smart_spec(rig)])
     assert "volume1" in rig.refuses(volumes=[{"name": "volume1", **settings}])
 
 
 def test_two_policies_for_one_volume_contradict_each_other():
     rig = smart()
-    said = rig.refuses(cache_volumes=[smart_wish(rig, write="writeback")], volumes=[{"name": "volume1", "write": "writethrough"}])
-    assert "write it once" in said
+    reported = rig.refuses(cache_volumes=[smart_spec(rig, write="writeback")], volumes=[{"name": "volume1", "write": "writethrough"}])
+    assert "list it once" in reported
 
 
 def test_one_ssd_for_two_cache_volumes():
     rig = smart()
     rig.controller["volumes"][0]["caching"] = False
-    assert "to two cache volumes" in rig.refuses(cache_volumes=[smart_wish(rig), smart_wish(rig, data_volume="volume0")])
+    assert "to two cache volumes" in rig.refuses(cache_volumes=[smart_spec(rig), smart_spec(rig, data_volume="volume0")])

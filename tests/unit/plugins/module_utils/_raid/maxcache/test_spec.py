@@ -18,17 +18,17 @@ def parse(**entry):
     return parse_controllers([entry])[0]
 
 
-def test_only_what_is_written_is_wished():
+def test_only_given_options_are_requested():
     assert parse(id="1").empty
-    wish = parse(flush_and_fetch_rate=50, read_write_balance={"read": 3, "write": 1}, volumes=[{"id": 0, "read": False}])
-    assert wish.settings == {"flush_and_fetch_rate": 50, "read_write_balance": (3, 1)}
-    assert wish.volumes[0].settings == {"read": False}
-    assert (wish.id, wish.named, parse(serial="X").named) == ("all", False, True)
+    parsed = parse(flush_and_fetch_rate=50, read_write_balance={"read": 3, "write": 1}, volumes=[{"id": 0, "read": False}])
+    assert parsed.settings == {"flush_and_fetch_rate": 50, "read_write_balance": (3, 1)}
+    assert parsed.volumes[0].settings == {"read": False}
+    assert (parsed.id, parsed.named, parse(serial="X").named) == ("all", False, True)
 
 
 def test_a_cache_volume():
-    wish = parse(cache_volumes=[{"drives": ["0, 4", "0 5"], "raid_level": "1", "size": "200G"}, {"state": "absent", "data_volume": "x", "size": "max"}])
-    assert wish.cache_volumes == (
+    parsed = parse(cache_volumes=[{"drives": ["0, 4", "0 5"], "raid_level": "1", "size": "200G"}, {"state": "absent", "data_volume": "x", "size": "max"}])
+    assert parsed.cache_volumes == (
         CacheVolumeSpec(drives=("0,4", "0,5"), raid_level="1", size=200 * 1024**3),
         CacheVolumeSpec(state="absent", data_volume="x"),
     )
@@ -41,15 +41,15 @@ def test_a_cache_volume():
         ({"drives": ["0,4", "0,5"], "raid_level": "simple"}, "exactly 1 SSDs"),
         ({"drives": ["0,4", "0,5"], "raid_level": "5"}, "at least 3 SSDs"),
         ({"drives": ["0,1", "0,2", "0,3", "0,4", "0,5"], "raid_level": "10"}, "an even number of at least 4"),
-        ({"drives": ["0,4", "0,5"]}, "write both, or state: absent"),
-        ({"raid_level": "1"}, "write both, or state: absent"),
+        ({"drives": ["0,4", "0,5"]}, "are required, except with state: absent"),
+        ({"raid_level": "1"}, "are required, except with state: absent"),
         ({"drives": ["0,4", "0, 4"], "raid_level": "1"}, "drive 0,4 is there twice"),
         ({"drives": ["0,4", "252:1"], "raid_level": "1"}, "'252:1' is no drive"),
         ({"drives": ["0,4", "5"], "raid_level": "1"}, "'5' is no drive"),
         ({"drives": ["0,4", "0,5"], "raid_level": "1", "size": "big"}, "'big' is not a size"),
     ],
 )
-def test_cache_volumes_that_cannot_be_meant(entry, reason):
+def test_invalid_cache_volumes_are_rejected(entry, reason):
     with pytest.raises(BadInput) as raised:
         parse(cache_volumes=[entry])
     assert reason in raised.value.message
@@ -58,8 +58,8 @@ def test_cache_volumes_that_cannot_be_meant(entry, reason):
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        ({"tool_path": "/opt/arcconf"}, "write provider: arcconf beside it"),
-        ({"flush_timeout": 0}, "flush_timeout: 0 is no time to wait"),
+        ({"tool_path": "/opt/arcconf"}, "set provider: arcconf beside it"),
+        ({"flush_timeout": 0}, "flush_timeout must be a positive number of seconds, not 0"),
         ({"volumes": [{"read": True}]}, "exactly one of id, name, wwn; this one has none"),
         ({"volumes": [{"id": "1", "name": "x"}]}, "id and name"),
         ({"pool_drives": ["0,1", "0,1"]}, "pool_drives: drive 0,1 is there twice"),

@@ -42,8 +42,8 @@ def provider(replies: t.Mapping[tuple[str, ...], t.Any] | None = None) -> SsaCli
     return SsaCli(ScriptedRunner(replies or {}), "ssacli")
 
 
-def objection(controller: Controller, subject: t.Any, controller_wishes: t.Mapping[str, t.Any] | None = None, **wishes: t.Any) -> str | None:
-    return provider().objection(controller, subject, wishes, controller_wishes or {})
+def objection(controller: Controller, subject: t.Any, controller_settings: t.Mapping[str, t.Any] | None = None, **settings: t.Any) -> str | None:
+    return provider().objection(controller, subject, settings, controller_settings or {})
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_words_come_back_as_they_were_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("controller", "subject", "wishes", "controller_wishes", "reason"),
+    ("controller", "subject", "settings", "controller_settings", "reason"),
     [
         (NEW, CACHED, {"io": "direct"}, {}, "no I/O policy"),
         (NEW, CACHED, {"read": "adaptive"}, {}, "read_ahead"),
@@ -96,7 +96,13 @@ def test_words_come_back_as_they_were_sent() -> None:
         (dataclasses.replace(NEW, cache_ratio=100), CACHED, {"read": "read_ahead", "write": "writethrough"}, {"cache_ratio": 10}, "one switch"),
         (dataclasses.replace(NEW, cache=CacheModule("absent")), PLAIN, {"write": "writeback"}, {}, "no cache board"),
         (dataclasses.replace(NEW, mode="hba", cache=CacheModule()), PLAIN, {"read": "read_ahead"}, {}, "HBA mode"),
-        (dataclasses.replace(NEW, cache=CacheModule(), no_battery_write_cache="unknown"), PLAIN, {"read": "read_ahead"}, {}, "nothing is told of a cache"),
+        (
+            dataclasses.replace(NEW, cache=CacheModule(), no_battery_write_cache="unknown"),
+            PLAIN,
+            {"read": "read_ahead"},
+            {},
+            "nothing is reported about a cache",
+        ),
         (NEW, dataclasses.replace(PLAIN, acceleration="io_bypass"), {"write": "writeback"}, {}, "SSD Smart Path is on for array A"),
         (dataclasses.replace(NEW, traits={"smart_path": {"A": True}}), PLAIN, {"read": "read_ahead"}, {}, "SSD Smart Path"),
         (NEW, dataclasses.replace(PLAIN, status="failed"), {"write": "writeback"}, {}, "has failed"),
@@ -164,7 +170,7 @@ def test_a_volume_that_writes_through_by_the_ratio_alone_does_not_when_the_ratio
     reading = dataclasses.replace(NEW, cache_ratio=100)
     words = objection(reading, CACHED, {"cache_ratio": 10}, write="writethrough")
     assert words is not None
-    assert "write read: none with it" in words
+    assert "set read: none with it" in words
     assert objection(reading, CACHED, {"cache_ratio": 10}, write="writethrough", read="none") is None
     assert objection(reading, CACHED, {"cache_ratio": 100}, write="writethrough") is None
     assert objection(reading, PLAIN, {"cache_ratio": 10}, write="writethrough") is None
@@ -181,7 +187,7 @@ def test_other_settings_agree_when_they_are_equal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stdout", "rc", "ok", "said"),
+    ("stdout", "rc", "ok", "reported"),
     [
         ("\n", 0, True, ""),
         ("", 0, True, ""),
@@ -194,10 +200,10 @@ def test_other_settings_agree_when_they_are_equal() -> None:
         ("something else\n", 1, False, "something else"),
     ],
 )
-def test_answers_to_settings(stdout: str, rc: int, ok: bool, said: str) -> None:
+def test_answers_to_settings(stdout: str, rc: int, ok: bool, reported: str) -> None:
     judgement = provider().judge(Completed(("ssacli", "ctrl", "slot=0", "modify", "x=y"), rc, stdout, ""))
     assert judgement.ok is ok
-    assert said in judgement.said
+    assert reported in judgement.message
 
 
 def test_a_refused_setting_is_an_error_with_the_reason() -> None:
@@ -269,7 +275,7 @@ def test_every_capture_through_the_provider(shared_corpus: pathlib.Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("attribute", "value", "present", "wished", "also"),
+    ("attribute", "value", "present", "requested", "also"),
     [
         ("read", "read_ahead", {}, {}, {"write": "writeback"}),
         ("read", "read_ahead", {"no_battery_write_cache": "enabled"}, {}, {"write": "writeback_always"}),
@@ -288,10 +294,10 @@ def test_every_capture_through_the_provider(shared_corpus: pathlib.Path) -> None
         ("drive_cache", "enabled", {}, {}, {}),
     ],
 )
-def test_one_switch_sets_reading_and_writing(attribute: str, value: str, present: dict[str, t.Any], wished: dict[str, t.Any], also: dict[str, str]) -> None:
+def test_one_switch_sets_reading_and_writing(attribute: str, value: str, present: dict[str, t.Any], requested: dict[str, t.Any], also: dict[str, str]) -> None:
     card = dataclasses.replace(NEW, **present)
-    assert provider().side_effects(card, PLAIN, attribute, value, wished) == also
-    assert provider().side_effects(card, card, "cache_ratio", 10, wished) == {}
+    assert provider().side_effects(card, PLAIN, attribute, value, requested) == also
+    assert provider().side_effects(card, card, "cache_ratio", 10, requested) == {}
 
 
 def test_the_ratio_comes_with_the_first_volume_that_is_cached() -> None:
@@ -303,7 +309,7 @@ def test_the_ratio_comes_with_the_first_volume_that_is_cached() -> None:
 
 
 @pytest.mark.parametrize("rc", [0, 1])
-def test_a_ratio_that_needs_a_battery_is_refused_in_the_words_of_the_tool(rc: int) -> None:
+def test_a_ratio_that_needs_a_battery_is_refused_in_the_wording_of_the_tool(rc: int) -> None:
     text = "\nError: This operation is not supported with the current configuration.\n       Reason: No battery\n\n"
     judged = provider().judge(Completed(("ssacli",), rc, text, ""))
-    assert (judged.ok, judged.said) == (False, "This operation is not supported with the current configuration. Reason: No battery")
+    assert (judged.ok, judged.message) == (False, "This operation is not supported with the current configuration. Reason: No battery")

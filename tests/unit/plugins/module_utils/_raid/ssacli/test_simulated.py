@@ -89,18 +89,18 @@ def test_no_controller() -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_policies_are_taken_or_refused_before(model: str) -> None:
     reads, writes = (None, "none", "read_ahead"), (None, "writethrough", "writeback", "writeback_always")
-    for wished_read, wished_write in itertools.product(reads, writes):
-        wishes = {name: value for name, value in (("read", wished_read), ("write", wished_write)) if value}
+    for requested_read, requested_write in itertools.product(reads, writes):
+        settings = {name: value for name, value in (("read", requested_read), ("write", requested_write)) if value}
         tool = provider(model)
         before = read(tool)
-        possible = [volume for volume in before.volumes if tool.objection(before, volume, wishes, {}) is None]
-        for volume, (attribute, value) in itertools.product(possible, wishes.items()):
+        possible = [volume for volume in before.volumes if tool.objection(before, volume, settings, {}) is None]
+        for volume, (attribute, value) in itertools.product(possible, settings.items()):
             if not tool.agrees(before, volume, attribute, value):
                 tool.send(tool.command(before, volume, attribute, value), volume.id)
         after = read(tool)
         now = {volume.id: volume for volume in after.volumes}
-        for volume, (attribute, value) in itertools.product(possible, wishes.items()):
-            assert tool.agrees(after, now[volume.id], attribute, value), (wishes, volume.id)
+        for volume, (attribute, value) in itertools.product(possible, settings.items()):
+            assert tool.agrees(after, now[volume.id], attribute, value), (settings, volume.id)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -155,7 +155,7 @@ def test_64_volumes_are_one_read() -> None:
     assert tool.runner.calls == [("ctrl", "all", "show", "config", "detail")]
 
 
-def test_a_cache_without_a_battery_is_not_divided_for_writing_and_the_tool_says_so() -> None:
+def test_a_cache_without_a_battery_is_not_divided_for_writing_and_the_tool_reports_it() -> None:
     tool = provider("Smart Array P410i")
     before = read(tool)
     assert (before.protection.protects is True, before.no_battery_write_cache) == (False, "disabled")

@@ -141,7 +141,7 @@ def test_a_controller_and_what_belongs_to_it() -> None:
     assert (controller.id, controller.model, controller.serial, controller.firmware) == ("3", "HPE Smart Array P000i-a SR Gen10", "SERIAL0", "9.99")
     assert (controller.driver, controller.pci_address, controller.mode, controller.status) == ("smartpqi", "0000:5c:00.0", "mixed", "optimal")
     assert controller.cache == model.CacheModule("ok", "", 4 * 1024**3)
-    assert controller.protection == model.Protection("capacitor", model.HEALTHY, said="Battery/Capacitor Status: OK")
+    assert controller.protection == model.Protection("capacitor", model.HEALTHY, raw="Battery/Capacitor Status: OK")
     assert controller.drive_cache == {"configured": "disabled", "unconfigured": "default", "hba": "enabled"}
     assert (controller.cache_ratio, controller.no_battery_write_cache) == (10, "disabled")
 
@@ -175,7 +175,7 @@ def test_a_volume_and_its_drives() -> None:
         ({"Caching": None}, Policy(), Policy()),
     ],
 )
-def test_what_is_in_force(lines: dict[str, str | None], read: Policy, write: Policy) -> None:
+def test_settings_in_effect(lines: dict[str, str | None], read: Policy, write: Policy) -> None:
     (volume,) = parse(changed(**lines)).controllers[0].volumes
     assert (volume.read, volume.write) == (read, write)
 
@@ -192,14 +192,14 @@ def test_what_is_in_force(lines: dict[str, str | None], read: Policy, write: Pol
 def test_protection(status: str, health: str, protects: bool) -> None:
     protection = only(changed(Battery__Capacitor_Status=status)).protection
     assert (protection.health, protection.protects) == (health, protects)
-    assert status in protection.said
+    assert status in protection.raw
 
 
 def test_a_broken_cable_is_no_health() -> None:
     text = changed(Battery__Capacitor_Status=None, Cache_Status="Permanently Disabled\n   Cache Status Details: Cable Error")
     controller = only(text)
     assert (controller.protection.health, controller.protection.protects) == ("unknown", None)
-    assert controller.protection.said == "Cable Error"
+    assert controller.protection.raw == "Cable Error"
     assert (controller.cache.status, controller.cache.reason) == ("permanently_disabled", "Cable Error")
     missing = only(changed(Battery__Capacitor_Status=None, Battery__Capacitor_Count="0")).protection
     assert (missing.health, missing.protects) == ("missing", False)
@@ -314,7 +314,7 @@ def test_errors_are_joined_with_their_reason() -> None:
 
 
 @pytest.mark.parametrize("text", ["Controllers found: 1\nController information\n", '{"Controllers": []}', "\x00\xff\x1b[31m", "   indented: only\n"])
-def test_foreign_text_is_said_to_be_so(text: str) -> None:
+def test_foreign_text_is_reported(text: str) -> None:
     reading = parse(text)
     assert not reading.complete
     assert reading.controllers == ()
@@ -322,7 +322,7 @@ def test_foreign_text_is_said_to_be_so(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("Caching:  Enabled", "Caching:  Sideways", "Sideways"),
         ("Cache Status: OK", "Cache Status: Odd", "Odd"),
@@ -337,10 +337,10 @@ def test_foreign_text_is_said_to_be_so(text: str) -> None:
         ("   Array: A\n", "", "belongs to no array"),
     ],
 )
-def test_known_labels_with_strange_values_are_named_and_unknown(old: str, new: str, said: str) -> None:
+def test_known_labels_with_strange_values_are_named_and_unknown(old: str, new: str, message: str) -> None:
     assert old in NEW
     reading = parse(NEW.replace(old, new))
-    assert any(said in text for text in reading.not_understood)
+    assert any(message in text for text in reading.not_understood)
 
 
 def test_strange_values_do_not_become_settings() -> None:
@@ -349,7 +349,7 @@ def test_strange_values_do_not_become_settings() -> None:
     assert controller.protection.protects is None
 
 
-def test_cut_outputs_are_said_to_be_cut() -> None:
+def test_cut_outputs_are_reported_as_cut() -> None:
     assert not parse(NEW[: NEW.index("Caching")]).complete
     for label in ("      Logical Drive: 7", "      physicaldrive 1I:1:2\n", "      physicaldrive 1I:1:3\n"):
         assert not parse_configuration(NEW[: NEW.index(label) + len(label)].rstrip("\n") + "\n").complete, label
@@ -451,7 +451,7 @@ def test_damage_never_raises(shared_corpus: pathlib.Path, data: st.DataObject) -
         reading = reader(text)
         assert isinstance(reading, Reading)
         for controller in reading.controllers:
-            assert controller.as_result()["provider"] == "ssacli"
+            assert controller.to_dict()["provider"] == "ssacli"
 
 
 @SETTINGS
@@ -484,14 +484,14 @@ GROUPED = "            physicaldrive 1I:1:2 (port 1I:box 1:bay 2, SAS SSD, 800 G
 def test_a_logical_drive_whose_heading_is_damaged_is_lost(heading: str | None) -> None:
     reading = parse(NEW.replace("      Logical Drive: 7\n", "" if heading is None else f"      {heading}\n"))
     assert reading.controllers[0].volumes == ()
-    assert [said for said in reading.lost if "logical drive" in said]
+    assert [message for message in reading.lost if "logical drive" in message]
     assert set(reading.lost) <= set(reading.not_understood)
 
 
 @pytest.mark.parametrize("heading", ["physicaldrive ?", "physicaldrive 1I:1:?", "phys?caldrive 1I:1:1", None])
 def test_a_physical_drive_whose_heading_is_damaged_is_lost(heading: str | None) -> None:
     reading = parse(NEW.replace(DETAILS, f"{'' if heading is None else f'      {heading}'}\n         Status: OK\n"))
-    assert [said for said in reading.lost if "physical drive" in said]
+    assert [message for message in reading.lost if "physical drive" in message]
     assert set(reading.lost) <= set(reading.not_understood)
 
 
@@ -500,15 +500,15 @@ def test_a_controller_whose_heading_is_damaged_is_lost(model: str) -> None:
     other = NEW.replace("HPE Smart Array P000i-a SR Gen10 in Slot 3 (Embedded)", model)
     reading = parse(NEW + other)
     assert [one.id for one in reading.controllers] == ["3"]
-    assert [said for said in reading.lost if "a controller that is not named here" in said]
+    assert [message for message in reading.lost if "a controller that is not named here" in message]
     assert not reading.complete
 
 
-def test_what_is_told_again_may_be_another_one() -> None:
-    assert any("tells of slot 3 again" in said for said in parse(NEW + NEW).lost)
+def test_what_is_reported_again_may_be_another_one() -> None:
+    assert any("reports slot 3 again" in message for message in parse(NEW + NEW).lost)
     second = NEW[NEW.index("      Logical Drive: 7") : NEW.index("      physicaldrive 1I:1:1\n")]
-    assert any("tells of logical drive 7 again" in said for said in parse(NEW.replace(DETAILS, second + DETAILS)).lost)
-    assert any("tells of drive 1I:1:1 again" in said for said in parse(NEW.replace("      physicaldrive 1I:1:2\n", "      physicaldrive 1I:1:1\n")).lost)
+    assert any("reports logical drive 7 again" in message for message in parse(NEW.replace(DETAILS, second + DETAILS)).lost)
+    assert any("reports drive 1I:1:1 again" in message for message in parse(NEW.replace("      physicaldrive 1I:1:2\n", "      physicaldrive 1I:1:1\n")).lost)
 
 
 def test_members_that_cannot_be_named_are_counted() -> None:
@@ -524,7 +524,7 @@ def test_members_that_cannot_be_named_are_counted() -> None:
     assert (one.members, one.members_untold) == ((), 1)
 
 
-def test_what_real_outputs_tell_is_not_lost(shared_corpus: pathlib.Path) -> None:
+def test_what_real_outputs_report_is_not_lost(shared_corpus: pathlib.Path) -> None:
     paths = sorted((shared_corpus / "ssacli").iterdir())
     assert paths
     for path in paths:

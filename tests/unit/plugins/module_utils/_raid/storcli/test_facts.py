@@ -61,7 +61,7 @@ def test_the_cache_column_is_read_from_both_ends(column: str, read: str, write: 
 
 
 @pytest.mark.parametrize("column", ["WBD", "RWB?", "RXD", "R", "AWBD", "rwbd", "RWBDD"])
-def test_a_cache_column_that_nobody_knows_is_unknown_and_told(column: str) -> None:
+def test_unknown_cache_column_is_unknown_and_reported(column: str) -> None:
     reading = parse(answer({"VD LIST": [{"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": column}]}))
     (one,) = reading.controllers[0].volumes
     assert (one.read.effective, one.write.effective, one.io.effective) == ("unknown", "unknown", "unknown")
@@ -116,7 +116,7 @@ def topology(group: int, policy: str, *drives: str) -> list[dict[str, t.Any]]:
     return [head, {**head, "Arr": 0}] + [{"DG": group, "Arr": 0, "Row": n, "EID:Slot": drive, "Type": "DRIVE", "PDC": policy} for n, drive in enumerate(drives)]
 
 
-def test_topology_tells_drive_cache_and_members_of_the_only_volume_of_a_group() -> None:
+def test_topology_reports_drive_cache_and_members_of_the_only_volume_of_a_group() -> None:
     listed = [{"DG/VD": f"{group}/{number}", "TYPE": "RAID1", "State": "Optl", "Cache": "RWBD"} for group, number in ((0, 0), (1, 1), (1, 2))]
     controller = only(answer({"TOPOLOGY": topology(0, "enbl", "8:0", " :1") + topology(1, "dsbl", "8:2"), "VD LIST": listed}))
     assert [(one.id, one.drive_cache, one.members) for one in controller.volumes] == [
@@ -137,8 +137,8 @@ def with_a_fourth_drive(state: str, group: t.Any, cache: str) -> Controller:
     rows = topology(0, "dflt", "252:0", "252:1")
     spare = {**rows[-1], "Arr": "-" if state in ("DHS", "GHS") else 0, "DG": group, "EID:Slot": "252:3", "Type": "DRIVE", "State": state}
     details: dict[str, t.Any] = {}
-    for address, said in (("252:0", "Disabled"), ("252:1", "Disabled"), ("252:3", cache)):
-        details.update(drive_details(address, said))
+    for address, reported in (("252:0", "Disabled"), ("252:1", "Disabled"), ("252:3", cache)):
+        details.update(drive_details(address, reported))
     listed = [drive_row(**{"EID:Slt": address, "State": word}) for address, word in (("252:0", "Onln"), ("252:1", "Onln"), ("252:3", state))]
     row = {"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": "NRWTD"}
     data = {"TOPOLOGY": [*rows, spare], "VD LIST": [row], "PD LIST": listed, "/c0/v0": [row], "PDs for VD 0": listed, **details}
@@ -261,11 +261,11 @@ def test_a_cachecade_is_a_cache_volume_and_its_drives_are_its_own() -> None:
 def test_states_of_batteries_and_cachevaults(state: str, health: str, table: str, kind: str) -> None:
     for value in ([{"Model": "CVPM05", "State": state, "Temp": "29C"}], [{"Property": "Type", "Value": "CVPM05"}, {"Property": "State", "Value": state}]):
         unit = only(answer({table: value, "Status": {"BBU Status": 0}, "HwCfg": {"BBU": "Present"}})).protection
-        assert (unit.kind, unit.health, unit.said) == (kind, health, f"CVPM05 {state}")
+        assert (unit.kind, unit.health, unit.raw) == (kind, health, f"CVPM05 {state}")
         assert unit.learn_cycle == ("active" if health == "learning" else "unknown")
 
 
-def test_the_show_all_of_a_battery_tells_charge_and_learn_cycle() -> None:
+def test_the_show_all_of_a_battery_reports_charge_and_learn_cycle() -> None:
     def listed(**properties: t.Any) -> list[dict[str, t.Any]]:
         return [{"Property": label.replace("_", " "), "Value": value} for label, value in properties.items()]
 
@@ -325,13 +325,13 @@ def failure(message: str, **status: t.Any) -> str:
     "message, kind, health",
     [("Battery is absent!", "battery", "missing"), ("use /cx/cv", "capacitor", "unknown"), ("Cachevault is absent!", "capacitor", "missing")],
 )
-def test_a_refusal_to_show_a_unit_tells_of_it(message: str, kind: str, health: str) -> None:
+def test_a_refusal_to_show_a_unit_reports_it(message: str, kind: str, health: str) -> None:
     unit = only(failure(message)).protection
-    assert (unit.kind, unit.health, unit.said) == (kind, health, message)
+    assert (unit.kind, unit.health, unit.raw) == (kind, health, message)
 
 
 @pytest.mark.parametrize("message", ["Invalid VD number", "Un-supported Command", "No Controller found"])
-def test_other_failures_tell_of_no_controller(message: str) -> None:
+def test_other_failures_report_no_controller(message: str) -> None:
     assert parse(failure(message)) == Reading()
 
 
@@ -418,7 +418,7 @@ def test_no_controller_is_an_answer(data: dict[str, t.Any]) -> None:
     assert parse(answer(data)) == Reading()
 
 
-def test_the_number_of_a_controller_comes_from_paths_if_nothing_else_tells_it() -> None:
+def test_the_number_of_a_controller_comes_from_paths_if_nothing_else_reports_it() -> None:
     text = answer({"/c4/v0": [{"DG/VD": "0/0", "Cache": "RWBD"}]}).replace('"Controller": 0,', "")
     assert only(text).id == "4"
     assert only(answer({"Product Name": "A"}).replace('"Controller": 0,', "")).id == "unknown"
@@ -453,7 +453,7 @@ def test_joining_keeps_controllers_apart() -> None:
     assert [one.model for one in join([nameless, nameless]).controllers] == ["C", "C"]
 
 
-def test_a_learn_cycle_that_only_the_unit_itself_tells_is_kept() -> None:
+def test_a_learn_cycle_that_only_the_unit_itself_reports_is_kept() -> None:
     summary = parse(answer({"BBU_Info": [{"Model": "iBBU08", "State": "Degraded"}]}))
     unit = parse(
         answer(
@@ -473,7 +473,7 @@ def test_every_capture_is_understood(shared_corpus: pathlib.Path) -> None:
             assert reading.not_understood == (), path.name
 
 
-def test_a_cut_capture_still_tells_what_it_says(shared_corpus: pathlib.Path) -> None:
+def test_truncated_capture_is_read_as_far_as_possible(shared_corpus: pathlib.Path) -> None:
     text = (shared_corpus / "transcribed" / "storcli_call-vall-show-all_RWTD-with-WriteBack-initial_truncated.txt").read_text(encoding="utf-8")
     reading = parse(text)
     assert [one.write for one in reading.controllers[0].volumes] == [Policy("writeback", "writethrough")]
@@ -510,7 +510,7 @@ def test_members_without_a_readable_address_are_counted(place: str) -> None:
     assert volumes_of({**listed, "TOPOLOGY": [seen, {**DRIVE, "EID:Slot": "252:1"}]}) == [("0", ("252:0", "252:1"), 0)]
 
 
-def test_member_that_one_list_lacks_is_told_by_the_other() -> None:
+def test_member_that_one_list_lacks_is_reported_by_the_other() -> None:
     summary = parse(answer({"VD LIST": [{**VD, "DG/VD": "0/0"}], "TOPOLOGY": [{**DRIVE, "EID:Slot": "252:0"}, {**DRIVE, "EID:Slot": "-"}]}))
     for drives, members, untold in ((("252:0", "252:1"), ("252:0", "252:1"), 0), (("252:0",), ("252:0",), 1), ((), ("252:0",), 1)):
         rows = [{**PD, "EID:Slt": address} for address in drives]
@@ -537,7 +537,7 @@ def test_member_that_one_list_lacks_is_told_by_the_other() -> None:
 )
 def test_volumes_and_drives_that_cannot_be_named_are_lost(data: dict[str, t.Any], clause: str) -> None:
     reading = parse(answer(data))
-    assert [said for said in reading.lost if clause in said]
+    assert [reported for reported in reading.lost if clause in reported]
     assert set(reading.lost) <= set(reading.not_understood)
     assert join([parse(answer({"PD LIST": []})), reading]).lost == reading.lost
 
@@ -546,7 +546,7 @@ def test_a_drive_that_is_not_there_is_not_lost() -> None:
     assert parse(answer({"PD LIST": [{**PD, "EID:Slt": "-"}]})).lost == ()
 
 
-def test_what_real_outputs_tell_is_not_lost(shared_corpus: pathlib.Path) -> None:
+def test_what_real_outputs_report_is_not_lost(shared_corpus: pathlib.Path) -> None:
     paths = [path for folder in ("storcli", "perccli") for path in sorted((shared_corpus / folder).iterdir())]
     assert paths
     for path in paths:

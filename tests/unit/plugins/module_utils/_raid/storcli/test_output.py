@@ -111,7 +111,7 @@ def test_control_bytes_in_a_string_do_no_harm() -> None:
     assert output.answers[0].data["VD LIST"][0]["Cache"] == "RW  TD"
 
 
-def test_garbage_in_a_label_is_told() -> None:
+def test_garbage_in_a_label_is_reported() -> None:
     output = read_output(json.dumps(DOCUMENT, indent=1).replace("VD LIST", "VD \ufffd LIST"))
     assert not output.complete
     assert any("VD \ufffd LIST" in problem and problem.startswith("line ") for problem in output.not_understood)
@@ -147,7 +147,7 @@ def contained(found: t.Any, whole: t.Any) -> bool:
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("", "printed nothing"),
         ("   \n\t\n", "printed nothing"),
@@ -159,9 +159,9 @@ def contained(found: t.Any, whole: t.Any) -> bool:
         ("some words\n" + json.dumps(DOCUMENT), "line 1: 'some words'"),
     ],
 )
-def test_what_is_no_answer_is_said(text: str, said: str) -> None:
+def test_what_is_no_answer_is_reported(text: str, message: str) -> None:
     output = read_output(text)
-    assert any(said in problem for problem in output.not_understood)
+    assert any(message in problem for problem in output.not_understood)
 
 
 def test_help_is_an_answer_without_controllers() -> None:
@@ -205,7 +205,7 @@ def test_plain_text_has_the_shape_of_json(newline: str) -> None:
     assert second.details[0]["ErrCd"] == "34"
 
 
-def test_a_cut_table_is_told() -> None:
+def test_a_cut_table_is_reported() -> None:
     output = read_output(PLAIN[: PLAIN.index("512B CD")])
     assert not output.complete
     assert any("table at line 17 is cut" in problem for problem in output.not_understood)

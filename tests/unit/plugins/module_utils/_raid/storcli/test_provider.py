@@ -54,7 +54,7 @@ def provider(kind: type[StorCli] = StorCli, replies: t.Mapping[tuple[str, ...], 
     return kind(ScriptedRunner(replies or {}), TOOL)  # type: ignore[arg-type]
 
 
-def said(*blocks: dict[str, t.Any]) -> Reply:
+def reported(*blocks: dict[str, t.Any]) -> Reply:
     return Reply(json.dumps({"Controllers": list(blocks)}))
 
 
@@ -74,11 +74,11 @@ def script(volumes: int = 1, **summary: t.Any) -> dict[tuple[str, ...], Reply]:
         details[f"/c0/v{number}"] = [row(number)]
         details[f"VD{number} Properties"] = {"Write Cache(initial setting)": "WriteBack", "Disk Cache Policy": "Disk's Default"}
     listed = {"Product Name": "Simulated", "Driver Name": "megaraid_sas", "VD LIST": [row(number) for number in numbers], **summary}
-    return {SUMMARY: said(block(listed)), VOLUMES: said(block(details)), DRIVES: said(block(status="Failure", description="No drive found!"))}
+    return {SUMMARY: reported(block(listed)), VOLUMES: reported(block(details)), DRIVES: reported(block(status="Failure", description="No drive found!"))}
 
 
 def calls(one: StorCli) -> list[str]:
-    return [" ".join(asked[1:]) for asked in t.cast("ScriptedRunner", one.runner).calls]
+    return [" ".join(requested[1:]) for requested in t.cast("ScriptedRunner", one.runner).calls]
 
 
 # Reading
@@ -97,30 +97,30 @@ def test_a_read_takes_three_commands_however_many_volumes_there_are(volumes: int
 
 @pytest.mark.parametrize("description", ["No Controller found", "Controller 0 not found"])
 def test_no_controller_takes_one_command(description: str) -> None:
-    one = provider(replies={SUMMARY: said(block(status="Failure", description=description))})
+    one = provider(replies={SUMMARY: reported(block(status="Failure", description=description))})
     reading = one.read()
     assert (reading.controllers, reading.complete, reading.not_understood) == ((), True, ())
     assert calls(one) == ["/call show all nolog J"]
 
 
 def test_an_answer_without_any_controller_is_settled_by_the_overview() -> None:
-    one = provider(replies={SUMMARY: said(block()), (TOOL, "show"): said(block({"Number of Controllers": 0}))})
+    one = provider(replies={SUMMARY: reported(block()), (TOOL, "show"): reported(block({"Number of Controllers": 0}))})
     assert one.read().controllers == ()
     assert calls(one)[1:] == ["show nolog J"]
 
 
-def test_jbod_write_cache_is_asked_for_where_the_controller_has_it() -> None:
+def test_jbod_write_cache_is_read_where_the_controller_has_it() -> None:
     replies = script(**{"Supported Adapter Operations": {"Support JBOD Write cache": "Yes"}})
-    replies[TOOL, "/call", "show", "jbodwritecache"] = said(block({"Controller Properties": [{"Ctrl_Prop": "JBOD Write Cache", "Value": "Default"}]}))
+    replies[TOOL, "/call", "show", "jbodwritecache"] = reported(block({"Controller Properties": [{"Ctrl_Prop": "JBOD Write Cache", "Value": "Default"}]}))
     one = provider(replies=replies)
     assert one.read().controllers[0].drive_cache == {"jbod": "default"}
     assert len(calls(one)) == 4
 
 
 @pytest.mark.parametrize("table, place", [("BBU_Info", "/call/bbu"), ("Cachevault_Info", "/call/cv")])
-def test_a_unit_that_is_not_well_is_asked_why(table: str, place: str) -> None:
+def test_unhealthy_unit_is_queried_for_the_reason(table: str, place: str) -> None:
     replies = script(**{table: [{"Model": "X", "State": "Degraded"}]})
-    replies[TOOL, place, "show", "all"] = said(block({table: [{"Property": "State", "Value": "Learning"}]}))
+    replies[TOOL, place, "show", "all"] = reported(block({table: [{"Property": "State", "Value": "Learning"}]}))
     one = provider(replies=replies)
     assert one.read().controllers[0].protection.health == "learning"
     assert calls(one)[3:] == [f"{place} show all nolog J"]
@@ -132,10 +132,10 @@ def test_a_healthy_unit_is_not_asked() -> None:
     assert len(calls(one)) == 3
 
 
-def test_drives_without_an_enclosure_are_asked_for_on_their_own() -> None:
+def test_drives_without_an_enclosure_are_read_separately() -> None:
     replies = script(**{"PD LIST": [{"EID:Slt": " :4", "State": "JBOD", "Med": "HDD", "Intf": "SAS"}]})
     attributes = {"Drive /c0/s4 Device attributes": {"SN": "S4", "Write Cache": "Disabled"}}
-    replies[TOOL, "/call/sall", "show", "all"] = said(block({"Drive /c0/s4 - Detailed Information": attributes}))
+    replies[TOOL, "/call/sall", "show", "all"] = reported(block({"Drive /c0/s4 - Detailed Information": attributes}))
     one = provider(replies=replies)
     (drive,) = one.read().controllers[0].drives
     assert (drive.address, drive.serial, drive.write_cache, drive.usage) == (":4", "S4", "disabled", "jbod")
@@ -152,8 +152,8 @@ def test_a_refusal_of_the_tool_makes_the_reading_incomplete() -> None:
     assert [volume.write for volume in reading.controllers[0].volumes] == [Policy("unknown", "writeback")]
 
 
-def test_a_failure_of_one_controller_is_told_and_leaves_the_others() -> None:
-    reading = provider(replies={**script(), VOLUMES: said(block(status="Failure", description="Internal error"))}).read()
+def test_a_failure_of_one_controller_is_reported_and_leaves_the_others() -> None:
+    reading = provider(replies={**script(), VOLUMES: reported(block(status="Failure", description="Internal error"))}).read()
     assert reading.complete
     assert reading.not_understood == ("/call/vall show all: Internal error",)
 
@@ -172,14 +172,14 @@ def test_a_tool_that_cannot_run_is_an_error() -> None:
 
 
 def test_exit_status_does_not_count() -> None:
-    replies = {asked: dataclasses.replace(reply, rc=6) for asked, reply in script().items()}
+    replies = {requested: dataclasses.replace(reply, rc=6) for requested, reply in script().items()}
     assert provider(replies=replies).read().complete
 
 
 def test_captures_of_one_host_are_joined(shared_corpus: pathlib.Path) -> None:
     folder = shared_corpus / "perccli"
     names = {SUMMARY: "call-show-all", VOLUMES: "call-vall-show-all", DRIVES: "call-eall-sall-show-all"}
-    replies = {asked: Reply((folder / f"{name}_perc-h755.json").read_text(encoding="utf-8")) for asked, name in names.items()}
+    replies = {requested: Reply((folder / f"{name}_perc-h755.json").read_text(encoding="utf-8")) for requested, name in names.items()}
     reading = provider(PercCli, replies).read()
     assert (reading.complete, reading.not_understood) == (True, ())
     (controller,) = reading.controllers
@@ -193,16 +193,16 @@ def test_captures_of_one_host_are_joined(shared_corpus: pathlib.Path) -> None:
 # What cannot be done
 
 
-def objection(subject: t.Any, wishes: dict[str, t.Any], controller: Controller = CONTROLLER, kind: type[StorCli] = StorCli) -> str | None:
-    return provider(kind).objection(controller, subject, wishes, {})
+def objection(subject: t.Any, settings: dict[str, t.Any], controller: Controller = CONTROLLER, kind: type[StorCli] = StorCli) -> str | None:
+    return provider(kind).objection(controller, subject, settings, {})
 
 
 @pytest.mark.parametrize(
-    "wishes",
+    "settings",
     [{"read": "none"}, {"write": "writethrough"}, {"write": "writeback_always"}, {"io": "cached"}, {"drive_cache": "enabled"}, {"drive_cache": "disabled"}, {}],
 )
-def test_what_the_controller_can_do_meets_no_objection(wishes: dict[str, t.Any]) -> None:
-    assert objection(VOLUME, wishes) is None
+def test_what_the_controller_can_do_meets_no_objection(settings: dict[str, t.Any]) -> None:
+    assert objection(VOLUME, settings) is None
 
 
 def test_adaptive_reading_is_not_known_to_the_tool() -> None:
@@ -273,9 +273,11 @@ def test_a_single_drive_cannot_be_set() -> None:
     assert objection(Drive("252:7", write_cache="disabled"), {"write_cache": "disabled"}) is None
 
 
-@pytest.mark.parametrize("told, said_so", [(True, None), (False, "(Support JBOD Write cache: No)"), (None, "(Support JBOD Write cache is not printed)")])
-def test_jbod_write_cache_needs_support(told: bool | None, said_so: str | None) -> None:
-    controller = dataclasses.replace(CONTROLLER, traits={} if told is None else {"jbod_write_cache": told}, drive_cache={"jbod": "default"} if told else {})
+@pytest.mark.parametrize("reported, said_so", [(True, None), (False, "(Support JBOD Write cache: No)"), (None, "(Support JBOD Write cache is not printed)")])
+def test_jbod_write_cache_needs_support(reported: bool | None, said_so: str | None) -> None:
+    controller = dataclasses.replace(
+        CONTROLLER, traits={} if reported is None else {"jbod_write_cache": reported}, drive_cache={"jbod": "default"} if reported else {}
+    )
     reason = objection(controller, {"drive_cache.jbod": "disabled"}, controller)
     assert reason is None if said_so is None else reason is not None and reason.endswith(said_so)
 
@@ -328,7 +330,7 @@ def test_io_is_set_before_write() -> None:
 
 
 @pytest.mark.parametrize("known, value", [(Policy("writeback", "writethrough"), "writeback"), (Policy("writethrough", "writethrough"), "writethrough")])
-def test_what_is_configured_agrees_whatever_is_in_force(known: Policy, value: str) -> None:
+def test_what_is_configured_agrees_whatever_is_in_effect(known: Policy, value: str) -> None:
     volume = dataclasses.replace(VOLUME, write=known)
     assert provider().agrees(CONTROLLER, volume, "write", value)
     assert not provider().agrees(CONTROLLER, volume, "write", "writeback_always")
@@ -347,7 +349,7 @@ def test_without_an_initial_setting_only_what_cannot_be_a_fallback_agrees() -> N
 
 def judged(stdout: str, rc: int = 0) -> tuple[bool, str]:
     judgement = provider().judge(Completed((TOOL,), rc, stdout, ""))
-    return judgement.ok, judgement.said
+    return judgement.ok, judgement.message
 
 
 def detail(status: str, message: str, code: t.Any) -> dict[str, t.Any]:
@@ -356,13 +358,13 @@ def detail(status: str, message: str, code: t.Any) -> dict[str, t.Any]:
 
 def test_a_refused_property_is_a_refusal_although_the_tool_exits_zero() -> None:
     refusal = {"Detailed Status": [detail("Success", "-", 0), detail("Failed", "SSD Pd is present", 255)]}
-    assert judged(said(block(**refusal)).stdout) == (False, "SSD Pd is present")
-    assert judged(said(block(status="Failure", **refusal)).stdout) == (False, "SSD Pd is present")
+    assert judged(reported(block(**refusal)).stdout) == (False, "SSD Pd is present")
+    assert judged(reported(block(status="Failure", **refusal)).stdout) == (False, "SSD Pd is present")
 
 
 @pytest.mark.parametrize("rc", [0, 6, 255])
 def test_success_is_success_whatever_the_exit_status(rc: int) -> None:
-    assert judged(said(block(**{"Detailed Status": [detail("Success", "-", 0)]})).stdout, rc) == (True, "")
+    assert judged(reported(block(**{"Detailed Status": [detail("Success", "-", 0)]})).stdout, rc) == (True, "")
 
 
 @pytest.mark.parametrize(
@@ -403,7 +405,7 @@ def test_captured_answers_to_settings_are_judged(shared_corpus: pathlib.Path) ->
 
 def test_a_refusal_is_raised_with_the_reason_of_the_controller() -> None:
     command = provider().command(CONTROLLER, VOLUME, "drive_cache", "disabled")
-    one = provider(replies={(TOOL, *command): said(block(**{"Detailed Status": [detail("Failed", "SSD Pd is present", 255)]}))})
+    one = provider(replies={(TOOL, *command): reported(block(**{"Detailed Status": [detail("Failed", "SSD Pd is present", 255)]}))})
     with pytest.raises(CommandFailed, match="SSD Pd is present"):
         one.send(command, "volume 3")
 
@@ -441,7 +443,7 @@ def second(description: str) -> dict[str, t.Any]:
 def test_a_controller_that_answers_with_a_failure_is_lost(place: tuple[str, ...]) -> None:
     replies = script()
     answered = json.loads(replies[place].stdout)["Controllers"]
-    replies[place] = said(*answered, second("Firmware is in fault state"))
+    replies[place] = reported(*answered, second("Firmware is in fault state"))
     reading = provider(replies=replies).read()
     assert [one.id for one in reading.controllers] == ["0"]
     assert reading.complete
@@ -453,7 +455,7 @@ def test_a_controller_that_answers_with_a_failure_is_lost(place: tuple[str, ...]
 def test_a_controller_that_has_nothing_of_the_kind_is_not_lost(description: str) -> None:
     replies = script()
     for place in (VOLUMES, DRIVES):
-        replies[place] = said(*json.loads(replies[place].stdout)["Controllers"], second(description))
+        replies[place] = reported(*json.loads(replies[place].stdout)["Controllers"], second(description))
     reading = provider(replies=replies).read()
     assert (reading.lost, reading.not_understood) == ((), ())
 
@@ -483,26 +485,30 @@ def properties(**values: t.Any) -> list[dict[str, t.Any]]:
         (PRESENT, BATTERY, "use /c0/cv", VAULT, "Cachevault_Info", "capacitor"),
     ],
 )
-def test_the_place_that_the_card_names_is_asked_next(
+def test_place_named_by_the_card_is_queried_next(
     summary: dict[str, t.Any], first: tuple[str, ...], hint: str, second: tuple[str, ...], table: str, kind: str
 ) -> None:
-    replies = {**script(**summary), first: said(refused(hint)), second: said(block({table: properties(Type="CVPM05", State="Charging")}))}
+    replies = {**script(**summary), first: reported(refused(hint)), second: reported(block({table: properties(Type="CVPM05", State="Charging")}))}
     one = provider(replies=replies)
     reading = one.read()
     assert calls(one)[3:] == [" ".join(first[1:]), " ".join(second[1:])]
     protection = reading.controllers[0].protection
-    assert (protection.kind, protection.health, protection.said) == (kind, "charging", "CVPM05 Charging")
+    assert (protection.kind, protection.health, protection.raw) == (kind, "charging", "CVPM05 Charging")
     assert (reading.not_understood, reading.complete, reading.lost) == ((), True, ())
 
 
 def test_a_healthy_unit_is_seen_at_the_place_that_the_card_names() -> None:
-    replies = {**script(**PRESENT), BATTERY: said(refused("use /cx/cv")), VAULT: said(block({"Cachevault_Info": properties(Type="CVPM05", State="Optimal")}))}
+    replies = {
+        **script(**PRESENT),
+        BATTERY: reported(refused("use /cx/cv")),
+        VAULT: reported(block({"Cachevault_Info": properties(Type="CVPM05", State="Optimal")})),
+    }
     protection = provider(replies=replies).read().controllers[0].protection
-    assert (protection.kind, protection.health, protection.protects, protection.said) == ("capacitor", "healthy", True, "CVPM05 Optimal")
+    assert (protection.kind, protection.health, protection.protects, protection.raw) == ("capacitor", "healthy", True, "CVPM05 Optimal")
 
 
 def test_two_places_that_name_each_other_end_the_questions() -> None:
-    replies = {**script(**PRESENT), BATTERY: said(refused("use /cx/cv")), VAULT: said(refused("use /cx/bbu"))}
+    replies = {**script(**PRESENT), BATTERY: reported(refused("use /cx/cv")), VAULT: reported(refused("use /cx/bbu"))}
     one = provider(replies=replies)
     reading = one.read()
     assert len(calls(one)) == 5
@@ -512,10 +518,10 @@ def test_two_places_that_name_each_other_end_the_questions() -> None:
 
 def test_the_place_is_named_by_each_controller_for_itself() -> None:
     summaries = [block({**PRESENT, "Driver Name": "megaraid_sas"}, Controller=number) for number in (0, 1, 2)]
-    battery = said(refused("use /cx/cv"), block({"BBU_Info": properties(Type="BBU", State="Optimal")}, Controller=1), refused("Battery is absent!", 2))
-    vault = said(block({"Cachevault_Info": properties(Type="CVPM05", State="Failed")}), refused("use /cx/bbu", 1), refused("use /cx/bbu", 2))
-    nothing = said(*(block(status="Failure", description="No VD's have been configured.", Controller=number) for number in (0, 1, 2)))
-    one = provider(replies={SUMMARY: said(*summaries), VOLUMES: nothing, DRIVES: nothing, BATTERY: battery, VAULT: vault})
+    battery = reported(refused("use /cx/cv"), block({"BBU_Info": properties(Type="BBU", State="Optimal")}, Controller=1), refused("Battery is absent!", 2))
+    vault = reported(block({"Cachevault_Info": properties(Type="CVPM05", State="Failed")}), refused("use /cx/bbu", 1), refused("use /cx/bbu", 2))
+    nothing = reported(*(block(status="Failure", description="No VD's have been configured.", Controller=number) for number in (0, 1, 2)))
+    one = provider(replies={SUMMARY: reported(*summaries), VOLUMES: nothing, DRIVES: nothing, BATTERY: battery, VAULT: vault})
     reading = one.read()
     assert [(unit.kind, unit.health) for unit in (controller.protection for controller in reading.controllers)] == [
         ("capacitor", "failed"),
@@ -528,33 +534,33 @@ def test_the_place_is_named_by_each_controller_for_itself() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        said(refused(UNSUPPORTED)),
-        said(block(status="Failure", description=UNSUPPORTED)),
-        said(block(description=UNSUPPORTED)),
+        reported(refused(UNSUPPORTED)),
+        reported(block(status="Failure", description=UNSUPPORTED)),
+        reported(block(description=UNSUPPORTED)),
         Reply(f"CLI Version = 007.1616.0000.0000\nOperating system = Linux\nController = 0\nStatus = Failure\nDescription = {UNSUPPORTED}\n\n"),
         Reply(f"{UNSUPPORTED}\n", rc=1),
-        said(refused("Un-supported Command")),
+        reported(refused("Un-supported Command")),
     ],
 )
 @pytest.mark.parametrize("hint", [True, False])
-def test_a_unit_that_the_controller_refuses_to_show_is_told_in_its_words(answer: Reply, hint: bool) -> None:
-    replies = {**script(**PRESENT), **({BATTERY: said(refused("use /cx/cv")), VAULT: answer} if hint else {BATTERY: answer})}
+def test_a_unit_that_the_controller_refuses_to_show_is_reported_in_its_words(answer: Reply, hint: bool) -> None:
+    replies = {**script(**PRESENT), **({BATTERY: reported(refused("use /cx/cv")), VAULT: answer} if hint else {BATTERY: answer})}
     reading = provider(replies=replies).read()
     place = "/call/cv" if hint else "/call/bbu"
     words = UNSUPPORTED if UNSUPPORTED in answer.stdout else "Un-supported Command"
     assert reading.not_understood == (f"{place} show all: controller 0: {words}",)
-    assert (reading.controllers[0].protection.health, reading.controllers[0].protection.said) == ("unknown", words)
+    assert (reading.controllers[0].protection.health, reading.controllers[0].protection.raw) == ("unknown", words)
     assert (reading.complete, reading.lost) == (True, ())
 
 
-def test_a_setting_that_is_not_supported_is_refused_in_the_words_of_the_controller() -> None:
+def test_a_setting_that_is_not_supported_is_refused_in_the_wording_of_the_controller() -> None:
     for answer in (
         block(**{"Detailed Status": [detail("Failed", UNSUPPORTED, 61)]}),
         block(**{"Detailed Status": [detail("Success", UNSUPPORTED, 61)]}),
         block(description=UNSUPPORTED),
         block(status="Failure", description=UNSUPPORTED),
     ):
-        assert judged(said(answer).stdout) == (False, UNSUPPORTED)
+        assert judged(reported(answer).stdout) == (False, UNSUPPORTED)
     assert judged(f"{UNSUPPORTED}\n", 255) == (False, UNSUPPORTED)
     assert judged(f"Controller = 0\nStatus = Success\nDescription = {UNSUPPORTED}\n\n") == (False, UNSUPPORTED)
 

@@ -62,13 +62,13 @@ VOLUME = {"VD Info": row(), "PDs": [DRIVE], "VD Properties": {"Drive Write Cache
         ("NR, WT", "-", Policy("unknown", "none"), Policy("unknown", "writethrough")),
     ],
 )
-def test_two_columns_tell_what_is_configured_and_what_is_in_force(current: str, default: str, read: Policy, write: Policy) -> None:
+def test_two_columns_report_what_is_configured_and_what_is_in_effect(current: str, default: str, read: Policy, write: Policy) -> None:
     (volume,) = only(answer({"VD LIST": [row(current=current, default=default)]})).volumes
     assert (volume.read, volume.write, volume.io) == (read, write, Policy())
 
 
 @pytest.mark.parametrize("column", ["NRWBD", "NR,XX", "WB", "NR;WB"])
-def test_a_column_that_nobody_knows_is_told(column: str) -> None:
+def test_unknown_column_is_reported(column: str) -> None:
     reading = parse(answer({"VD LIST": [row(current=column)]}))
     assert reading.controllers[0].volumes[0].write.effective == "unknown"
     assert [problem.split(" (")[0] for problem in reading.not_understood] == [f"CurrentCache: {column}"]
@@ -107,7 +107,7 @@ def test_a_spare_is_a_member_once_it_is_in_use(status: str, members: tuple[str, 
 
 
 @pytest.mark.parametrize("printed, known", [("On", "enabled"), ("Off", "disabled"), ("N/A", "unknown")])
-def test_what_a_drive_says_of_itself(printed: str, known: str) -> None:
+def test_what_a_drive_reports_of_itself(printed: str, known: str) -> None:
     details = {
         "Serial Number": "S1",
         "WWN": "5000C500EF7DE7D4",
@@ -130,7 +130,7 @@ def test_what_a_drive_says_of_itself(printed: str, known: str) -> None:
 )
 def test_energy_packs(kind: str, status: str, found: tuple[str, str]) -> None:
     pack = only(answer({"Energy Pack Info": [{"Type": kind, "SubType": "FBU345", "Status": status}]})).protection
-    assert (pack.kind, pack.health, pack.said) == (*found, f"FBU345 {status}")
+    assert (pack.kind, pack.health, pack.raw) == (*found, f"FBU345 {status}")
 
 
 def test_an_energy_pack_that_is_not_there() -> None:
@@ -245,7 +245,7 @@ def test_captured_answers_are_judged(shared_corpus: pathlib.Path) -> None:
     for name in (*refused, "c0-v25-set-wrcache-wt_success.json", "c0-v25-set-rdcache-ra_success.json"):
         text = (shared_corpus / "storcli2" / name).read_text(encoding="utf-8")
         judgement = provider().judge(Completed((TOOL,), 0, text, ""))
-        assert (judgement.ok, judgement.said) == (name not in refused, refused.get(name, "")), name
+        assert (judgement.ok, judgement.message) == (name not in refused, refused.get(name, "")), name
 
 
 def test_every_capture_is_understood(shared_corpus: pathlib.Path) -> None:
@@ -290,5 +290,5 @@ def test_members_without_a_readable_address_are_counted(place: str) -> None:
 )
 def test_volumes_and_drives_that_cannot_be_named_are_lost(data: dict[str, t.Any], clause: str) -> None:
     reading = parse(answer(data))
-    assert [said for said in reading.lost if clause in said]
+    assert [reported for reported in reading.lost if clause in reported]
     assert set(reading.lost) <= set(reading.not_understood)

@@ -123,4 +123,4 @@ def test_what_cannot_be_exported(database, tmp_path):
 def test_the_hash_of_a_campaign_that_was_exported_is_still_right(folder):
     meta = json.loads((folder / "host0000/writethrough/randread-4k-qd1/1/meta.json").read_text())
     place = folder / "host0000/writethrough/randread-4k-qd1/1"
-    assert all(hashlib.sha256((place / name).read_bytes()).hexdigest() == said for name, said in meta["files"].items())
+    assert all(hashlib.sha256((place / name).read_bytes()).hexdigest() == message for name, message in meta["files"].items())

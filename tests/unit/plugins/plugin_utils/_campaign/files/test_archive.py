@@ -50,7 +50,7 @@ def test_a_cell_that_was_not_ok_is_replaced(campaign, tmp_path):
     assert leftovers(campaign) == []
 
 
-def test_an_ok_cell_is_kept_unless_replacing_was_asked_for(campaign, tmp_path):
+def test_an_ok_cell_is_kept_unless_replacing_was_requested(campaign, tmp_path):
     take_in(pack(tmp_path / "a.tar", cell(content=b"first")), campaign)
     second = pack(tmp_path / "b.tar", cell(content=b"second"))
     assert take_in(second, campaign).refused == (KEY,)
@@ -74,7 +74,7 @@ def test_an_ok_cell_is_not_replaced_by_one_that_names_another(campaign, tmp_path
     assert take_in(pack(tmp_path / "b.tar", cell(content=b"second", replaces=named)), campaign).refused == (KEY,)
 
 
-def test_an_ok_cell_that_does_not_say_what_it_measured_is_not_replaced_either(campaign, tmp_path):
+def test_an_ok_cell_that_does_not_report_what_it_measured_is_not_replaced_either(campaign, tmp_path):
     take_in(pack(tmp_path / "a.tar", cell()), campaign)
     assert take_in(pack(tmp_path / "b.tar", cell(content=b"second", replaces=None)), campaign).refused == (KEY,)
 
@@ -86,8 +86,8 @@ def test_the_probes_of_a_search_and_its_answer_without_an_output_are_taken_in(ca
     assert received.stored == (KEY, CellKey("before", "randwrite-4k.iodepth-8", 1))
 
 
-def test_a_probe_that_nobody_asked_for_is_refused(campaign, tmp_path):
-    with pytest.raises(DamagedArchive, match="this host was not asked"):
+def test_unrequested_probe_is_rejected(campaign, tmp_path):
+    with pytest.raises(DamagedArchive, match="this host was not requested"):
         take_in(pack(tmp_path / "a.tar", cell("randwrite-4k.iodepth-8")), campaign)
 
 
@@ -143,9 +143,9 @@ def hostile(path, *members):
         ("before/randwrite-4k/1/job.fio", {"type": tarfile.BLKTYPE, "devmajor": 8, "devminor": 0}, "not a plain file"),
         ("before/randwrite-4k/1/job.fio", {"type": tarfile.FIFOTYPE}, "not a plain file"),
         ("before/randwrite-4k", {"type": tarfile.DIRTYPE}, "not a plain file"),
-        ("after/randwrite-4k/1/job.fio", {}, "this host was not asked for the cell after/randwrite-4k/1"),
-        ("before/other/1/job.fio", {}, "this host was not asked"),
-        ("before/randwrite-4k/9/job.fio", {}, "this host was not asked"),
+        ("after/randwrite-4k/1/job.fio", {}, "this host was not requested to measure the cell after/randwrite-4k/1"),
+        ("before/other/1/job.fio", {}, "this host was not requested"),
+        ("before/randwrite-4k/9/job.fio", {}, "this host was not requested"),
         ("\x1b[2Jbefore/x", {}, "'before/x' is not the file of a cell"),
     ],
 )
@@ -188,7 +188,7 @@ def test_a_header_that_claims_the_controllers_memory_is_refused(campaign, tmp_pa
 
 
 def test_an_archive_above_the_limit_is_refused(campaign, tmp_path):
-    with pytest.raises(DamagedArchive, match="at most 1 KiB are taken in"):
+    with pytest.raises(DamagedArchive, match="at most 1 KiB are accepted"):
         take_in(pack(tmp_path / "a.tar", cell()), campaign, largest=1024)
 
 
@@ -230,17 +230,17 @@ def changed(files, name, data):
     [
         (changed(cell(), "job.fio", b"another"), "the SHA-256 of job.fio is not the one"),
         ({file: data for file, data in cell().items() if "stack" not in file}, "stack.json is missing"),
-        ({**cell(), "before/randwrite-4k/1/lat.log.gz": b"x"}, "lat.log.gz is there and its meta.json does not know it"),
+        ({**cell(), "before/randwrite-4k/1/lat.log.gz": b"x"}, "lat.log.gz is not listed in its meta.json"),
         ({file: data for file, data in cell().items() if "meta" not in file}, "meta.json cannot be read"),
         (changed(cell(), "meta.json", b"{"), "is not JSON"),
         (changed(cell(), "meta.json", b"[" * 10000), "nested deeper than 64 levels"),
         (changed(cell(), "meta.json", b"[]"), "is not a JSON object"),
         (cell(files=None), "its meta.json names no files"),
-        (cell(host="node2"), "says host 'node2' where 'node1' was asked for"),
-        (cell(campaign="other"), "says campaign 'other'"),
-        ({name.replace("/2/", "/1/"): data for name, data in cell(repeat=2).items()}, "says repeat '2' where '1'"),
-        (cell(schema=2), "says schema '2' where '1'"),
-        (cell(schema=True), "says schema 'True'"),
+        (cell(host="node2"), "contains host 'node2' where 'node1' was requested"),
+        (cell(campaign="other"), "contains campaign 'other'"),
+        ({name.replace("/2/", "/1/"): data for name, data in cell(repeat=2).items()}, "contains repeat '2' where '1'"),
+        (cell(schema=2), "contains schema '2' where '1'"),
+        (cell(schema=True), "contains schema 'True'"),
         (cell(state="great"), "the state 'great', which does not exist"),
         (cell(state="missing"), "the state 'missing'"),
     ],
@@ -292,14 +292,14 @@ def test_a_chain_of_extension_headers_is_refused(campaign, tmp_path, kind):
     honest = pack(tmp_path / "a.tar", cell()).read_bytes()
     path = tmp_path / "chain.tar"
     path.write_bytes(chained(5000, kind, honest))
-    with pytest.raises(DamagedArchive, match="is not taken in"):
+    with pytest.raises(DamagedArchive, match="is not accepted"):
         take_in(path, campaign)
     assert leftovers(campaign) == []
 
 
 @pytest.mark.parametrize("headers", [{"GNU.sparse.major": "1"}, {"linkpath": "/etc/shadow"}, {"size": "-1"}, {"size": "1_0"}, {"hdrcharset": "BINARY"}])
 def test_a_pax_header_that_no_spool_writes_is_refused(campaign, tmp_path, headers):
-    with pytest.raises(DamagedArchive, match="is not taken in"):
+    with pytest.raises(DamagedArchive, match="is not accepted"):
         take_in(hostile(tmp_path / "pax.tar", ("before/randwrite-4k/1/job.fio", b"x", {"pax_headers": headers})), campaign)
 
 

@@ -22,9 +22,9 @@ EPOCH = 1_800_000_000.0
 
 
 def test_this_machine_answers_with_fractions_and_its_beginning():
-    asked = time.time()
+    requested = time.time()
     answer = subprocess.run(["/bin/sh", "-c", question()], capture_output=True, text=True, check=True)
-    bounds = read_answer(answer.stdout, asked, time.time())
+    bounds = read_answer(answer.stdout, requested, time.time())
     assert answer.stdout.startswith("CLOCK ")
     assert bounds.low <= 0 <= bounds.high
 
@@ -60,6 +60,6 @@ def test_nothing_is_known_from_nothing():
 
 
 def test_clocks_that_are_kept_together_differ_by_nothing_if_that_can_be():
-    assert decide(Bounds(-0.1, 0.3), synchronised=True).as_result() == {"offset": 0.0, "error": 0.3}
-    assert decide(Bounds(-0.1, 0.3), synchronised=False).as_result() == {"offset": 0.1, "error": 0.2}
+    assert decide(Bounds(-0.1, 0.3), synchronised=True).to_dict() == {"offset": 0.0, "error": 0.3}
+    assert decide(Bounds(-0.1, 0.3), synchronised=False).to_dict() == {"offset": 0.1, "error": 0.2}
     assert decide(Bounds(0.1, 0.3), synchronised=True).offset == pytest.approx(0.2)

@@ -22,7 +22,7 @@ SEARCH = Pattern("randwrite-4k", (1,), "iodepth", 1, 64)
 PROBE = CellKey("before", "randwrite-4k.iodepth-16", 1)
 
 
-def test_what_is_there_is_told_by_its_measurement(campaign, tmp_path):
+def test_existing_result_is_identified_by_its_measurement(campaign, tmp_path):
     store.write_plan(campaign, "node1", "before", [("c", 1), ("d", 1)], patterns=[SEARCH], now=NOW)
     cells = [cell(measurement_sha256="a" * 64), cell(repeat=2, measurement_sha256="b" * 64, state="failed"), cell("c", measurement_sha256="x"), cell("d")]
     take_in(pack(tmp_path / "a.tar", *cells, cell(PROBE.cell, measurement_sha256="c" * 64)), campaign)
@@ -38,16 +38,16 @@ def measured(**target):
 
 def test_what_is_ok_already_is_finished_and_nothing_else_is(campaign, tmp_path):
     take_in(pack(tmp_path / "a.tar", cell(**measured()), cell(repeat=2, state="failed", **measured())), campaign)
-    wanted = dict.fromkeys([KEY, CellKey("before", "randwrite-4k", 2), CellKey("before", "other", 1)], ASKED)
-    assert finished(campaign, "node1", wanted) == {KEY}
+    requested = dict.fromkeys([KEY, CellKey("before", "randwrite-4k", 2), CellKey("before", "other", 1)], ASKED)
+    assert finished(campaign, "node1", requested) == {KEY}
     (campaign / "node1/before/randwrite-4k/1/fio.json.gz").write_bytes(b"cut")
-    assert finished(campaign, "node1", wanted) == set()
+    assert finished(campaign, "node1", requested) == set()
 
 
 @pytest.mark.parametrize(
-    "said", [{}, {"workload_sha256": "x", "target": {"path": "/dev/x"}}, measured(path="/dev/y"), measured(used_size=4096), {"target": []}]
+    "message", [{}, {"workload_sha256": "x", "target": {"path": "/dev/x"}}, measured(path="/dev/y"), measured(used_size=4096), {"target": []}]
 )
-def test_an_ok_result_of_something_else_is_not_taken_for_this_one(campaign, tmp_path, said):
-    take_in(pack(tmp_path / "a.tar", cell(**said)), campaign)
+def test_an_ok_result_of_something_else_is_not_taken_for_this_one(campaign, tmp_path, message):
+    take_in(pack(tmp_path / "a.tar", cell(**message)), campaign)
     with pytest.raises(BadInput, match=r"has an ok result of before/randwrite-4k/1 of host node1 already, of another job or target.*fio_benchmark_replace"):
         finished(campaign, "node1", {KEY: ASKED})

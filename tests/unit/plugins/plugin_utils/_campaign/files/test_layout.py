@@ -53,7 +53,7 @@ def test_other_names_may_not(name):
         cell_key.component(name, "variant")
 
 
-def test_a_host_with_a_name_that_is_no_folder_is_told_what_to_do():
+def test_host_name_that_is_no_folder_name_is_refused_with_advice():
     with pytest.raises(BadInput, match="ansible_host"):
         cell_key.component("fe80::1", "host")
 

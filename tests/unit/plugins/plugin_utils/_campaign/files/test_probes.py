@@ -32,7 +32,7 @@ def test_others_do_not(name):
 
 @pytest.mark.parametrize("pattern", [SEARCH, ROUNDS])
 def test_a_pattern_survives_json(pattern):
-    assert Pattern.from_json(pattern.as_json()) == pattern
+    assert Pattern.from_dict(pattern.to_dict()) == pattern
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ def test_a_pattern_survives_json(pattern):
 )
 def test_what_is_no_pattern_is_refused(change):
     with pytest.raises(BadInput):
-        Pattern.from_json({**SEARCH.as_json(), **change})
+        Pattern.from_dict({**SEARCH.to_dict(), **change})
 
 
 @pytest.mark.parametrize("row", [None, [], {}, "x"])
 def test_strange_json_is_refused(row):
     with pytest.raises(BadInput):
-        Pattern.from_json(row)
+        Pattern.from_dict(row)
 
 
 def test_what_a_host_may_send():

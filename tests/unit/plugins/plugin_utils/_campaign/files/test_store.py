@@ -100,11 +100,11 @@ def test_probes_of_a_planned_search_may_come_and_cannot_be_missing(campaign):
 def test_a_plan_whose_searches_cannot_be_read_is_one_sentence(campaign, patterns):
     path = campaign / "node1/before/plan.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "patterns": patterns}))
-    with pytest.raises(ResultsError, match="does not say which searches and rounds were planned"):
+    with pytest.raises(ResultsError, match="does not contain the planned searches and rounds"):
         store.expected_cells(campaign, "node1")
 
 
-def test_a_dry_run_of_a_plan_says_what_would_change_and_writes_nothing(campaign):
+def test_a_dry_run_of_a_plan_reports_what_would_change_and_writes_nothing(campaign):
     assert store.write_plan(campaign, "node1", "after", [("x", 1)], now=NOW, dry_run=True)
     assert not store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], now=NOW, dry_run=True)
     assert everything(campaign) == ["campaign.json", "node1/before/plan.json"]
@@ -132,9 +132,9 @@ def test_variants_come_in_the_order_in_which_they_were_planned(campaign):
     ("name", "content", "why"),
     [
         ("fio.json.gz", b"other numbers", "the SHA-256 of fio.json.gz"),
-        ("extra.log.gz", b"x", "extra.log.gz is there"),
+        ("extra.log.gz", b"x", "extra.log.gz is not listed"),
         ("meta.json", b"no", "is not JSON"),
-        ("meta.json", json.dumps({"schema": 1, "host": "node9", "files": {}, "state": "ok"}).encode(), "is there and its meta.json"),
+        ("meta.json", json.dumps({"schema": 1, "host": "node9", "files": {}, "state": "ok"}).encode(), "is not listed in its meta.json"),
     ],
 )
 def test_a_cell_that_was_changed_later_is_failed_and_has_no_numbers(campaign, tmp_path, name, content, why):
@@ -151,7 +151,7 @@ def test_a_cell_moved_to_another_host_is_failed(campaign, tmp_path):
     assert "belongs to another cell" in store.load_campaign(campaign).cells[0].reason
 
 
-def test_links_and_strange_names_are_said_and_not_followed(campaign, tmp_path):
+def test_links_and_strange_names_are_reported_and_not_followed(campaign, tmp_path):
     (campaign / "linked").symlink_to("/etc")
     (campaign / "node1/before/randwrite-4k").mkdir()
     (campaign / "node1/before/randwrite-4k/first").mkdir()

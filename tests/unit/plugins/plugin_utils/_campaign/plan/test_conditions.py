@@ -23,7 +23,7 @@ def job(**options):
 
 
 @pytest.mark.parametrize(
-    ("said", "step"),
+    ("reported", "step"),
     [
         (30, {"seconds": 30.0}),
         ("2h", {"seconds": 7200.0}),
@@ -34,17 +34,17 @@ def job(**options):
         ({"garbage_collection": "640m"}, {"garbage_collection": 640 * 1024**2, "most": 3600}),
     ],
 )
-def test_a_pause_as_the_runner_reads_it(said, step):
-    assert read_pause(said, "here").as_step() == step
+def test_a_pause_as_the_runner_reads_it(reported, step):
+    assert read_pause(reported, "here").as_step() == step
 
 
-@pytest.mark.parametrize("said", [None, False, 0, {"seconds": 0}])
-def test_no_pause(said):
-    assert read_pause(said, "here") is None
+@pytest.mark.parametrize("reported", [None, False, 0, {"seconds": 0}])
+def test_no_pause(reported):
+    assert read_pause(reported, "here") is None
 
 
 @pytest.mark.parametrize(
-    ("said", "sentence"),
+    ("reported", "sentence"),
     [
         ("soon", "'seconds' must be a time"),
         (True, "'seconds' must be a time"),
@@ -56,12 +56,12 @@ def test_no_pause(said):
         ({"garbage_collection": "fast"}, "must be measured or a rate"),
         ({"garbage_collection": 0}, "must be measured or a rate"),
         ({"garbage_collection": True}, "must be measured or a rate"),
-        ({"for": 3}, "'for' is not known"),
+        ({"for": 3}, "'for' is not supported"),
     ],
 )
-def test_a_bad_pause_is_one_sentence(said, sentence):
+def test_a_bad_pause_is_one_sentence(reported, sentence):
     with pytest.raises(BadInput, match=r"^here, pause") as caught:
-        read_pause(said, "here")
+        read_pause(reported, "here")
     assert sentence in caught.value.message
 
 
@@ -84,7 +84,7 @@ def test_a_mixed_job_is_judged_by_both_directions_unless_one_is_named():
 
 
 @pytest.mark.parametrize(
-    ("said", "options", "sentence"),
+    ("reported", "options", "sentence"),
     [
         ({}, {}, "'limit' is missing"),
         ({"limit": 1}, {}, "a latency with its unit"),
@@ -99,12 +99,12 @@ def test_a_mixed_job_is_judged_by_both_directions_unless_one_is_named():
         ({"limit": "1ms", "bracket": "x"}, {}, "'bracket' must be a number"),
         ({"limit": "1ms", "direction": "read"}, {}, "'direction' must be one"),
         ({"limit": "1ms"}, {"time_based": 0}, "must set 'runtime' and 'time_based'"),
-        ({"limit": "1ms", "depth": 3}, {}, "'depth' is not known"),
+        ({"limit": "1ms", "depth": 3}, {}, "'depth' is not supported"),
     ],
 )
-def test_a_bad_search_is_one_sentence(said, options, sentence):
+def test_a_bad_search_is_one_sentence(reported, options, sentence):
     with pytest.raises(BadInput, match=r"^here, search") as caught:
-        read_search(said, job(**options), "here")
+        read_search(reported, job(**options), "here")
     assert sentence in caught.value.message
 
 
@@ -142,7 +142,7 @@ def test_rounds_are_those_of_snia_unless_said_otherwise():
 
 
 @pytest.mark.parametrize(
-    ("said", "options", "sentence"),
+    ("reported", "options", "sentence"),
     [
         ({"track": "read"}, {}, "'track' must be read or write"),
         ({"what": "mood"}, {}, "'what' must be"),
@@ -151,12 +151,12 @@ def test_rounds_are_those_of_snia_unless_said_otherwise():
         ({"most": 100}, {}, "'window' and 'most'"),
         ({"range": 2}, {}, "'range' must be a number from"),
         ({"slope": 0}, {}, "'slope' must be a number from"),
-        ({"rounds": 3}, {}, "'rounds' is not known"),
+        ({"rounds": 3}, {}, "'rounds' is not supported"),
         ({}, {"runtime": 0, "number_ios": 5}, "must set 'runtime'"),
         ([], {}, "must be a dictionary"),
     ],
 )
-def test_bad_rounds_are_one_sentence(said, options, sentence):
+def test_bad_rounds_are_one_sentence(reported, options, sentence):
     with pytest.raises(BadInput, match=r"^here, rounds") as caught:
-        read_rounds(said, job(**options), "here")
+        read_rounds(reported, job(**options), "here")
     assert sentence in caught.value.message

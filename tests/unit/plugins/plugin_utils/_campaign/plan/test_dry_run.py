@@ -50,10 +50,10 @@ def test_totals_and_what_they_rest_on():
     assert "8 cells: 3 min 24 s and pauses of at most 10 min" in text
     assert "/dev/disk/by-id/ata-A: writes at most 7 GB, 0.7 % of its rated 1 TB" in text
     assert "Assumed" not in text
-    assert "Assumed where a target does not say: write_rate 3 GB/s, write_iops 500000 writes/s." in text_of({"device": "/dev/a"})
+    assert "Assumed where a target does not set it: write_rate 3 GB/s, write_iops 500000 writes/s." in text_of({"device": "/dev/a"})
 
 
-def test_what_is_not_known_is_said():
+def test_what_is_not_known_is_reported():
     text = text_of({"device": "/dev/a", "endurance": 1}, cells=[{"name": "fill", "fill": True, "job": {"rw": "write"}}])
     assert rows(text)["fill"][3:] == ["unknown", "-", "unknown", "-"]
     assert "and 1 of unknown length" in text
@@ -98,7 +98,7 @@ def test_durations(seconds, text):
     assert duration(seconds) == text
 
 
-def test_a_discard_says_what_the_device_must_be_able_to_do():
+def test_a_discard_reports_what_the_device_must_be_able_to_do():
     discard = {"name": "empty", "job": {"rw": "trim", "bs": "64m"}}
     text = describe_plan(make_plan("mine", {"mine": {"cells": [discard]}}, [DISK]))
     assert "empty discards its target, and a host whose device takes no discards is refused before anything runs;" in text
@@ -106,15 +106,15 @@ def test_a_discard_says_what_the_device_must_be_able_to_do():
     assert "discards" not in text_of(DISK)
 
 
-def test_a_rate_that_only_a_fall_can_show_is_said():
+def test_a_rate_that_only_a_fall_can_show_is_reported():
     collecting = [{"name": "gc", "measures_garbage_collection": True, "job": TIMED}, {"name": "w", "pause": {"garbage_collection": "measured"}, "job": TIMED}]
-    said = "No cell fills the target before gc: the pauses that wait for garbage collection know its rate\nonly if the rate of writing falls there"
-    assert said in text_of(DISK, cells=collecting)
+    message = "No cell fills the target before gc: the rate of garbage collection is measured\nonly if the rate of writing falls there"
+    assert message in text_of(DISK, cells=collecting)
     assert "No cell fills" not in text_of(DISK, cells=[CELLS[0], *collecting])
     discard = {"name": "discard", "job": {"rw": "trim", "bs": "64m"}}
-    assert said in text_of(DISK, cells=[CELLS[0], discard, *collecting])
+    assert message in text_of(DISK, cells=[CELLS[0], discard, *collecting])
 
 
-def test_hosts_that_go_at_their_own_pace_are_said():
-    assert "each goes at its own pace" in text_of(DISK, hosts="apart")
-    assert "each goes at its own pace" not in text_of(DISK)
+def test_hosts_that_go_at_their_own_pace_are_reported():
+    assert "each runs independently" in text_of(DISK, hosts="apart")
+    assert "each runs independently" not in text_of(DISK)

@@ -29,7 +29,7 @@ def wears(*targets, **suite):
 def test_all_repeats_together_are_what_a_target_bears():
     (wear,) = wears()
     assert (wear.written, wear.cells, wear.repeats) == (5 * 10**9, {"fill": 2 * 10**9, "w": 3 * 10**9, "r": 0}, {"fill": 1, "w": 3, "r": 3})
-    assert wear.as_json() == {"target": "/dev/a", "bytes_written": 5 * 10**9, "endurance": 10**12, "percent": 0.5, "unknown": []}
+    assert wear.to_dict() == {"target": "/dev/a", "bytes_written": 5 * 10**9, "endurance": 10**12, "percent": 0.5, "unknown": []}
 
 
 def test_a_search_costs_all_its_probes():
@@ -61,8 +61,8 @@ def test_without_an_endurance_or_a_budget_nothing_is_refused():
     check_wear(wears(), 0)
 
 
-def test_a_budget_needs_to_know_what_is_written():
-    with pytest.raises(Refused, match=r"how much fill would write cannot be told.*'capacity'.*fio_benchmark_wear_budget"):
+def test_budget_requires_known_written_bytes():
+    with pytest.raises(Refused, match=r"how much fill would write cannot be determined.*'capacity'.*fio_benchmark_wear_budget"):
         check_wear(wears({"device": "/dev/a", "endurance": 1}), 50)
 
 

@@ -50,7 +50,7 @@ def test_a_timed_job_writes_all_the_time_as_fast_as_the_target_takes_it():
         ({"numjobs": 64, "iodepth": 64}, 1),
     ],
 )
-def test_what_a_job_says_changes_what_it_writes(options, part):
+def test_job_options_change_the_written_bytes(options, part):
     assert of({**TIMED, **options}).written == round(part * 60 * 1000 * 4096)
 
 
@@ -78,7 +78,7 @@ def test_sizes_bound_what_is_written(options, written, exact):
     assert (cost.written, cost.exact) == (written, exact)
 
 
-def test_of_a_whole_device_whose_size_nobody_told_nothing_is_known():
+def test_estimate_without_device_size_is_unknown():
     unknown = CampaignTarget("", "/dev/x", False, {"device": "/dev/x"}, None)
     assert (of({"rw": "write"}, unknown).written, of({"rw": "write"}, unknown).seconds) == (None, None)
     assert of({"rw": "read"}, unknown).written == 0
@@ -105,7 +105,7 @@ def test_sections_at_one_time_share_the_target_and_phases_add_up():
     ],
 )
 def test_a_number_that_is_none_is_one_sentence(options):
-    with pytest.raises(BadInput, match=r"a: (how much the job writes cannot be told|[a-z]+=.* is refused: the value must be)"):
+    with pytest.raises(BadInput, match=r"a: (how much the job writes cannot be determined|[a-z]+=.* is refused: the value must be)"):
         of({**TIMED, **options})
 
 

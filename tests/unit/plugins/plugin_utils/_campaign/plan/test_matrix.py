@@ -43,7 +43,7 @@ def test_a_job_is_common_options_and_those_of_every_axis():
     ]
 
 
-def test_what_a_matrix_says_of_cells_is_said_of_each():
+def test_matrix_values_apply_to_each_cell():
     matrix = {"axes": {"bs": ["4k", "8k"], "share": [100, 70]}, "repeats": 3, "pause": 5, "measures_garbage_collection": True}
     rows = matrix_rows(matrix, "here")
     assert [row["share"] for row in rows] == [100, 70, 100, 70]
@@ -62,7 +62,7 @@ def test_an_axis_may_set_the_limit_of_a_search():
     ]
 
 
-def test_excluded_combinations_and_those_alone_that_are_wanted():
+def test_exclude_and_only_select_combinations():
     axes = {"engine": {"sync": {"ioengine": "sync"}, "async": {"ioengine": "libaio"}}, "iodepth": [1, 32]}
     assert names({"axes": axes, "exclude": [{"engine": "sync", "iodepth": 32}, {"engine": "async", "iodepth": [1]}]}) == ["sync-d1", "async-d32"]
     assert names({"axes": axes, "only": [{"engine": "async"}]}) == ["async-d1", "async-d32"]
@@ -101,7 +101,7 @@ def test_what_is_excluded_is_just_what_only_would_keep(axes, data):
     ("matrix", "sentence"),
     [
         ([], "must be a dictionary"),
-        ({"axis": {}}, "'axis' is not known"),
+        ({"axis": {}}, "'axis' is not supported"),
         ({"axes": {}}, "at least one axis"),
         ({"axes": {"bs": "4k"}}, "axis bs must be a list of values"),
         ({"axes": {"bs": []}}, "axis bs: it has no value"),

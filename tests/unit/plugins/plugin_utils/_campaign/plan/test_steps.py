@@ -46,7 +46,7 @@ def test_repeats_are_interleaved_and_every_second_pass_runs_backwards():
 
 def test_a_step_as_the_runner_reads_it():
     plan = make_plan("two", SUITES, [{**DISK, "name": "fast", "identity": "S1", "write_rate": "1g"}], repeats=1)
-    assert plan.steps[1].as_json() == {
+    assert plan.steps[1].to_dict() == {
         "number": 1,
         "kind": "cells",
         "barrier": False,
@@ -63,7 +63,7 @@ def test_a_step_as_the_runner_reads_it():
             }
         ],
     }
-    json.dumps([step.as_json() for step in plan.steps])
+    json.dumps([step.to_dict() for step in plan.steps])
 
 
 def test_one_target_after_the_other():
@@ -82,7 +82,7 @@ def test_searches_and_rounds_have_their_target_for_themselves():
     assert [[run.name for run in step.runs] for step in plan_of(suite, [DISK, OTHER]).steps] == [["s.ata-A"], ["s.ata-B"]]
 
 
-def test_hosts_meet_again_after_every_step_whose_length_nobody_knows():
+def test_hosts_synchronise_after_every_step_of_unknown_length():
     cells = [FILL, {"name": "a", "job": TIMED}, {"name": "s", "job": TIMED, "search": {"limit": "1ms"}}, {"name": "b", "job": TIMED}]
     rounds = {"name": "r", "job": TIMED, "rounds": {}}
     plan = plan_of({"cells": [*cells, rounds, {"name": "c", "job": TIMED}, {"name": "d", "job": TIMED}]})
@@ -110,7 +110,7 @@ def test_a_fixed_pause_is_part_of_the_timetable():
     assert plan.seconds == 10 + 1 + 30 + 10
 
 
-def test_after_a_pause_of_unknown_length_hosts_meet_again():
+def test_hosts_synchronise_after_a_pause_of_unknown_length():
     plan = plan_of({"pause": {"until": "clean", "most": 60}, "cells": [{"name": name, "job": TIMED} for name in "ab"]})
     assert [(step.pause, step.barrier, step.offset) for step in plan.steps] == [({"until": "clean", "most": 60.0}, True, 0.0)] * 2
     assert (plan.open_pauses, plan.seconds) == (120, 22)
@@ -145,7 +145,7 @@ def test_another_runtime_makes_the_job_time_based():
     assert suite["cells"][0]["job"] == {"rw": "read", "runtime": 10}
 
 
-def test_a_part_of_a_device_is_asked_of_fio_or_of_the_target():
+def test_part_of_a_device_is_requested_in_the_job_or_the_target():
     suite = {"cells": [{"name": "a", "job": TIMED, "share": 70}]}
     assert plan_of(suite).runs[0].job == {**TIMED, "size": "70%"}
     sized = plan_of(suite, [{**DISK, "size": "100m"}]).runs[0]
@@ -192,7 +192,7 @@ def test_a_file_that_must_be_made_first_has_more_time():
 def test_cells_whose_names_are_not_known_yet_are_expected_by_a_pattern():
     suite = {"cells": [{"name": "s", "job": TIMED, "search": {"limit": "1ms", "last": 64}}, {"name": "r", "job": TIMED, "rounds": {"most": 7}}]}
     plan = plan_of(suite, repeats=2)
-    assert [pattern.as_json() for pattern in plan.patterns] == [
+    assert [pattern.to_dict() for pattern in plan.patterns] == [
         {"cell": "s", "repeats": [1, 2], "over": "iodepth", "first": 1, "last": 64},
         {"cell": "r", "repeats": [1, 2], "over": "", "first": 1, "last": 7},
     ]
@@ -201,9 +201,9 @@ def test_cells_whose_names_are_not_known_yet_are_expected_by_a_pattern():
     assert [name for name in (*known, *strange) if plan.expected(name)] == list(known)
 
 
-def test_what_is_there_already_is_told_to_the_runner():
+def test_existing_results_are_sent_to_the_runner():
     suite = {"cells": [{"name": "a", "job": TIMED}, {"name": "s", "job": TIMED, "search": {"limit": "1ms"}}, {"name": "r", "job": TIMED, "rounds": {}}]}
-    steps = [step.as_json() for step in plan_of(suite).steps]
+    steps = [step.to_dict() for step in plan_of(suite).steps]
     stored = {("a", 1): "1" * 64, ("s.iodepth-4", 1): "2" * 64, ("s.iodepth-8", 2): "3" * 64, ("r.round-02", 1): "4" * 64, ("s.other", 1): "5" * 64}
     marked = mark_done(steps, stored)
     assert marked[0]["cells"][0]["done_as"] == "1" * 64

@@ -46,13 +46,13 @@ def test_cells_that_are_written_out_come_before_those_of_the_matrices():
     assert [one.name for one in read({"matrix": matrices, "cells": [{"name": "z", "job": {"rw": "read"}}]}).cells] == ["z", "m4k", "n8k"]
 
 
-def test_a_cell_that_says_nothing_takes_what_the_suite_says():
+def test_cell_without_values_uses_those_of_the_suite():
     suite = {"repeats": 4, "pause": 30, "cells": [{"name": "a", "job": TIMED}, {"name": "b", "job": TIMED, "repeats": 1, "pause": None}]}
     first, second = read(suite).cells
     assert (first.repeats, first.pause, second.repeats, second.pause) == (4, Pause(seconds=30.0), 1, None)
 
 
-def test_a_suite_that_extends_another_takes_over_what_it_does_not_say_itself():
+def test_a_suite_that_extends_another_takes_over_what_it_does_not_report_itself():
     base = {
         "description": "b",
         "options": {"direct": 1},
@@ -87,7 +87,7 @@ def test_only_some_of_the_cells():
         ({"cells": []}, "at least one cell"),
         ({"description": "x"}, "at least one cell"),
         ({"cells": "a"}, "'cells' must be a list"),
-        ({"cell": []}, "'cell' is not known"),
+        ({"cell": []}, "'cell' is not supported"),
         ({"cells": ["a"]}, "cell 1 must be a dictionary"),
         ({"cells": [{"job": {"rw": "read"}}]}, "cell 1: 'name' is missing"),
         ({"cells": [{"name": "../a", "job": {"rw": "read"}}]}, "cannot be the name of a cell"),
@@ -104,7 +104,7 @@ def test_only_some_of_the_cells():
         ({"repeats": 0, **job()}, "'repeats' must be a whole number"),
         ({"matrix": "x"}, "matrix must be a dictionary"),
         ({"matrix": [{}]}, "matrix 1: 'axes' must be a dictionary"),
-        (job(rw="randomwrite"), "rw=randomwrite is none of"),
+        (job(rw="randomwrite"), "rw=randomwrite must be one of"),
         (job(filename="/dev/sda"), "the option filename is refused"),
         (job(exec_prerun="reboot"), "the option exec_prerun is refused"),
         (job(iodepth=float("inf")), "the option iodepth is inf"),
@@ -115,7 +115,7 @@ def test_only_some_of_the_cells():
         (job(runtime="soon"), "'soon' is not a time"),
         (cell(repeats=0), "'repeats' must be a whole number"),
         (cell(repeats=True), "'repeats' must be a whole number"),
-        (cell(repeat=2), "'repeat' is not known"),
+        (cell(repeat=2), "'repeat' is not supported"),
         (cell(fill="yes"), "'fill' must be true or false"),
         (cell(measures_garbage_collection=1), "'measures_garbage_collection' must be true or false"),
         (cell(share=0), "'share' is the percentage"),

@@ -21,7 +21,7 @@ def one(target, suite=SUITE):
     return read_targets([target], suite)[0]
 
 
-def test_what_the_host_is_told_and_what_stays_here():
+def test_options_sent_to_the_host():
     target = one(
         {**DISK, "name": "fast", "allow_data_loss": True, "identity": "S1", "size": None, "capacity": "480g", "write_rate": "500m", "endurance": "150TB"}
     )
@@ -30,12 +30,12 @@ def test_what_the_host_is_told_and_what_stays_here():
     assert (target.write_rate, target.write_iops, target.assumed) == (500 * 1024**2, ASSUMED_IOPS, ("write_iops",))
 
 
-@pytest.mark.parametrize(("said", "count"), [("150TB", 150 * 10**12), (150, 150 * 10**12), ("1.2 PBW", 12 * 10**14), ("800g", 8 * 10**11)])
-def test_endurance_is_decimal_as_data_sheets_have_it(said, count):
-    assert one({**DISK, "endurance": said}).endurance == count
+@pytest.mark.parametrize(("reported", "count"), [("150TB", 150 * 10**12), (150, 150 * 10**12), ("1.2 PBW", 12 * 10**14), ("800g", 8 * 10**11)])
+def test_endurance_is_decimal_as_data_sheets_have_it(reported, count):
+    assert one({**DISK, "endurance": reported}).endurance == count
 
 
-def test_of_a_target_that_says_nothing_much_is_assumed():
+def test_target_without_values_uses_assumptions():
     target = one(DISK)
     assert (target.region, target.write_rate, target.write_iops, target.endurance) == (None, ASSUMED_RATE, ASSUMED_IOPS, None)
 
@@ -46,13 +46,13 @@ def test_a_target_without_a_size_takes_that_of_the_suite():
     assert one({"file": "/srv/x", "size": "2g"}, suite).given == {"file": "/srv/x", "size": "2g"}
 
 
-def test_several_targets_are_told_apart_by_the_end_of_their_path():
+def test_several_targets_are_distinguished_by_the_end_of_their_path():
     assert [target.label for target in read_targets([{"device": "/dev/vg0/scratch"}, {"file": "/srv/x y.bin"}], SUITE)] == ["scratch", "x-y-bin"]
 
 
-@pytest.mark.parametrize(("said", "told"), [("no", False), ("false", False), (0, False), ("yes", True), (True, True)])
-def test_a_permission_is_what_was_meant_and_not_any_text(said, told):
-    assert one({**DISK, "allow_data_loss": said}).given["allow_data_loss"] is told
+@pytest.mark.parametrize(("value", "allowed"), [("no", False), ("false", False), (0, False), ("yes", True), (True, True)])
+def test_permission_must_be_a_boolean(value, allowed):
+    assert one({**DISK, "allow_data_loss": value}).given["allow_data_loss"] is allowed
 
 
 def test_a_serial_number_of_digits_is_a_text():
@@ -75,7 +75,7 @@ def test_a_part_of_a_target():
     [
         ([{}], "exactly one of 'device' and 'file'"),
         ([{"device": "/dev/a", "file": "/b"}], "exactly one of 'device' and 'file'"),
-        ([{"device": "/dev/a", "serial": "x"}], "'serial' is not known"),
+        ([{"device": "/dev/a", "serial": "x"}], "'serial' is not supported"),
         (["/dev/a"], "target 1 must be a dictionary"),
         ([{"device": "/dev/a/x"}, {"device": "/dev/b/x"}], "a 'name' of its own"),
         ([{"device": "/dev/a", "name": "a/b"}], "cannot be the name of a target"),

@@ -114,8 +114,8 @@ def several_targets(measured, tmp_path):
             for target in ("sda", "sdb"):
                 cell = f"randread-4k-qd1.{target}"
                 for repeat in repeats:
-                    told = {"cell": cell, "target": {"path": f"/dev/{target}"}, "step": repeat, "order_sha256": "5" * 64}
-                    changed(copy, f"{where}/{cell}/{repeat}", **told)
+                    reported = {"cell": cell, "target": {"path": f"/dev/{target}"}, "step": repeat, "order_sha256": "5" * 64}
+                    changed(copy, f"{where}/{cell}/{repeat}", **reported)
                 plan["cells"][cell] = repeats
             (copy / where / "plan.json").write_text(json.dumps(plan))
     return copy
@@ -141,7 +141,7 @@ def test_targets_of_all_hosts_are_added_as_from_the_files(several_targets):
     assert rows["all 14 targets", "writeback", "randread-4k-qd1", "read"].latency["p50"] is not None
 
 
-def test_a_target_that_failed_is_missing_in_the_sum_and_that_is_said(several_targets):
+def test_a_target_that_failed_is_missing_in_the_sum_and_that_is_reported(several_targets):
     changed(several_targets, "host0002/writeback/randread-4k-qd1.sdb/1", state="failed", reason="fio ended with status 1")
     ingest(several_targets)
     fleet = overview_of_tables(several_targets, "synthetic")

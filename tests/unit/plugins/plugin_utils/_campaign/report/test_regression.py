@@ -60,12 +60,12 @@ def test_three_repeats_are_not_enough():
     assert (found.rc, set(verdicts(found).values())) == (2, {"not_enough_repeats"})
 
 
-def test_a_regression_is_said_even_where_others_cannot_be_told():
+def test_a_regression_is_reported_even_where_others_cannot_be_told():
     found = compared(runs() + runs(cell="other", repeats=2), runs(0.8) + runs(cell="other", repeats=2))
     assert found.rc == 1
 
 
-def test_what_the_candidate_lacks_is_missing_and_what_it_has_besides_is_said():
+def test_what_the_candidate_lacks_is_missing_and_what_it_has_besides_is_reported():
     found = compared(runs() + runs(cell="gone"), runs() + runs(cell="new"), {"iops": 5})
     assert (found.rc, [one.verdict for one in found.lines], found.added) == (2, ["missing", "same"], ("none new (write)",))
 
@@ -81,7 +81,7 @@ def test_what_differs_is_not_compared_unless_it_may(key):
     assert compared(old, new, ignore=[key]).rc == 1
 
 
-def test_what_an_old_campaign_does_not_say_is_no_difference():
+def test_what_an_old_campaign_does_not_report_is_no_difference():
     assert compared(runs(firmware=None), runs()).rc == 0
 
 
@@ -126,13 +126,13 @@ def test_the_module_knows_the_same_keys():
     assert list(regression.KEYS) == KEYS
 
 
-def test_the_files_say_the_same():
+def test_the_files_report_the_same():
     found = compared(runs(host=SCRIPT) + runs(cell="gone\x1b[31m"), runs(0.8, host=SCRIPT))
     suite = ElementTree.fromstring(regression.as_junit(found, "a & b"))
     assert {name: suite.get(name) for name in ("name", "tests", "failures", "errors")} == {"name": "a & b", "tests": "4", "failures": "1", "errors": "2"}
     assert [case.get("name") for case in suite if case.find("failure") is not None] == ["iops"]
-    said = json.loads(regression.as_json(found, {"baseline": "x"}))
-    assert (said["rc"], said["baseline"], len(said["lines"])) == (1, "x", 4)
+    message = json.loads(regression.to_json(found, {"baseline": "x"}))
+    assert (message["rc"], message["baseline"], len(message["lines"])) == (1, "x", 4)
     text = regression.as_markdown(found, {"baseline": "x"})
     assert "| worse |" in text
     assert text.index("| worse |") < text.index("| missing |")

@@ -67,7 +67,7 @@ def test_a_campaign_without_numbers_still_has_a_report():
     assert page.render(found, "c")
 
 
-def test_a_baseline_that_is_none_is_refused():
+def test_a_baseline_that_is_invalid_is_refused():
     with pytest.raises(BadInput, match="no variant 'other'"):
         analysed(Rows("c", one_variant(100)), baseline="other")
 
@@ -76,15 +76,15 @@ def test_a_baseline_that_is_none_is_refused():
 
 
 def test_problems_are_named_with_their_numbers(six):
-    said = {kind: [one.text for one in six.problems if one.kind == kind] for kind in ("data", "missing", "series", "host", "cpu")}
-    assert [one.partition(":")[0] for one in said["data"]] == ["at_risk on 6 hosts"]
-    assert said["missing"][0].startswith("1 measurement failed: fio ended with")
-    cliff, swing = said["series"]
+    message = {kind: [one.text for one in six.problems if one.kind == kind] for kind in ("data", "missing", "series", "host", "cpu")}
+    assert [one.partition(":")[0] for one in message["data"]] == ["at_risk on 6 hosts"]
+    assert message["missing"][0].startswith("1 measurement failed: fio ended with")
+    cliff, swing = message["series"]
     assert re.match(r"cliff: falls from (90,0|89,9)00 to (28,0|27,9)00 IOPS at (899|900) s, after 33\d GB; 11\d MB/s from then on", cliff)
     assert "every 33 s" in swing
-    assert "firmware F0, the others F1" in said["host"][0]
+    assert "firmware F0, the others F1" in message["host"][0]
     assert [one.where for one in six.problems if one.kind == "host"] == ["node003"]
-    assert said["cpu"]
+    assert message["cpu"]
 
 
 def a_series(iops, variant="none"):
@@ -95,11 +95,11 @@ def series_problems(*series):
     return [one.text for one in analysed(Rows("c", [measurement(variant=name) for name in ("none", "writethrough")]), series).problems if one.kind == "series"]
 
 
-def test_a_decay_says_how_much_longer_to_run():
-    [said] = series_problems(a_series(decaying(1200, 60_000, 20_000, 400)))
-    assert re.match(r"decaying: falls from 60,0\d\d towards (20,0|19,9)\d\d IOPS with a time constant of 40\d s, 8\d.\d MB/s; run it 2[78]\d s longer", said)
-    [said] = series_problems(a_series(decaying(7200, 5000, 20_000, 400)))
-    assert re.match(r"decaying: rises from .*; settled within 5 % after 1[01]\d\d s: leave these out \(ramp_time\)", said)
+def test_a_decay_reports_how_much_longer_to_run():
+    [message] = series_problems(a_series(decaying(1200, 60_000, 20_000, 400)))
+    assert re.match(r"decaying: falls from 60,0\d\d towards (20,0|19,9)\d\d IOPS with a time constant of 40\d s, 8\d.\d MB/s; run it 2[78]\d s longer", message)
+    [message] = series_problems(a_series(decaying(7200, 5000, 20_000, 400)))
+    assert re.match(r"decaying: rises from .*; settled within 5 % after 1[01]\d\d s: leave these out \(ramp_time\)", message)
 
 
 def test_a_decay_decides_nothing():
@@ -111,8 +111,8 @@ def test_a_decay_decides_nothing():
 def test_stalls_of_a_steady_series_are_named_and_it_decides():
     steady = stalled(np.full(600, 20_000.0), {100: 5})
     assert series_problems(a_series(steady)) == ["steady at 19,800 IOPS, with a stall of 5 s at 100 s: write in none on node1."]
-    [said] = series_problems(a_series(stalled(steady, {300: 30})))
-    assert said.startswith("steady at 18,800 IOPS, with 2 stalls of 35 s together, the longest of 30 s at 300 s")
+    [message] = series_problems(a_series(stalled(steady, {300: 30})))
+    assert message.startswith("steady at 18,800 IOPS, with 2 stalls of 35 s together, the longest of 30 s at 300 s")
     rows = Rows("c", [measurement(variant=name) for name in ("none", "writethrough")])
     found = analysed(rows, [a_series(steady)])
     assert found.answer.deciding
@@ -186,10 +186,10 @@ def test_prices_make_cost_by_tb_and_by_iops():
     assert cost.per_tb == 41100 / 4
 
 
-@pytest.mark.parametrize("said", [{}, "5", [5], [{"host": "a"}], [{"price": 0}], [{"price": "x"}], [{"price": True}], [{"price": 1, "other": 2}]])
-def test_a_price_that_is_none_is_refused(said):
+@pytest.mark.parametrize("message", [{}, "5", [5], [{"host": "a"}], [{"price": 0}], [{"price": "x"}], [{"price": True}], [{"price": 1, "other": 2}]])
+def test_a_price_that_is_invalid_is_refused(message):
     with pytest.raises(BadInput, match="report_prices"):
-        costs.read_prices(said)
+        costs.read_prices(message)
 
 
 def test_wear_is_the_difference_of_counters(six):
@@ -258,9 +258,9 @@ def test_the_policy_allows_by_hash_only(read):
 
 
 def test_embedded_data_cannot_end_its_element():
-    said = page.embedded({"a": "</script><!--\u2028&"})
-    assert not set("<>&\u2028") & set(said)
-    assert json.loads(said) == {"a": "</script><!--\u2028&"}
+    message = page.embedded({"a": "</script><!--\u2028&"})
+    assert not set("<>&\u2028") & set(message)
+    assert json.loads(message) == {"a": "</script><!--\u2028&"}
 
 
 def test_text_for_charts_has_no_markup():
@@ -286,9 +286,9 @@ def test_csv_has_a_line_for_each_point_and_no_zero_for_nothing(six):
     assert (row["p99.9_ns"], row["host"], row["campaign"]) == ("", "'@x", "'=c")
 
 
-@pytest.mark.parametrize(("value", "said"), [(None, "-"), (0.314, "0.314"), (12345.6, "12,300"), (999.6, "1000"), (154.2, "154"), (9.834, "9.83")])
-def test_figures(value, said):
-    assert text.figure(value) == said
+@pytest.mark.parametrize(("value", "message"), [(None, "-"), (0.314, "0.314"), (12345.6, "12,300"), (999.6, "1000"), (154.2, "154"), (9.834, "9.83")])
+def test_figures(value, message):
+    assert text.figure(value) == message
 
 
 # --- sums
@@ -304,8 +304,8 @@ def test_sums_are_of_all_first_then_of_groups_then_of_targets(six):
 
 @pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", " =1", '"=1', "a;=cmd|' /C calc'!A0", "a;  @x", "a\t-1", "\uff1dcmd", "a\n=1"])
 def test_no_field_of_csv_is_a_formula(text):
-    said = twins._field(text)
-    assert "'" in said and not re.search(r"(?:^|[;\t\n])[\s\"]*[=+\-@\uff1d]", said)
+    message = twins._field(text)
+    assert "'" in message and not re.search(r"(?:^|[;\t\n])[\s\"]*[=+\-@\uff1d]", message)
 
 
 def test_an_honest_field_of_csv_stays_as_it_is():
@@ -325,16 +325,16 @@ def test_sums_are_in_the_page_and_in_markdown(six, read):
     assert "12 ms apart" in part
 
 
-def test_where_nothing_was_measured_together_nothing_is_said_of_it():
+def test_no_section_without_a_common_measurement():
     alone = analysed(Rows("c", one_variant(100)))
     assert "## Together" not in twins.markdown(alone)
     assert 'id="together"' not in page.render(alone, "results/c")
 
 
-def test_sums_that_no_safe_variant_has_say_so():
+def test_sums_without_a_safe_variant_are_marked():
     rows = Rows("c", [one for number in (1, 2) for one in one_variant(100, 101, host=f"node{number}", verdict_after="at_risk")])
-    said = page.titles_of(analysed(rows, sums=report_rows.sums(rows)))["together"]
-    assert said == "Together: all 2 hosts reach 201 IOPS in randwrite-4k (write), none (at_risk)"
+    message = page.titles_of(analysed(rows, sums=report_rows.sums(rows)))["together"]
+    assert message == "Together: all 2 hosts reach 201 IOPS in randwrite-4k (write), none (at_risk)"
 
 
 # --- percentiles with too few samples
@@ -349,10 +349,10 @@ def test_a_percentile_with_too_few_samples_has_a_footnote_everywhere():
     found = analysed(Rows("c", few(1521) + few(1522, "writethrough")))
     assert [cell.hidden for cell in found.table[0].cells] == [("p99", "p99.9"), ("p99.9",)]
     html, markdown = page.render(found, "c"), twins.markdown(found)
-    for said in (html, markdown):
-        assert "p99 -†" in said
-        assert "p99 2 ms†" not in said
-        assert "† p99 is not shown of 1 value: with fewer than 1,522 I/Os" in said
+    for message in (html, markdown):
+        assert "p99 -†" in message
+        assert "p99 2 ms†" not in message
+        assert "† p99 is not shown of 1 value: with fewer than 1,522 I/Os" in message
     lines = list(csv.DictReader(io.StringIO(twins.csv_text(found))))
     assert [(one["p99_ns"], one["latency_samples"], one["percentiles_hidden"]) for one in lines] == [
         ("", "1521", "p99 p99.9"),
@@ -365,16 +365,18 @@ def test_without_a_hidden_percentile_there_is_no_footnote():
     assert "†" not in page.render(found, "c").partition("<script")[0] + twins.markdown(found)
 
 
-def test_a_latency_that_nobody_measured_is_not_called_hidden():
+def test_latency_that_was_not_measured_is_not_called_hidden():
     found = analysed(Rows("c", one_variant(100, lat_n=None, p50_ns=None, p99_ns=None, p999_ns=None)))
     assert found.table[0].cells[0].hidden == ()
 
 
-@pytest.mark.parametrize(("count", "said"), [(1521, "The median (p50) is drawn, not p99: 2 of 2 measurements"), (99, "The mean is drawn, not p99"), (1522, "")])
-def test_a_curve_says_why_it_is_not_of_p99(count, said):
+@pytest.mark.parametrize(
+    ("count", "message"), [(1521, "The median (p50) is drawn, not p99: 2 of 2 measurements"), (99, "The mean is drawn, not p99"), (1522, "")]
+)
+def test_a_curve_reports_why_it_is_not_of_p99(count, message):
     curve = analysed(Rows("c", few(count) + few(count, jobs=4))).curves[0]
-    assert curve.note.startswith(said)
-    assert bool(curve.note) == bool(said)
+    assert curve.note.startswith(message)
+    assert bool(curve.note) == bool(message)
 
 
 def test_facts_have_the_names_people_use():
@@ -406,7 +408,7 @@ def test_the_title_of_the_answer_follows_from_it(six):
     assert page.titles_of(alone)["answer"] == "1 workload, one variant: there is nothing to compare it with"
 
 
-def test_charts_over_the_load_say_what_they_show(six):
+def test_charts_over_the_load_report_what_they_show(six):
     titles = [chart.title for chart in charts.over_load(six.curves[0], six.variants, "x")]
     assert re.match(r"IOPS over jobs: most is 1[34],\d00 at 16 in writeback", titles[0])
     assert re.match(r"bandwidth over jobs: most is \d\d\.\d MB/s at 16 in writeback", titles[1])
@@ -417,9 +419,9 @@ def test_a_level_that_stays_is_not_said_to_move(six):
     assert "no variant ends more than 5 % from where it began" in page._bands(six)[0].title
 
 
-def test_a_search_says_its_limit_and_what_it_varied():
-    said = {"metric": "p99", "limit": 3000000, "over": "iodepth", "answer": "found", "value": 12, "iops": 7800}
-    found = analysed(Rows("c", one_variant(7800, search=json.dumps(said)) + one_variant(10, cell="other", search='{"answer": "not_reachable"}')))
+def test_a_search_reports_its_limit_and_what_it_varied():
+    message = {"metric": "p99", "limit": 3000000, "over": "iodepth", "answer": "found", "value": 12, "iops": 7800}
+    found = analysed(Rows("c", one_variant(7800, search=json.dumps(message)) + one_variant(10, cell="other", search='{"answer": "not_reachable"}')))
     assert [(one.limit, one.over, one.value, one.answers) for one in found.searches] == [
         ("latency -", "load", None, (("not_reachable", 1),)),
         ("p99 3 ms", "iodepth", 12, (("found", 1),)),
@@ -427,6 +429,6 @@ def test_a_search_says_its_limit_and_what_it_varied():
     assert "iodepth 12" in page.render(found, "c")
 
 
-@pytest.mark.parametrize(("p", "said"), [(None, "-"), (1.4e-34, "< 0.001"), (0.00099, "< 0.001"), (0.001, "0.001"), (0.03125, "0.031")])
-def test_a_chance_is_not_said_more_exactly_than_it_is_known(p, said):
-    assert text.chance(p) == said
+@pytest.mark.parametrize(("p", "message"), [(None, "-"), (1.4e-34, "< 0.001"), (0.00099, "< 0.001"), (0.001, "0.001"), (0.03125, "0.031")])
+def test_a_chance_is_not_said_more_exactly_than_it_is_known(p, message):
+    assert text.chance(p) == message

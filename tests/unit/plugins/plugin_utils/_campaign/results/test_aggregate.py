@@ -54,7 +54,7 @@ def put(folder, host, *, rates=(), threads=None, start=T0, end=None, ahead=0.0, 
             files[f"series_iops.{number}.log.gz"] = gzip.compress(text.encode())
             files[f"series_bw.{number}.log.gz"] = gzip.compress(log([4 * rate for rate in one], start + ahead).encode())
     files["fio.json.gz"] = gzip.compress(report(bins or {400_000: 20_000}).encode())
-    said = {
+    message = {
         "schema": 1,
         "campaign": "c",
         "host": host,
@@ -73,7 +73,7 @@ def put(folder, host, *, rates=(), threads=None, start=T0, end=None, ahead=0.0, 
     }
     place = folder / "c" / host / "v" / cell / str(repeat)
     place.mkdir(parents=True)
-    for name, data in {**files, "meta.json": json.dumps(said).encode()}.items():
+    for name, data in {**files, "meta.json": json.dumps(message).encode()}.items():
         (place / name).write_bytes(data)
 
 
@@ -104,7 +104,7 @@ def test_hosts_that_hardly_met_are_not_together():
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(1, 100)), min_size=1, max_size=8))
-def test_nobody_is_idle_in_the_window(spans):
+def test_no_host_is_idle_in_the_common_window(spans):
     window = common([Span(start, start + seconds) for start, seconds in spans])
     if window.overlaps:
         assert all(start <= window.start < window.end <= start + seconds for start, seconds in spans)
@@ -189,7 +189,7 @@ def test_only_the_common_window_counts_and_the_tail_is_shown_apart(folder):
     assert one.iops_overall == pytest.approx((100 * 60 + 400 * 90) / 90)
 
 
-def test_without_a_series_the_average_is_taken_and_said(folder):
+def test_without_a_series_the_average_is_taken_and_reported(folder):
     put(folder, "a", rates=[100] * 60)
     put(folder, "b", end=T0 + 60, iops=250)
     [one] = sums(folder)
@@ -222,13 +222,13 @@ def test_hosts_that_did_not_run_together_are_not_added(folder):
     assert "all 2 hosts w/1" in aggregate.notes_of([one])[0]
 
 
-def test_nothing_is_said_where_nobody_wanted_them_together(folder):
+def test_no_note_without_a_common_measurement(folder):
     put(folder, "a", rates=[100] * 60, synchronised=False)
     put(folder, "b", rates=[100] * 60, start=T0 + 500, synchronised=False)
     assert sums(folder) == []
 
 
-def test_a_host_that_failed_is_not_in_the_sum_and_the_state_says_so(folder):
+def test_a_host_that_failed_is_not_in_the_sum_and_the_state_reports_it(folder):
     put(folder, "a", rates=[100] * 60)
     put(folder, "b", rates=[100] * 60)
     put(folder, "c", rates=[100] * 60, state="failed")
@@ -274,7 +274,7 @@ def test_one_host_has_no_sum(folder):
         {"clock": {"offset": 1e300}},
     ],
 )
-def test_what_hosts_say_is_not_believed_blindly(folder, meta):
+def test_what_hosts_report_is_not_believed_blindly(folder, meta):
     put(folder, "a", rates=[100] * 60)
     put(folder, "b", rates=[100] * 60, **meta)
     for one in sums(folder):
@@ -314,7 +314,7 @@ def test_reads_and_writes_of_one_job_are_added_apart(folder):
     assert {one.direction: one.iops for one in sums(folder)} == {"read": 100, "write": 200}
 
 
-def test_the_report_has_a_line_for_all_hosts_and_says_how_far_apart_they_were(folder):
+def test_the_report_has_a_line_for_all_hosts_and_reports_how_far_apart_they_were(folder):
     put(folder, "a", rates=[100] * 60, error=0.002)
     put(folder, "b", rates=[200] * 60, start=T0 + 0.020, error=0.003)
     campaign = store.load_campaign(folder / "c")
@@ -399,7 +399,7 @@ def test_a_target_that_was_measured_again_later_is_not_added(folder):
 
 
 @pytest.mark.parametrize("lost", ["failed", "missing"])
-def test_a_target_without_a_result_is_missing_in_the_sum_and_said(folder, lost):
+def test_a_target_without_a_result_is_missing_in_the_sum_and_reported(folder, lost):
     put_targets(folder, "a", "ab")
     if lost == "failed":
         put_targets(folder, "a", "c", state="failed")
@@ -411,7 +411,7 @@ def test_a_target_without_a_result_is_missing_in_the_sum_and_said(folder, lost):
 
 
 @pytest.mark.parametrize("meta", [{"step": "x"}, {"order_sha256": 7}, {"target": "sda"}, {"target": {"path": ["x"]}}, {"step": None}])
-def test_what_a_host_says_of_its_steps_is_not_believed_blindly(folder, meta):
+def test_what_a_host_reports_of_its_steps_is_not_believed_blindly(folder, meta):
     put_targets(folder, "a", "ab", **meta)
     assert sums(folder) == []
 

@@ -25,9 +25,9 @@ def answers(**meta):
 
 
 def searched(*latencies, limit=1_000_000):
-    wanted = search.read_search({"metric": "p99", "limit": limit, "over": "iodepth", "first": 1, "last": 4}, "r")
+    requested = search.read_search({"metric": "p99", "limit": limit, "over": "iodepth", "first": 1, "last": 4}, "r")
     probes = [search.Probe(2**number, 1000.0 * 2**number, float(latency), "ok") for number, latency in enumerate(latencies)]
-    return search.conclude(wanted, probes)
+    return search.conclude(requested, probes)
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ def test_every_answer_of_a_search_is_a_sentence(latencies, text):
 
 
 @pytest.mark.parametrize(("values", "state"), [([100.0, 500.0, 510.0], "steady"), ([100.0, 500.0, 900.0], "not steady")])
-def test_rounds_say_whether_they_became_steady(values, state):
-    wanted = rounds.read_rounds({"most": 3, "window": 2, "track": "write"}, "r")
-    [line], _points = answers(rounds=rounds.conclude(values, wanted))
+def test_rounds_report_whether_they_became_steady(values, state):
+    requested = rounds.read_rounds({"most": 3, "window": 2, "track": "write"}, "r")
+    [line], _points = answers(rounds=rounds.conclude(values, requested))
     assert line.startswith(f"node1 v r-4k/1: iops of write {state} after 3 rounds: average of the last ")
     assert "range " in line and "slope " in line
 

@@ -70,8 +70,8 @@ def put_on_two_targets(folder, host, variant, cell):
     for target in ("sda", "sdb"):
         planned[f"{cell}.{target}"] = repeats
         for repeat in repeats:
-            told = {"cell": f"{cell}.{target}", "target": {"path": f"/dev/{target}"}, "step": 10 + repeat, "order_sha256": "5" * 64}
-            change(folder, f"{host}/{variant}/{cell}.{target}/{repeat}", **told)
+            reported = {"cell": f"{cell}.{target}", "target": {"path": f"/dev/{target}"}, "step": 10 + repeat, "order_sha256": "5" * 64}
+            change(folder, f"{host}/{variant}/{cell}.{target}/{repeat}", **reported)
     plan(folder, f"{host}/{variant}", cells=planned)
 
 
@@ -133,8 +133,8 @@ def test_every_column_of_every_measurement(files, tables):
         assert row_of(one) == row_of(of_tables[key]), key
     assert {one.state for one in of_files.values()} == {"ok", "noisy", "interrupted", "failed", "missing"}
     # All but what no cell of this campaign was to measure.
-    said = {name for one in of_files.values() for name, value in row_of(one).items() if value is not None}
-    assert {column.name for column in COLUMNS} - said == {"collection_rate", "collection_shown_by", "rounds"}
+    message = {name for one in of_files.values() for name, value in row_of(one).items() if value is not None}
+    assert {column.name for column in COLUMNS} - message == {"collection_rate", "collection_shown_by", "rounds"}
 
 
 def test_names_that_targets_share(files, tables):

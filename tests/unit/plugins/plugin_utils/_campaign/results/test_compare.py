@@ -23,8 +23,8 @@ JOB = {"rw": "randwrite", "bs": "4k", "filename": "/dev/vdb"}
 
 
 def record(iops=1000.0, *, variant="before", repeat=1, state="ok", numbers=None, meta=None, job=None, cell="c", verdicts=("durable", "durable")):
-    said = {**META, "summary": summary(iops) if numbers is None else numbers, **(meta or {})}
-    return CellRecord("node1", CellKey(variant, cell, repeat), state, "", pathlib.Path("x"), said, job or JOB, verdicts)
+    message = {**META, "summary": summary(iops) if numbers is None else numbers, **(meta or {})}
+    return CellRecord("node1", CellKey(variant, cell, repeat), state, "", pathlib.Path("x"), message, job or JOB, verdicts)
 
 
 def campaign(*records):
@@ -74,10 +74,10 @@ def test_a_number_that_is_none_stays_unknown(value):
 
 
 @pytest.mark.parametrize(
-    "said", [None, [], "x", {"write": None}, {"write": []}, {"write": {"total_ios": 0, "iops": 0}}, {"write": {"total_ios": 5, "clat": []}}]
+    "message", [None, [], "x", {"write": None}, {"write": []}, {"write": {"total_ios": 0, "iops": 0}}, {"write": {"total_ios": 5, "clat": []}}]
 )
-def test_a_summary_of_another_shape_gives_no_numbers_and_no_traceback(said):
-    row = only_row(record(meta={"summary": said}))
+def test_a_summary_of_another_shape_gives_no_numbers_and_no_traceback(message):
+    row = only_row(record(meta={"summary": message}))
     assert row.iops is None
 
 
@@ -128,7 +128,7 @@ def test_few_repeats_give_a_ratio_and_no_claim():
 
 
 @pytest.mark.parametrize(("other", "words"), [(1000.0, "no value of one is among the other's"), (100.0, "their values overlap")])
-def test_enough_repeats_say_whether_the_values_lie_apart(other, words):
+def test_enough_repeats_report_whether_the_values_lie_apart(other, words):
     runs = [record(100.0 + number, repeat=number) for number in range(1, 5)]
     runs += [record(other + number, repeat=number, variant="after") for number in range(1, 5)]
     assert only_ratio(*runs).note == f"4 and 4 repeats, {words}"

@@ -59,7 +59,7 @@ Not ok:
   node1 after randwrite-4k-bound/1: failed: fio ended with exit status 1: no space
   node2 before randwrite-4k-bound/1: missing: This host could not be reached
 
-6 cells: 4 ok, 1 failed, 1 missing. Everything lies in RESULTS/2026-11-21T1403Z"""
+6 cells: 4 ok, 1 failed, 1 missing. Results: RESULTS/2026-11-21T1403Z"""
 
 
 def test_the_whole_report(campaign, tmp_path):
@@ -110,10 +110,10 @@ def test_escape_sequences_of_a_host_do_not_reach_the_terminal(campaign, tmp_path
     assert "failed: gone okay" in text
 
 
-def test_a_campaign_without_cells_says_so(campaign):
+def test_a_campaign_without_cells_reports_it(campaign):
     text = rendered(campaign)
     assert "Nothing was planned and nothing was measured" in text
-    assert f"0 cells. Everything lies in {campaign}" in text
+    assert f"0 cells. Results: {campaign}" in text
 
 
 def test_a_host_that_stopped_before_it_had_a_plan_is_named(campaign):

@@ -90,13 +90,13 @@ def test_p_counts_every_choice_of_signs(ratios):
     ranks = scipy.stats.rankdata(np.abs(np.log(ratios)))
     sums = [sum(rank for rank, sign in zip(ranks, signs) if sign) for signs in itertools.product((0, 1), repeat=len(ratios))]
     observed = sum(rank for rank, ratio in zip(ranks, ratios) if ratio > 1)
-    wanted = min(1.0, 2 * min(sum(s >= observed for s in sums), sum(s <= observed for s in sums)) / len(sums))
-    assert fleet.compare_fleet({f"node{n}": ([1.0], [ratio]) for n, ratio in enumerate(ratios)}).overall.p == pytest.approx(wanted)
+    requested = min(1.0, 2 * min(sum(s >= observed for s in sums), sum(s <= observed for s in sums)) / len(sums))
+    assert fleet.compare_fleet({f"node{n}": ([1.0], [ratio]) for n, ratio in enumerate(ratios)}).overall.p == pytest.approx(requested)
 
 
 @settings(deadline=None, max_examples=10)
 @given(st.lists(st.floats(-1, 1), min_size=6, max_size=8, unique=True))
-def test_the_interval_has_the_confidence_it_says_by_every_choice_of_signs(values):
+def test_the_interval_has_the_confidence_it_reports_by_every_choice_of_signs(values):
     """Of all choices of signs the centre 0 is outside of the interval in the share that is not the confidence."""
     sizes = np.abs(values) + np.arange(1, len(values) + 1) * 0.001
     out = [fleet.signed_rank_interval(sizes * signs, 0.95)[1] for signs in itertools.product((-1, 1), repeat=len(values))]

@@ -90,7 +90,7 @@ def test_a_curve_that_still_rises_is_saturated_nowhere():
     assert saturation(ladder((1, 1000, 1), (2, 1001, 1))).state == "too_few"
 
 
-def test_falling_beyond_the_peak_is_said():
+def test_falling_beyond_the_peak_is_reported():
     found = saturation(ladder((1, 1000, 1), (2, 2000, 1), (4, 3000, 1), (8, 3010, 1), (16, 2100, 1)))
     assert (found.at, found.falls_to) == (4, pytest.approx(2100 / 3010))
 
@@ -109,7 +109,7 @@ def test_the_best_block_is_the_smallest_with_all_the_bandwidth():
     assert (found.state, found.at, found.reached) == ("found", 8 * kib, pytest.approx(1200e6))
 
 
-def test_what_cannot_be_meant():
+def test_invalid_options_are_rejected():
     with pytest.raises(BadInput, match="no points"):
         saturation([])
     with pytest.raises(BadInput, match="latency over load: number 1 is 0"):

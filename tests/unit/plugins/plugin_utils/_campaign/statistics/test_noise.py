@@ -48,7 +48,7 @@ def test_the_noise_of_a_long_series_is_that_of_its_process_and_no_multiple_of_it
     assert 0.6 <= min(found) <= max(found) <= 1.8
 
 
-def test_averages_scatter_as_their_noise_says():
+def test_averages_scatter_according_to_their_noise():
     series = autoregressive(np.random.default_rng(11), 172_800, sigma=2.0, rho=0.9)
     found = noise_of(series, 0.0).of_means(96, 0.0)
     assert block_means(series, 96).std() == pytest.approx(found.sigma, rel=0.1)

@@ -95,7 +95,7 @@ def test_the_farthest_comes_first_and_faster_is_out_too():
     assert [one.host for one in outliers(values("c", two), {})] == ["node7", "node6"]
 
 
-def test_other_outliers_do_not_say_what_is_usual():
+def test_other_outliers_do_not_report_what_is_usual():
     numbers = [100, 101, 99, 102, 98, 50, 51, 52, 53]
     own = {f"node{n}": {"firmware": "old" if n > 5 else "new"} for n in range(1, 10)}
     found = outliers(values("c", numbers), own)
@@ -108,7 +108,7 @@ def test_true_is_not_one_and_facts_of_any_shape_are_plain_values():
     assert [one.fact for one in found.differences] == ["plp", "paths"]
 
 
-def test_a_value_that_is_none_is_refused():
+def test_a_value_that_is_invalid_is_refused():
     with pytest.raises(BadInput, match="values of hosts: number 2 is 0"):
         scores(values("c", [1, 0]))
     assert scores([]) == ()

@@ -38,19 +38,19 @@ def test_the_bin_that_reaches_the_share_exactly_counts():
 def test_merging_is_adding_in_any_order(parts):
     whole = ps.merged(map(ps.histogram, parts))
     again = ps.merged([ps.merged(map(ps.histogram, parts[1:])), *map(ps.histogram, parts[:1])])
-    wanted = {value: count for value, count in bins_of_fio.merge(parts).items() if count}
-    assert dict(zip(whole.durations.tolist(), whole.counts.tolist())) == wanted
-    assert dict(zip(again.durations.tolist(), again.counts.tolist())) == wanted
+    ranks = {value: count for value, count in bins_of_fio.merge(parts).items() if count}
+    assert dict(zip(whole.durations.tolist(), whole.counts.tolist())) == ranks
+    assert dict(zip(again.durations.tolist(), again.counts.tolist())) == ranks
 
 
 def test_every_percentile_in_the_samples_comes_out_of_its_bins(shared_samples):
     compared = 0
     for path in sorted((shared_samples / "fio").glob("v*/*.json")):
         for values in _latencies(path.read_text(errors="replace")):
-            wanted = {float(key): value for key, value in values["percentile"].items() if float(key) > 0}
+            ranks = {float(key): value for key, value in values["percentile"].items() if float(key) > 0}
             of = ps.histogram({int(duration): count for duration, count in values["bins"].items()})
-            assert ps.percentile_values(of, list(wanted)) == tuple(wanted.values()), path.name
-            compared += len(wanted)
+            assert ps.percentile_values(of, list(ranks)) == tuple(ranks.values()), path.name
+            compared += len(ranks)
     assert compared >= 600
 
 
@@ -59,8 +59,8 @@ def test_ten_hosts_of_which_one_is_slow():
     hosts["slow"] = ps.histogram({10_000_000: 20_000})
     p50, p99 = ps.over_hosts(hosts, (50.0, 99.0))
     assert (p50.merged.value, p99.merged.value) == (100_000, 10_000_000)
-    assert p99.highest == ("slow", 10_000_000)
-    assert p99.lowest[1] == 100_000
+    assert p99.high == ("slow", 10_000_000)
+    assert p99.low[1] == 100_000
     assert (p99.hosts, p99.of) == (10, 10)
 
 
@@ -72,7 +72,7 @@ def test_a_percentile_with_too_few_samples_is_hidden():
     assert p99.value == 1000
     # Two hosts that know nothing alone know it together.
     (both,) = ps.over_hosts({"a": few, "b": few}, (99.0,))
-    assert (both.merged.value, both.hosts, both.lowest) == (1000, 0, None)
+    assert (both.merged.value, both.hosts, both.low) == (1000, 0, None)
 
 
 def test_as_many_samples_as_the_table_in_the_terminal_asks_for():
@@ -80,7 +80,7 @@ def test_as_many_samples_as_the_table_in_the_terminal_asks_for():
     assert all(one.needed == ps.samples_needed(one.percent) for one in table.PERCENTILES)
 
 
-def test_nothing_measured_is_no_number():
+def test_nothing_measured_is_not_a_number():
     assert [one.value for one in ps.percentiles(ps.merged([]))] == [None] * len(ps.PERCENTS)
     with pytest.raises(BadInput, match="empty"):
         ps.percentile_values(ps.merged([]), (50.0,))
@@ -101,7 +101,7 @@ def test_moments_are_pooled_exactly(parts):
 
     whole = moments([value for part in parts for value in part])
     found = ps.pooled(map(moments, parts))
-    assert (found.count, found.lowest, found.highest) == (whole.count, whole.lowest, whole.highest)
+    assert (found.count, found.low, found.high) == (whole.count, whole.low, whole.high)
     assert found.mean == pytest.approx(whole.mean, rel=1e-9)
     assert found.deviation == pytest.approx(whole.deviation, rel=1e-6, abs=1e-4)
     assert ps.pooled([]) is None

@@ -266,7 +266,7 @@ def test_too_short_is_unknown_and_so_is_nothing_at_all():
 
 
 @pytest.mark.parametrize("values", [[float("nan")] * 20, [1.0] * 19 + [float("inf")], [-1.0] * 20, [1e300] * 20, [[1.0] * 20], ["x"] * 20, [None] * 20])
-def test_what_are_no_rates_is_said_in_one_sentence(values):
+def test_invalid_rates_are_rejected_with_one_sentence(values):
     with pytest.raises(BadInput, match="series: "):
         classify(values)
 

@@ -37,8 +37,8 @@ def test_p_counts_every_deal(values):
     one, other = values[:4], values[4:]
     middle = len(one) * len(other) / 2
     distances = [abs(larger(*deal) - middle) for deal in deals(values, 4)]
-    wanted = sum(distance >= abs(larger(one, other) - middle) for distance in distances) / len(distances)
-    assert tv.compare(one, other).p == pytest.approx(wanted)
+    ranks = sum(distance >= abs(larger(one, other) - middle) for distance in distances) / len(distances)
+    assert tv.compare(one, other).p == pytest.approx(ranks)
 
 
 @settings(deadline=None)
@@ -49,8 +49,8 @@ def test_p_counts_every_deal_of_equal_values_too(values):
     middle = len(one) * len(other) / 2
     sides = [larger(*deal) - middle for deal in deals(values, 4)]
     observed = larger(one, other) - middle
-    wanted = min(1.0, 2 * min(sum(side >= observed for side in sides), sum(side <= observed for side in sides)) / len(sides))
-    assert tv.compare(one, other).p == pytest.approx(wanted)
+    ranks = min(1.0, 2 * min(sum(side >= observed for side in sides), sum(side <= observed for side in sides)) / len(sides))
+    assert tv.compare(one, other).p == pytest.approx(ranks)
 
 
 @settings(deadline=None)
@@ -157,8 +157,8 @@ def test_the_exact_p_of_blocks_counts_every_deal_in_each():
     both = [[larger(*deal) for deal in deals(one + other, 2)] for one, other in blocks]
     sums = [a + b for a, b in itertools.product(*both)]
     observed = sum(larger(*block) for block in blocks)
-    wanted = min(1.0, 2 * min(sum(s >= observed for s in sums), sum(s <= observed for s in sums)) / len(sums))
-    assert tv.interval_and_p(arrays, 0.5)[1] == pytest.approx(wanted)
+    ranks = min(1.0, 2 * min(sum(s >= observed for s in sums), sum(s <= observed for s in sums)) / len(sums))
+    assert tv.interval_and_p(arrays, 0.5)[1] == pytest.approx(ranks)
 
 
 def test_the_noise_gate():
@@ -174,9 +174,9 @@ def test_the_noise_gate():
     assert tv.noise_gate([]).more == 4
 
 
-def test_shares_that_cannot_be_meant():
+def test_invalid_shares_are_rejected():
     for wrong in ({"practical": 5}, {"confidence": 95}, {"confidence": 1.0}):
-        with pytest.raises(BadInput, match="no share"):
+        with pytest.raises(BadInput, match="must be between"):
             tv.compare([1.0] * 5, [1.0] * 5, **wrong)
 
 

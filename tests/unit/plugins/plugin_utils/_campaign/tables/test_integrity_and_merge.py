@@ -41,9 +41,9 @@ def results(made, tmp_path):
 
 def change(folder, **meta):
     path = folder / "meta.json"
-    said = {**json.loads(path.read_text()), **meta}
-    said["files"] = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir() if file != path}
-    path.write_text(json.dumps(said))
+    reported = {**json.loads(path.read_text()), **meta}
+    reported["files"] = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir() if file != path}
+    path.write_text(json.dumps(reported))
 
 
 def everything(folder):
@@ -73,20 +73,20 @@ def test_damaged_and_missing_cells_are_named(results):
     found = check(folder)
     assert found.states == {"ok": 4, "failed": 3, "missing": 1}
     assert [(trouble.cell, trouble.problem) for trouble in found.missing] == [("host0000/writeback/randread-4k-qd1/1", "no result came from this host")]
-    said = {trouble.cell: trouble.problem for trouble in found.damaged}
-    assert said.keys() == {f"host0000/{CELL}", f"host0001/{CELL}", "host0001/writeback/randread-4k-qd1/1"}
-    assert "SHA-256 of job.fio" in said[f"host0000/{CELL}"]
-    assert "fio.json.gz is missing" in said[f"host0001/{CELL}"]
-    assert "is not JSON" in said["host0001/writeback/randread-4k-qd1/1"]
+    reported = {trouble.cell: trouble.problem for trouble in found.damaged}
+    assert reported.keys() == {f"host0000/{CELL}", f"host0001/{CELL}", "host0001/writeback/randread-4k-qd1/1"}
+    assert "SHA-256 of job.fio" in reported[f"host0000/{CELL}"]
+    assert "fio.json.gz is missing" in reported[f"host0001/{CELL}"]
+    assert "is not JSON" in reported["host0001/writeback/randread-4k-qd1/1"]
 
 
-def test_tables_that_are_not_of_the_files_are_said(results):
+def test_tables_that_are_not_of_the_files_are_reported(results):
     ingest(results / "one", workers=1)
     change(results / "one/host0001" / CELL, state="noisy")
     assert check(results / "one").stale == ("host0001",)
 
 
-def test_rows_that_two_writers_have_written_are_said(results):
+def test_rows_that_two_writers_have_written_are_reported(results):
     shared = results / "shared"
     ingest(results / "one", shared, workers=1)
     (results / "one/campaign.json").write_text(json.dumps({"schema": 1, "campaign": "one", "created": "another day"}))
@@ -104,8 +104,8 @@ def test_campaigns_of_two_controllers_become_one(results):
     found = merge([results / "one", results / "two"], results / "both")
     assert (len(found.copied), found.replaced, found.kept, found.conflicts, found.damaged) == (12, (), 0, (), ())
     assert cells(results / "both") == {**cells(results / "one"), **cells(results / "two")}
-    said = json.loads((results / "both/campaign.json").read_text())
-    assert (said["campaign"], said["merged_from"], said["created"]) == ("both", ["one", "two"], "2026-11-22T06:00:00.000000Z")
+    reported = json.loads((results / "both/campaign.json").read_text())
+    assert (reported["campaign"], reported["merged_from"], reported["created"]) == ("both", ["one", "two"], "2026-11-22T06:00:00.000000Z")
     assert (everything(results / "one"), everything(results / "two")) == before
     assert not [path for path in (results / "both").iterdir() if path.name.startswith(".")]
     assert len(ingest(results / "both", workers=1).written) == 3
@@ -199,7 +199,7 @@ def test_a_merge_that_is_stopped_leaves_no_half_of_a_cell(results, monkeypatch):
 
 @pytest.mark.parametrize(
     ("sources", "into", "message"),
-    [([], "both", "There is nothing to merge"), (["one"], "one", "is among the campaigns"), (["nothing"], "both", "that folder does not exist")],
+    [([], "both", "There is nothing to merge"), (["one"], "one", "is both a source and the destination"), (["nothing"], "both", "that folder does not exist")],
 )
 def test_what_cannot_be_merged(results, sources, into, message):
     with pytest.raises((BadInput, ResultsError), match=message):

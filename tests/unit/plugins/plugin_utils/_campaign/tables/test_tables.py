@@ -45,11 +45,11 @@ def campaign(made, tmp_path):
 def ask():
     opened = []
 
-    def asked(folder, query, *values, **options):
+    def requested(folder, query, *values, **options):
         opened.append(open_tables(folder, **options))
         return opened[-1].execute(query, list(values)).fetchall()
 
-    yield asked
+    yield requested
     for database in opened:
         database.close()
 
@@ -57,9 +57,9 @@ def ask():
 def change(folder, **meta):
     """A host says something else of a cell."""
     path = folder / "meta.json"
-    said = {**json.loads(path.read_text()), **meta}
-    said["files"] = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir() if file != path}
-    path.write_text(json.dumps(said))
+    message = {**json.loads(path.read_text()), **meta}
+    message["files"] = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir() if file != path}
+    path.write_text(json.dumps(message))
 
 
 def cell_of(tmp_path, text, logs=None, **meta):
@@ -78,14 +78,14 @@ def cell_of(tmp_path, text, logs=None, **meta):
 # What is in them
 
 
-def test_cells_say_what_meta_json_says(made, ask):
+def test_cells_match_meta_json(made, ask):
     meta = json.loads((made / LAST / "meta.json").read_text())
     columns = "iops, bw_bytes, total_ios, p50_ns, p99_ns, lat_n, rw, bs_bytes, iodepth, model, verdict_before, path"
-    said = ask(made, f"SELECT {columns} FROM cells WHERE path = ?", LAST)
+    message = ask(made, f"SELECT {columns} FROM cells WHERE path = ?", LAST)
     read, clat = meta["summary"]["read"], meta["summary"]["read"]["clat"]
     percentiles = clat["percentiles_ns"]
     numbers = (read["iops"], read["bw_bytes"], read["total_ios"], percentiles["50"], percentiles["99"], clat["n"])
-    assert said == [(*numbers, "randread", 65536, 1, "SAMSUNG MZ7LH960", "durable", LAST)]
+    assert message == [(*numbers, "randread", 65536, 1, "SAMSUNG MZ7LH960", "durable", LAST)]
 
 
 def test_syncs_have_a_row_of_their_own(made, ask):
@@ -151,7 +151,7 @@ def test_a_cell_without_numbers_has_one_row_without_direction(campaign, ask):
     ]
 
 
-def test_results_of_old_versions_are_read_and_what_they_do_not_say_is_null(campaign, ask):
+def test_results_of_old_versions_are_read_and_what_they_do_not_report_is_null(campaign, ask):
     place = campaign / LAST
     meta = json.loads((place / "meta.json").read_text())
     for name in ("device_series.log.gz", *(f"series_{what}.1.log.gz" for what in ("bw", "iops", "lat", "clat", "slat"))):
@@ -192,7 +192,7 @@ def test_stacks_are_shown_at_every_measurement_and_kept_once(made, ask):
     assert ask(made, "SELECT count(*) FROM (SELECT DISTINCT host, variant, cell, repeat, side FROM stacks)") == [(80,)]
 
 
-def test_what_a_host_says_is_data(campaign, ask):
+def test_what_a_host_reports_is_data(campaign, ask):
     odd = "x'); DROP TABLE cells; --\x1b[31m\n<script>\ud800"
     place = campaign / LAST
     meta = json.loads((place / "meta.json").read_text())
@@ -208,7 +208,7 @@ def test_what_a_host_says_is_data(campaign, ask):
 def test_a_campaign_in_a_folder_with_an_odd_name(made, tmp_path, ask):
     folder = shutil.copytree(made, tmp_path / "it's [all] *?" / "synthetic")
     assert len(ingest(folder, workers=1).unchanged) == 2
-    ingest(folder, workers=1, everything=True)
+    ingest(folder, workers=1, force=True)
     assert ask(folder, "SELECT count(DISTINCT path) FROM cells") == [(40,)]
 
 
@@ -363,7 +363,7 @@ def test_only_what_changed_is_written_again(campaign):
 def test_a_dry_run_writes_nothing(campaign):
     before = stamps(campaign)
     shutil.rmtree(campaign / "host0000")
-    found = ingest(campaign, workers=1, everything=True, dry_run=True)
+    found = ingest(campaign, workers=1, force=True, dry_run=True)
     assert (found.written, found.removed, stamps(campaign)) == (("host0001",), ("host0000",), before)
 
 
@@ -380,7 +380,7 @@ def test_a_lost_table_is_written_again(campaign, ask):
     assert ask(campaign, "SELECT count(*) > 0 FROM intervals") == [(True,)]
 
 
-def test_tables_of_a_host_that_is_gone_are_taken_away(campaign, ask):
+def test_tables_of_a_host_that_is_gone_are_removed(campaign, ask):
     shutil.rmtree(campaign / "host0000")
     found = ingest(campaign, workers=1)
     assert (found.written, found.removed) == ((), ("host0000",))
@@ -396,7 +396,7 @@ def test_several_processes_write_the_same(campaign, ask):
     assert not [path for path in (campaign / "tables").rglob("*") if path.is_file() and path.suffix != ".parquet"]
 
 
-def test_a_process_that_fails_is_told(campaign):
+def test_a_process_that_fails_is_reported(campaign):
     (campaign / "tables").rename(campaign / "away")
     (campaign / "tables").mkdir()
     for table in TABLES:
@@ -424,7 +424,7 @@ def test_several_campaigns_by_a_pattern(made, tmp_path, ask):
     assert ask(f"{tmp_path}/*", "SELECT DISTINCT campaign FROM cells ORDER BY 1") == [("a",), ("b",)]
 
 
-def test_without_tables_it_is_said_how_to_make_them(tmp_path):
+def test_missing_tables_are_reported_with_the_command(tmp_path):
     with pytest.raises(ResultsError, match=r"There are no tables in .*results_campaign"):
         open_tables(write_campaign(tmp_path / "new", 1, cells=1, seconds=2))
     (tmp_path / "empty").mkdir()

@@ -180,7 +180,7 @@ def value_of(one: WorkloadAnswer, result: Result | None) -> str:
 
 
 def _amount(one: WorkloadAnswer, value: float | None) -> str:
-    """A value with what it is of: ``1,420 durable 4 KiB random writes per second``."""
+    """A value with what it is of: ``1,420 durable random 4 KiB writes per second``."""
     if one.question.metric == "iops":
         return f"{figure(value)} {noun(one.first, one.question.direction)}s per second"
     if one.question.metric == "bandwidth":
@@ -189,10 +189,10 @@ def _amount(one: WorkloadAnswer, value: float | None) -> str:
 
 
 def noun(one: Measurement, direction: str) -> str:
-    """What is counted: ``durable 4 KiB random write``."""
+    """What is counted: ``durable random 4 KiB write``."""
     order = "random" if (one.rw or "").startswith("rand") else "sequential" if one.rw in ("read", "write", "rw", "readwrite", "trim") else ""
     durable = "durable" if one.synced and direction in ("write", "mixed") else ""
-    return " ".join(filter(None, (durable, block(one.bs_bytes) or one.bs or "", order, _KINDS.get(direction, direction))))
+    return " ".join(filter(None, (durable, order, block(one.bs_bytes) or one.bs or "", _KINDS.get(direction, direction))))
 
 
 def _times(one: WorkloadAnswer, ratio: float | None) -> str:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import math
 import typing as t
 
 NOTHING = "-"
@@ -50,9 +51,10 @@ def times(ratio: float | None) -> str:
 
 
 def span(low: float, high: float) -> str:
-    """Two ends of an interval, with digits enough to tell them apart: ``0.97 to 1.35``."""
-    for digits in range(3, 8):
-        ends = f"{low:.{digits}g}", f"{high:.{digits}g}"
+    """Two ends of an interval, with equally many decimals and enough to tell them apart: ``0.97 to 1.35``."""
+    fewest = 1 - math.floor(math.log10(low)) if low > 0 else 2
+    for decimals in range(min(max(fewest, 0), 6), 9):
+        ends = f"{low:,.{decimals}f}", f"{high:,.{decimals}f}"
         if ends[0] != ends[1]:
             break
     return f"{ends[0]} to {ends[1]}"

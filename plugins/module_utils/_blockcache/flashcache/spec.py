@@ -130,7 +130,7 @@ def _metadata_block(item: t.Mapping[str, t.Any], associativity: int, name: str) 
     if size // METADATA_SLOT > associativity:
         raise BadInput(
             f"{name}: a metadata block of {format_size(size)} describes {size // METADATA_SLOT} blocks, more than a set has with associativity {associativity}:"
-            f" write at most {format_size(associativity * METADATA_SLOT)}.",
+            f" use at most {format_size(associativity * METADATA_SLOT)}.",
             item=name,
         )
     return size

@@ -62,7 +62,7 @@ def test_a_reading_that_fails_now_and_then_is_no_failure():
 
 def test_a_figure_that_never_comes_is_not_waited_for_for_ever():
     time = Time()
-    with pytest.raises(NotEffective, match="could not be told"):
+    with pytest.raises(NotEffective, match="could not be read"):
         _watch(time, lambda _now: None).until_clean(time.sleep)
 
 

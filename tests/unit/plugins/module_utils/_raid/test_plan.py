@@ -73,7 +73,7 @@ def test_a_controller_is_listed_once():
 @pytest.mark.parametrize(
     ("entry", "danger"),
     [
-        ({"volumes": [{"id": "0", "write": "writeback_always"}]}, "writeback_always goes on"),
+        ({"volumes": [{"id": "0", "write": "writeback_always"}]}, "writeback_always continues"),
         ({"volumes": [{"id": "0", "drive_cache": "enabled"}]}, "drive_cache: enabled keeps writes"),
         ({"drives": [{"address": "252:0", "write_cache": "enabled"}]}, "write_cache: enabled keeps writes"),
         ({"drive_cache": {"jbod": "enabled"}}, "drive_cache jbod: enabled keeps writes"),

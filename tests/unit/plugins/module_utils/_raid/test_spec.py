@@ -35,7 +35,7 @@ def test_a_volume_has_exactly_one_name(entry):
 
 @pytest.mark.parametrize("ratio", [-1, 101])
 def test_a_ratio_is_a_percentage(ratio):
-    with pytest.raises(BadInput, match="no percentage"):
+    with pytest.raises(BadInput, match="must be between 0 and 100"):
         _one(cache_ratio=ratio)
 
 
@@ -121,7 +121,7 @@ def test_a_host_without_a_tool_reports_it():
 def test_a_damaged_output_changes_nothing():
     tool = FakeTool()
     tool.reading = {"complete": False, "not_understood": ("line 3: 'x'",)}
-    with pytest.raises(NotUnderstood, match=r"damaged, or it is no storcli \(line 3"):
+    with pytest.raises(NotUnderstood, match=r"damaged, or it is not storcli \(line 3"):
         raid_spec.choose_controllers(tool.as_host(), _one())
     # A tool that is not asked may print what it likes.
     with pytest.raises(DeviceMissing):

@@ -72,7 +72,7 @@ def test_a_profile_is_fitted_to_each_device_with_a_note(rack: FakeQueues) -> Non
     notes = {one["name"]: " ".join(one["notes"]) for one in rack.facts(ARRAY)["devices"]}
     assert notes["sdc"] == ""
     assert "requests 1024; without a scheduler nr_requests is at most 32" in notes["sdb"]
-    assert "asks for 64; the drive and its NCQ take a queue_depth of at most 32" in notes["sdb"]
+    assert "requests 64; the drive and its NCQ take a queue_depth of at most 32" in notes["sdb"]
     assert "queue_depth is left out: NVMe devices have no queue_depth" in notes["nvme0n1"]
 
 

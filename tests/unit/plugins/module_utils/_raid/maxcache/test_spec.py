@@ -44,8 +44,8 @@ def test_a_cache_volume():
         ({"drives": ["0,4", "0,5"]}, "are required, except with state: absent"),
         ({"raid_level": "1"}, "are required, except with state: absent"),
         ({"drives": ["0,4", "0, 4"], "raid_level": "1"}, "drive 0,4 is there twice"),
-        ({"drives": ["0,4", "252:1"], "raid_level": "1"}, "'252:1' is no drive"),
-        ({"drives": ["0,4", "5"], "raid_level": "1"}, "'5' is no drive"),
+        ({"drives": ["0,4", "252:1"], "raid_level": "1"}, "invalid drive address '252:1'"),
+        ({"drives": ["0,4", "5"], "raid_level": "1"}, "invalid drive address '5'"),
         ({"drives": ["0,4", "0,5"], "raid_level": "1", "size": "big"}, "'big' is not a size"),
     ],
 )

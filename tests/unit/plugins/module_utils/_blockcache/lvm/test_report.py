@@ -22,38 +22,37 @@ def one(**fields):
     return parse_logical_volumes(report("lv", [row]))[0]
 
 
-def test_empty_values_do_not_apply():
-    volume = one()
-    assert (volume.pool, volume.cache_mode, volume.dirty, volume.chunk_size, volume.health) == (None, None, None, None, None)
-    assert (volume.settings, volume.tags) == ({}, ())
-
-
-def test_unknown_stays_unknown():
-    assert one(lv_check_needed="unknown").check_needed == "unknown"
-
-
-def test_zero_dirty_is_not_none():
-    assert one(cache_dirty_blocks="0").dirty == 0
-
-
-def test_names_in_brackets_are_hidden_volumes():
-    volume = one(lv_name="[data_corig]", lv_full_name="vg/data_corig", pool_lv="[fast_cvol]")
-    assert (volume.name, volume.hidden, volume.pool) == ("data_corig", True, "fast_cvol")
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        # Empty values do not apply.
+        ({}, {"pool": None, "cache_mode": None, "dirty": None, "chunk_size": None, "health": None, "settings": {}, "tags": ()}),
+        ({"lv_check_needed": "unknown"}, {"check_needed": "unknown"}),
+        ({"cache_dirty_blocks": "0"}, {"dirty": 0}),
+        # Names in brackets are those of hidden volumes and of missing devices.
+        (
+            {"lv_name": "[data_corig]", "lv_full_name": "vg/data_corig", "pool_lv": "[fast_cvol]"},
+            {"name": "data_corig", "hidden": True, "pool": "fast_cvol"},
+        ),
+        (
+            {"devices": "[unknown](0)", "lv_attr": "Cwi---C-p-", "lv_health_status": "partial"},
+            {"devices": ("[unknown]",), "partial": True, "active": False},
+        ),
+        (
+            {"kernel_cache_settings": "migration_threshold=2048,random_threshold=0"},
+            {"kernel_settings": {"migration_threshold": "2048", "random_threshold": "0"}},
+        ),
+    ],
+)
+def test_the_fields_of_a_volume(fields, expected):
+    volume = one(**fields)
+    assert {name: getattr(volume, name) for name in expected} == expected
 
 
 def test_a_volume_of_two_segments_has_two_rows_and_lies_on_both_devices():
     rows = [lv_row("vg/data", "-wi-a-----", "linear", 8, devices) for devices in ("/dev/sda(0)", "/dev/sdc(0),/dev/sda(9)")]
     (volume,) = parse_logical_volumes(report("lv", rows))
     assert volume.devices == ("/dev/sda", "/dev/sdc")
-
-
-def test_settings_are_pairs():
-    assert one(kernel_cache_settings="migration_threshold=2048,random_threshold=0").kernel_settings == {"migration_threshold": "2048", "random_threshold": "0"}
-
-
-def test_a_missing_device_has_no_name():
-    volume = one(devices="[unknown](0)", lv_attr="Cwi---C-p-", lv_health_status="partial")
-    assert (volume.devices, volume.partial, volume.active) == (("[unknown]",), True, False)
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,7 @@ def test_words_come_back_as_they_were_sent() -> None:
         (dataclasses.replace(NEW, cache_ratio=None, cache=CacheModule("not_configured")), NEW, {"cache_ratio": 10}, {}, "not configured"),
         (dataclasses.replace(NEW, no_battery_write_cache="unknown"), NEW, {"no_battery_write_cache": "enabled"}, {}, "no such setting"),
         # Without a reason: possible.
+        (NEW, CACHED, {"write": "writethrough"}, {"cache_ratio": 20}, None),
         (NEW, CACHED, {}, {}, None),
         (NEW, PLAIN, {"read": "read_ahead", "write": "writeback"}, {}, None),
         (NEW, PLAIN, {"write": "writeback_always"}, {"no_battery_write_cache": "enabled"}, None),

@@ -197,80 +197,68 @@ def objection(subject: t.Any, settings: dict[str, t.Any], controller: Controller
     return provider(kind).objection(controller, subject, settings, {})
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"read": "none"}, {"write": "writethrough"}, {"write": "writeback_always"}, {"io": "cached"}, {"drive_cache": "enabled"}, {"drive_cache": "disabled"}, {}],
-)
-def test_what_the_controller_can_do_meets_no_objection(settings: dict[str, t.Any]) -> None:
-    assert objection(VOLUME, settings) is None
-
-
-def test_adaptive_reading_is_not_known_to_the_tool() -> None:
-    assert objection(VOLUME, {"read": "adaptive"}) == "cannot have read: adaptive, since storcli sets rdcache to NoRA and RA only"
-    assert "perccli" in (objection(VOLUME, {"read": "adaptive"}, kind=PercCli) or "")
-
-
-def test_what_is_so_already_meets_no_objection() -> None:
-    adaptive = dataclasses.replace(VOLUME, read=Policy("adaptive", "adaptive"))
-    incapable = dataclasses.replace(CONTROLLER, traits=dict.fromkeys(ABLE, False), cache=CacheModule(memory=0))
-    assert objection(adaptive, {"read": "adaptive", "write": "writeback", "io": "direct", "drive_cache": "default"}, incapable) is None
-
-
-@pytest.mark.parametrize(
-    "attribute, value, label",
-    [
-        ("read", "none", "Read Policy"),
-        ("write", "writethrough", "Write Policy"),
-        ("io", "cached", "IO Policy"),
-        ("drive_cache", "enabled", "Disk Cache Policy"),
-    ],
-)
-def test_the_flags_of_the_controller_are_its_reasons(attribute: str, value: str, label: str) -> None:
-    incapable = dataclasses.replace(CONTROLLER, traits={**ABLE, f"can_set_{attribute}": False})
-    assert objection(VOLUME, {attribute: value}, incapable) == f"cannot have {attribute}: {value}, since the controller does not support it ({label}: No)"
-
-
-def test_write_back_needs_memory() -> None:
-    cacheless = dataclasses.replace(CONTROLLER, cache=CacheModule(status="absent", memory=0))
-    plain = dataclasses.replace(VOLUME, write=Policy("writethrough", "writethrough"))
-    for value in ("writeback", "writeback_always"):
-        assert (
-            objection(plain, {"write": value}, cacheless)
-            == f"cannot have write: {value}, since the controller has no cache memory (On Board Memory Size: 0 MB)"
+CACHELESS = dataclasses.replace(CONTROLLER, cache=CacheModule(status="absent", memory=0))
+NO_MEMORY = "since the controller has no cache memory (On Board Memory Size: 0 MB)"
+PLAIN = dataclasses.replace(VOLUME, write=Policy("writethrough", "writethrough"))
+ON_SSD = dataclasses.replace(CONTROLLER, drives=SSDS)
+HBA = dataclasses.replace(CONTROLLER, mode="hba")
+INCAPABLE = dataclasses.replace(CONTROLLER, traits=dict.fromkeys(ABLE, False), cache=CacheModule(memory=0))
+AS_IT_IS = {"read": "adaptive", "write": "writeback", "io": "direct", "drive_cache": "default"}
+#: Controller, subject, what is asked of it, and how the objection ends; None: it can be.
+OBJECTIONS: list[tuple[Controller, t.Any, dict[str, t.Any], str | None]] = [
+    *((CONTROLLER, VOLUME, {"write": value}, None) for value in ("writethrough", "writeback_always")),
+    *((CONTROLLER, VOLUME, {"drive_cache": value}, None) for value in ("enabled", "disabled")),
+    (CONTROLLER, VOLUME, {"read": "none"}, None),
+    (CONTROLLER, VOLUME, {"io": "cached"}, None),
+    (CONTROLLER, VOLUME, {}, None),
+    (CONTROLLER, VOLUME, {"read": "adaptive"}, "cannot have read: adaptive, since storcli sets rdcache to NoRA and RA only"),
+    # What is so already.
+    (INCAPABLE, dataclasses.replace(VOLUME, read=Policy("adaptive", "adaptive")), AS_IT_IS, None),
+    *(
+        (
+            dataclasses.replace(CONTROLLER, traits={**ABLE, f"can_set_{attribute}": False}),
+            VOLUME,
+            {attribute: value},
+            f"cannot have {attribute}: {value}, since the controller does not support it ({label}: No)",
         )
-    assert objection(plain, {"write": "writethrough"}, cacheless) is None
+        for attribute, value, label in (
+            ("read", "none", "Read Policy"),
+            ("write", "writethrough", "Write Policy"),
+            ("io", "cached", "IO Policy"),
+            ("drive_cache", "enabled", "Disk Cache Policy"),
+        )
+    ),
+    *((CACHELESS, PLAIN, {"write": value}, f"cannot have write: {value}, {NO_MEMORY}") for value in ("writeback", "writeback_always")),
+    (CACHELESS, PLAIN, {"write": "writethrough"}, None),
+    (ON_SSD, VOLUME, {"drive_cache": "disabled"}, "(Block SSD Write Disk Cache Change: Yes)"),
+    (ON_SSD, VOLUME, {"drive_cache": "default"}, None),
+    (dataclasses.replace(ON_SSD, traits={**ABLE, "ssd_drive_cache_blocked": False}), VOLUME, {"drive_cache": "disabled"}, None),
+    (
+        dataclasses.replace(HBA, volumes=()),
+        Drive("0:1", usage="jbod"),
+        {"write_cache": "enabled"},
+        "cannot have write_cache: enabled, since the controller is an HBA and leaves the cache of its drives to the host",
+    ),
+    (
+        CONTROLLER,
+        HDDS[0],
+        {"write_cache": "disabled"},
+        "cannot have write_cache: disabled, since storcli has no setting for a single drive, only for all drives of a volume (drive_cache of volume 3)",
+    ),
+    (CONTROLLER, Drive("252:7", write_cache="disabled"), {"write_cache": "disabled"}, None),
+]
 
 
-def test_drive_caches_of_volumes_on_ssds_can_be_blocked() -> None:
-    on_ssd = dataclasses.replace(CONTROLLER, drives=SSDS)
-    reason = objection(VOLUME, {"drive_cache": "disabled"}, on_ssd)
-    assert reason is not None
-    assert reason.endswith("(Block SSD Write Disk Cache Change: Yes)")
-    assert objection(VOLUME, {"drive_cache": "default"}, on_ssd) is None
-    assert objection(VOLUME, {"drive_cache": "disabled"}, dataclasses.replace(on_ssd, traits={**ABLE, "ssd_drive_cache_blocked": False})) is None
-    assert objection(VOLUME, {"drive_cache": "disabled"}) is None
-
-
-def test_an_hba_has_no_volumes() -> None:
-    assert "HBA" in (objection(VOLUME, {"write": "writethrough"}, dataclasses.replace(CONTROLLER, mode="hba")) or "")
-
-
-def test_drives_of_an_hba_are_the_hosts() -> None:
-    hba = dataclasses.replace(CONTROLLER, mode="hba", volumes=())
-    reason = objection(Drive("0:1", usage="jbod"), {"write_cache": "enabled"}, hba)
-    assert reason == "cannot have write_cache: enabled, since the controller is an HBA and leaves the cache of its drives to the host"
-
-
-def test_a_single_drive_cannot_be_set() -> None:
-    reason = objection(HDDS[0], {"write_cache": "disabled"})
-    assert (
-        reason
-        == "cannot have write_cache: disabled, since storcli has no setting for a single drive, only for all drives of a volume (drive_cache of volume 3)"
-    )
-    reason = objection(Drive("252:7", usage="jbod"), {"write_cache": "disabled"})
-    assert reason is not None
-    assert "drive_cache.jbod" in reason
-    assert objection(Drive("252:7", write_cache="disabled"), {"write_cache": "disabled"}) is None
+def test_what_cannot_be_is_an_objection_with_its_reason_and_what_can_be_is_none() -> None:
+    wrong = []
+    for controller, subject, wishes, ending in OBJECTIONS:
+        found = objection(subject, wishes, controller)
+        if found != ending and (found is None or ending is None or not found.endswith(ending)):
+            wrong.append((subject, wishes, found, ending))
+    assert wrong == []
+    assert "perccli" in (objection(VOLUME, {"read": "adaptive"}, kind=PercCli) or "")
+    assert "HBA" in (objection(VOLUME, {"write": "writethrough"}, HBA) or "")
+    assert "drive_cache.jbod" in (objection(Drive("252:7", usage="jbod"), {"write_cache": "disabled"}) or "")
 
 
 @pytest.mark.parametrize("reported, said_so", [(True, None), (False, "(Support JBOD Write cache: No)"), (None, "(Support JBOD Write cache is not printed)")])
@@ -314,15 +302,14 @@ def test_settings_of_other_families_are_refused(attribute: str, value: t.Any) ->
         ("drive_cache", "enabled", "pdcache=On"),
         ("drive_cache", "disabled", "pdcache=Off"),
         ("drive_cache", "default", "pdcache=Default"),
+        ("drive_cache.jbod", "enabled", "jbodwritecache=on"),
+        ("drive_cache.jbod", "disabled", "jbodwritecache=off"),
+        ("drive_cache.jbod", "default", "jbodwritecache=default"),
     ],
 )
-def test_commands_for_volumes(attribute: str, value: str, word: str) -> None:
-    assert provider().command(CONTROLLER, VOLUME, attribute, value) == ["/c0/v3", "set", word, "nolog", "J"]
-
-
-@pytest.mark.parametrize("value, word", [("enabled", "on"), ("disabled", "off"), ("default", "default")])
-def test_commands_for_controllers(value: str, word: str) -> None:
-    assert provider().command(CONTROLLER, CONTROLLER, "drive_cache.jbod", value) == ["/c0", "set", f"jbodwritecache={word}", "nolog", "J"]
+def test_commands(attribute: str, value: str, word: str) -> None:
+    subject, place = (CONTROLLER, "/c0") if "." in attribute else (VOLUME, "/c0/v3")
+    assert provider().command(CONTROLLER, subject, attribute, value) == [place, "set", word, "nolog", "J"]
 
 
 def test_io_is_set_before_write() -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import IDENTIFYING, BlockDevice, Devices, Signature, node_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number, real_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unescape
 
 if t.TYPE_CHECKING:
@@ -110,7 +110,7 @@ class _Host:
 def _read_device(place: Path, host: _Host) -> BlockDevice:
     name = place.name
     properties = host.properties.get(name, {})
-    real = Path(os.path.realpath(place))
+    real = real_path(place)
     number = read_attribute(place / "dev") or ""
     path = node_of(name)
     dm_name = read_attribute(place / "dm/name")

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
@@ -40,3 +41,14 @@ def write_sysfs(path: Path, value: str, item: str) -> None:
             stream.write(value)
     except OSError as error:
         raise CommandFailed(f"{item}: the kernel refused '{value}' for {path}: {error.strerror}.", item=item) from None
+
+
+def real_path(path: Path) -> Path:
+    """Where a link of sysfs leads to, through every other link; the path itself if the link vanishes while it is followed.
+
+    ``os.path.realpath`` reads a link after it has looked whether it is one, and raises if it has gone in between.
+    """
+    try:
+        return Path(os.path.realpath(path))
+    except OSError:
+        return path

@@ -14,6 +14,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import real_path
 
 
 class Sysfs:
@@ -43,9 +44,10 @@ class Sysfs:
             return ()
 
     def target(self, path: str) -> Path | None:
-        """What a link leads to, through every other link; None if there is no link."""
+        """What a link leads to, through every other link; None if there is no link, or none any more: the kernel removes it when it detaches."""
         place = self.root / path
-        return Path(os.path.realpath(place)) if place.is_symlink() else None
+        target = real_path(place) if place.is_symlink() else place
+        return None if target == place else target
 
     def lines(self, path: str) -> t.Iterator[str]:
         """One line after the other, for what may be long.

@@ -4,6 +4,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import (
@@ -35,6 +37,24 @@ CACHE = "113c21e5-487f-49cf-804d-289d6fa47d4b"
 def test_superblocks_as_they_were_captured(shared_samples, capture, cache, uuid, cset, state, mode):
     sb = parse_superblock((shared_samples / "cache" / f"bcache-super-show-{capture}.txt").read_text(), "x")
     assert (sb.cache, sb.uuid, sb.set, sb.state, sb.mode, sb.label, sb.block_size) == (cache, uuid, cset, state, mode, "", 512)
+
+
+def test_a_link_that_vanishes_while_it_is_followed_is_none(tmp_path, monkeypatch):
+    """The kernel removes the link to the set when it detaches; os.path.realpath raises if it goes between its lstat and its readlink."""
+    (tmp_path / "set").mkdir()
+    link = tmp_path / "cache"
+    link.symlink_to("set")
+    sysfs = Sysfs(tmp_path)
+    assert sysfs.target("cache") == tmp_path / "set"
+
+    def vanished(path, *args, **named):
+        link.unlink(missing_ok=True)
+        return read(path, *args, **named)
+
+    read = os.readlink
+    monkeypatch.setattr(os, "readlink", vanished)
+    assert sysfs.target("cache") is None
+    assert sysfs.target("cache") is None
 
 
 def test_a_superblock_with_a_label():

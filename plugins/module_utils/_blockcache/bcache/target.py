@@ -195,7 +195,7 @@ def find_target(state: BcacheState, spec: BcacheSpec, awaited: t.Container[str |
     if fast.size // bucket < LEAST_BUCKETS:
         raise BadInput(
             f"{spec.name}: {' and '.join(spec.cache_devices)} has room for {fast.size // bucket} buckets of {format_size(bucket)}, and the kernel takes"
-            f" no cache with less than {LEAST_BUCKETS}: name a larger device or write a smaller bucket_size.",
+            f" no cache with less than {LEAST_BUCKETS}: use a larger device or a smaller bucket_size.",
             item=spec.name,
         )
     return CacheSetTarget(fast, new, _new_block(spec, block), bucket)

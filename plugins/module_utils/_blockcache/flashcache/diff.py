@@ -202,7 +202,7 @@ class Diff:
         if memory and needed > memory * MEMORY_SHARE:
             raise self._refused(
                 f"would take {format_size(needed)} of the {format_size(memory)} of main memory for its table of blocks, more than a quarter:"
-                " write a smaller size or a larger chunk_size"
+                " use a smaller size or a larger chunk_size"
             )
 
     def _require_permission(self, fast: fast_device.FastDevice) -> None:

@@ -111,7 +111,7 @@ def _too_small(kind: str, room: Room, extents: int, beside: int, item: str) -> s
     detail = f" ({format_size(beside * room.extent_size)} of it for metadata and LVM's spare of it)" if beside else ""
     return (
         f"{item}: a {kind} needs {needed}{detail}, and the cache device has {format_size(room.free * room.extent_size)} free:"
-        " write a smaller size or free space on it."
+        " use a smaller size or free space on it."
     )
 
 

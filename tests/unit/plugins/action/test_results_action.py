@@ -51,6 +51,8 @@ def test_former_option_names_are_accepted(campaign, run):
     assert run(campaign)["written"] == ["host0000"]
     assert run(campaign, do="check")["states"] == {"ok": 2}
     assert run(campaign, everything=True)["written"] == ["host0000"]
+    named = [line for line in run.warnings if "is now called" in line]
+    assert named == ["results: do is now called operation.", "results: everything is now called force."]
 
 
 def test_check_fails_with_the_names_of_what_is_damaged_or_missing(campaign, run):

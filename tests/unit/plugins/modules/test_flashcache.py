@@ -83,4 +83,4 @@ def test_a_drive_that_became_volatile_is_a_warning_and_a_problem(run, host):
         "fc0: a power cut would lose acknowledged writes, because flashcache passes no flush down and /dev/sda has its volatile write cache on: turn that"
         " cache off (drive_write_cache)."
     ]
-    assert run.said == result["problems"]
+    assert run.message == result["problems"]

@@ -168,7 +168,7 @@ def test_a_damaged_file_is_a_problem_and_damaged_input_a_mistake(tmp_path):
     assert len(problems) == 1
     with pytest.raises(BadInput, match="previous holds no readings"):
         read_questions(params(previous={"version": 2}), tmp_path)
-    with pytest.raises(BadInput, match="below zero"):
+    with pytest.raises(BadInput, match="must not be negative"):
         read_questions(params(interval=-1), tmp_path)
 
 

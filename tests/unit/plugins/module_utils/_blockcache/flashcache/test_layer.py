@@ -270,7 +270,7 @@ def test_trap_fast_remove_that_somebody_set_is_taken_back_before_the_removal(hos
 def test_trap_metadata_that_could_not_be_written_is_no_proof(host):
     host.run_layer(**BACK)
     host.state["faults"]["metadata_fails"] = True
-    with pytest.raises(NotEffective, match=r"its superblock on /dev/disk/by-id/ata-SSD_S1 says 'unstable'") as caught:
+    with pytest.raises(NotEffective, match=r"its superblock on /dev/disk/by-id/ata-SSD_S1 reports 'unstable'") as caught:
         host.run_layer(state="absent")
     assert caught.value.to_dict()["broke_off"] == f"Verify that nothing is dirty on {SSD} and make it empty"
     assert host.kernel.superblock(SSD) is not None

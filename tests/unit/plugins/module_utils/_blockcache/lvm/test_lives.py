@@ -219,7 +219,7 @@ class TestWhatDoesNotFitIsRefusedBeforeAnythingIsTakenAway:
     @pytest.mark.parametrize(
         ("fields", "error", "message"),
         [
-            ({"size": "600M"}, StorageError, "write a smaller size"),
+            ({"size": "600M"}, StorageError, "use a smaller size"),
             ({"kind": "writecache"}, Refused, "allow_unmirrored_writeback"),
             ({"cache_devices": ["/dev/disk/by-id/ata-HDD0"]}, StorageError, "has no benefit"),
             ({"cache_devices": ["/dev/disk/by-id/ata-GONE"]}, DeviceMissing, "does not exist"),

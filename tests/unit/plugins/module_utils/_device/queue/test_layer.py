@@ -124,10 +124,10 @@ def test_throttling_that_was_never_begun_cannot_be_read_and_is_off(rack: FakeQue
 
 
 REFUSED = [
-    ({"device": SSD, "scheduler": "none", "nr_requests": 256}, r"at most 32, as many as the hardware takes at once.*write nr_requests: 32, or a scheduler"),
+    ({"device": SSD, "scheduler": "none", "nr_requests": 256}, r"at most 32, as many as the hardware takes at once.*set nr_requests: 32, or a scheduler"),
     ({"device": SSD, "nr_requests": 4000}, "nr_requests is at most 2048"),
     ({"device": SSD, "nr_requests": 3}, "makes 4 of every nr_requests below that"),
-    ({"device": SSD, "queue_depth": 64}, r"NCQ take a queue_depth of at most 32.*write queue_depth: 32"),
+    ({"device": SSD, "queue_depth": 64}, r"NCQ take a queue_depth of at most 32.*set queue_depth: 32"),
     ({"device": LUN, "queue_depth": 5000}, "host adapter takes a queue_depth of at most 4000"),
     ({"device": NVME, "queue_depth": 64}, "NVMe devices have no queue_depth"),
     ({"device": SSD, "max_sectors_kb": 256}, r"at most 128 KiB \(max_hw_sectors_kb\)"),
@@ -135,11 +135,11 @@ REFUSED = [
     ({"device": SSD, "read_ahead_kb": 130}, "would make 128 of 130"),
     ({"device": SSD, "scheduler": "cfq"}, "cfq is gone since Linux 5.0: write bfq"),
     ({"device": SSD, "scheduler": "anticipatory"}, "has no scheduler anticipatory: it has mq-deadline, none, bfq, kyber"),
-    ({"device": "/dev/sdb", "scheduler": "none"}, f"may name another device after the next boot: write {SSD} instead"),
+    ({"device": "/dev/sdb", "scheduler": "none"}, f"may name another device after the next boot: use {SSD} instead"),
     ({"match": {}}, "nothing is set"),
     ({"match": {}, "wbt_lat_usec": -2}, "at least -1"),
     ({"match": {"size_min": "big"}, "nomerges": 1}, "entry 2: size_min 'big' is not a size"),
-    ({"match": {}, "members": True, "nomerges": 1}, "say under what, with kind"),
+    ({"match": {}, "members": True, "nomerges": 1}, "select those with kind"),
 ]
 
 

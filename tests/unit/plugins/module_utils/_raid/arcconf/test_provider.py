@@ -257,7 +257,7 @@ OBJECTIONS: list[tuple[Controller, Volume | Drive | None, dict[str, t.Any], dict
             ("disabled", {}, "writeback_always", "set no_battery_write_cache: enabled"),
             ("disabled", {"no_battery_write_cache": "enabled"}, "writeback_always", ""),
             ("enabled", {"no_battery_write_cache": "disabled"}, "writeback_always", "set no_battery_write_cache: enabled"),
-            ("unknown", {}, "writeback_always", "no_battery_write_cache is nothing this controller tells of"),
+            ("unknown", {}, "writeback_always", "no_battery_write_cache is not reported by this controller"),
             ("unknown", {}, "writeback", ""),
         )
     ),

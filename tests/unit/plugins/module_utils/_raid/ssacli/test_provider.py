@@ -140,10 +140,10 @@ def test_words_come_back_as_they_were_sent() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_with_the_reason_and_nothing_else(
-    controller: Controller, subject: t.Any, wishes: dict[str, t.Any], controller_wishes: dict[str, t.Any], reason: str | None
+    controller: Controller, subject: t.Any, settings: dict[str, t.Any], controller_settings: dict[str, t.Any], reason: str | None
 ) -> None:
     subject = controller if isinstance(subject, Controller) else subject
-    said = provider().objection(controller, subject, wishes, controller_wishes)
+    said = provider().objection(controller, subject, settings, controller_settings)
     assert (said is None) is (reason is None)
     assert said is None or (said.startswith("cannot have ") and reason in said)
 

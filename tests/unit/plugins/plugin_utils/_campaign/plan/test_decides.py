@@ -66,8 +66,8 @@ def test_it_is_sent_to_the_host_and_makes_no_other_measurement():
     orders = []
     for decides in (["log"], ["bound"]):
         plan = make_plan("s", {"s": {"cells": CELLS, "decides": decides}}, [{"device": "/dev/sdx", "size": "1g", "allow_data_loss": True}])
-        orders.append(read_order({"campaign": "c", "variant": "v", "host": "h", "steps": [step.as_json() for step in plan.steps]}))
-    assert [[asked.decides for asked in order.asked] for order in orders] == [[(), ("iops",), ()], [(), (), ("iops",)]]
+        orders.append(read_order({"campaign": "c", "variant": "v", "host": "h", "steps": [step.to_dict() for step in plan.steps]}))
+    assert [[one.decides for one in order.requested] for order in orders] == [[(), ("iops",), ()], [(), (), ("iops",)]]
     assert orders[0].sha256 == orders[1].sha256
 
 

@@ -10,8 +10,6 @@
 from __future__ import annotations
 
 import datetime
-import math
-import re
 import typing as t
 from collections import Counter
 from dataclasses import dataclass
@@ -20,8 +18,8 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import parse_json
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import comparison_table, costs, loads, problems
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.comparison_table import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.costs import Cost, Wear
@@ -32,7 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Rows, Series
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import rows_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME, SHOWN
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST

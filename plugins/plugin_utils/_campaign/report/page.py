@@ -200,15 +200,17 @@ def _title_of_answer(a: Analysis, safe: t.Sequence[str]) -> str:
 
 
 def _title_of_comparison(a: Analysis) -> str:
-    """Who wins most lines of those that are safe, and who is faster than that and is not."""
+    """What the comparisons of the lines show, of the variant that is better in most of them, and of the one that is better and loses data."""
     whole = [line for line in a.table if not line.is_part and line.direction != "sync"]
     won, risky = (
         Counter(variant for line in whole for variant, cell in zip(a.variants, line.cells) if cell is not None and wins(cell))
-        for wins in (lambda cell: cell.is_best_safe, lambda cell: cell.is_best and not cell.is_best_safe)
+        for wins in (lambda cell: cell.is_better, lambda cell: cell.is_risky)
     )
     lines = text.counted(len(whole), "line")
-    sentences = [f"{name} is the fastest safe variant, or within 5 % of it, in {count} of {lines}" for name, count in won.most_common(1)]
-    sentences += [f"{name} ({_safety(a, name)}) has the most IOPS in {count}" for name, count in risky.most_common(1)]
+    sentences = [f"{name} is shown to be better than {a.answer.baseline} in {count} of {lines}" for name, count in won.most_common(1)]
+    sentences += [f"{name} is in {count}, and can lose what {a.answer.baseline} keeps" for name, count in risky.most_common(1)]
+    if not sentences and len(a.variants) > 1:
+        return f"No variant is shown to be better than {a.answer.baseline} in any of {lines}"
     return "; ".join(sentences) or "What was measured"
 
 

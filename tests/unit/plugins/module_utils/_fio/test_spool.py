@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import json
 import os
+import pathlib
 import re
 import subprocess
 import tarfile
@@ -261,6 +262,8 @@ def test_no_folder_is_open_to_others_for_a_moment(tmp_path, monkeypatch):
     umask = os.umask(0)
     try:
         monkeypatch.setattr(os, "mkdir", watched)
+        # Until Python 3.9 pathlib keeps a reference of its own.
+        monkeypatch.setattr(getattr(pathlib, "_normal_accessor", pathlib), "mkdir", watched, raising=False)
         spool = Spool(tmp_path / "a/b", "c1")
         with spool.opened(), spool.workplace():
             spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})

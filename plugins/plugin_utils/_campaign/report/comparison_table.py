@@ -17,6 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import loads
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import compared, keeps_as_much
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import backing_models, key_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
@@ -27,8 +28,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
-
-UNKNOWN_MODEL = "unknown model"
 
 
 @dataclass(frozen=True)
@@ -75,11 +74,11 @@ class TableLine:
 
 def lines_of(points: t.Sequence[Point], rows: Rows, answer: Answer, ignore: t.Sequence[str] = ()) -> t.Iterator[TableLine]:
     """Every line, cells in natural order."""
-    models = _backing_models(points)
+    models = backing_models(points)
     groups: dict[tuple[str, str, str], dict[str, list[Point]]] = {}
     hosts: dict[tuple[str, str, str], set[str]] = {}
     for one in points:
-        model = models[one.host, one.cell, one.direction]
+        model = models[key_of(one)]
         groups.setdefault((one.cell, one.direction, model), {}).setdefault(one.variant, []).append(one)
         hosts.setdefault((one.variant, one.cell, one.direction), set()).add(one.host)
     keys = [key for key in KEYS_OF_VARIANTS if key not in ignore]
@@ -122,14 +121,6 @@ def _cell(
         is_better=better and keeps,
         is_risky=better and not keeps,
     )
-
-
-def _backing_models(points: t.Iterable[Point]) -> dict[tuple[str, str, str], str]:
-    """By host, cell and direction the drives that every variant of it has: an SSD cache adds one."""
-    seen: dict[tuple[str, str, str], list[frozenset[str]]] = {}
-    for one in points:
-        seen.setdefault((one.host, one.cell, one.direction), []).append(frozenset((one.first.model or UNKNOWN_MODEL).split(", ")))
-    return {key: ", ".join(sorted(frozenset.intersection(*models) or models[0])) for key, models in seen.items()}
 
 
 def _worst_verdict(here: t.Sequence[Point]) -> str:

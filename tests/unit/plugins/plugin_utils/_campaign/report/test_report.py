@@ -188,6 +188,39 @@ def test_a_heat_map_has_every_block_and_load(six):
     assert all(value for row in heat.iops for value in row)
 
 
+def over_loads(rate, **changes):
+    blocks = {"4k": 4096, "16k": 16384, "1m": 1 << 20}
+    return [
+        measurement(
+            cell=f"{bs}-{jobs}.{changes.get('target', '')[-3:]}", bs=bs, bs_bytes=count, numjobs=jobs, iodepth=1, iops=rate * jobs * 4096 / count, **changes
+        )
+        for bs, count in blocks.items()
+        for jobs in (1, 4)
+    ]
+
+
+@pytest.mark.parametrize("differs", ["target", "model"])
+def test_unlike_targets_have_curves_and_heat_maps_of_their_own(differs):
+    """A median over them would be the figure of neither."""
+    values = {"target": ("/dev/sda", "/dev/sdb"), "model": ("SSD A", "SSD B")}[differs]
+    rows = [one for value, rate in zip(values, (100, 9000)) for one in over_loads(rate, **{differs: value, "host": "node1" if differs == "target" else value})]
+    found = analysed(Rows("c", rows))
+    assert sorted({max(value.iops for value in curve.values) for one in found.curves for curve in one.curves if one.workload.startswith("randwrite 4k")}) == [
+        400,
+        36000,
+    ]
+    assert {one.iops[0][1] for one in found.heat_maps} == {400, 36000}
+    assert all(any(one.workload.endswith(value) for value in values) for one in found.heat_maps)
+
+
+def test_most_bandwidth_is_not_said_to_go_on_beyond_the_largest_block():
+    [flat] = analysed(Rows("c", over_loads(100))).heat_maps
+    assert "most bandwidth from 4 KiB on at jobs 4" in flat.title
+    growing = [dataclasses.replace(one, iops=50.0 * one.numjobs) for one in over_loads(100)]
+    [largest] = analysed(Rows("c", growing)).heat_maps
+    assert "most bandwidth with 1 MiB at jobs 4 (210 MB/s)" in largest.title
+
+
 def test_stacks_of_equal_hosts_are_one(six):
     assert [(one.variant, len(one.hosts), one.verdict_after) for one in six.stacks[:2]] == [("none", 5, "durable"), ("none", 1, "durable")]
 

@@ -135,6 +135,7 @@ class Analysis:
     kinds: tuple[tuple[str, int], ...]
     outliers: tuple[OutlierHost, ...]
     stacks: tuple[setup.Stack, ...]
+    differences: tuple[setup.Difference, ...]
     problems: tuple[Problem, ...]
     costs: tuple[Cost, ...]
     currency: str
@@ -176,6 +177,7 @@ def analyse(
         ignore=options.ignore,
         facts=options.host_class,
     )
+    stacks = tuple(setup.stacks_of(rows))
     written = [one.bytes_written for one in _once(rows) if one.bytes_written is not None]
     return Analysis(
         campaign=rows.campaign,
@@ -198,7 +200,8 @@ def analyse(
         stalled=sum(bool(one.finding.stalls) for one in named),
         kinds=tuple(Counter(one.finding.kind for one in named).most_common()),
         outliers=out,
-        stacks=tuple(setup.stacks_of(rows)),
+        stacks=stacks,
+        differences=tuple(setup.differences_of(stacks, variants)),
         problems=tuple(problems.problems_of(rows, points, named, out, answer.incomparable)),
         costs=tuple(costs.costs_of(points, variants, options.prices)),
         currency=options.currency,

@@ -25,7 +25,7 @@ import jinja2
 from markupsafe import Markup
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import plotly_offline
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, charts, safety, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, charts, conditions, safety, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name
@@ -124,6 +124,7 @@ def render(a: Analysis, folder: str) -> str:
         hidden=HIDDEN,
         percentile_note=percentile_note(a.table),
         command=command_of(folder, a),
+        variant_line=conditions.variant_line,
         has_classes=len({one.host_class.label for one in a.answer.workloads}) > 1,
         badges={safety.KEEPS: "durable", safety.LOSES: "at_risk", safety.UNKNOWN: "unknown"},
         safety_words={safety.KEEPS: "survives", safety.LOSES: "can lose data", safety.UNKNOWN: "unknown"},

@@ -70,6 +70,9 @@ def markdown(a: Analysis) -> str:
     if a.wear:
         rows = ([one.model, str(one.drives), size(one.written), f"{one.used:.2g} %" if one.used is not None else "-"] for one in a.wear)
         parts += ["", "## Wear", "", *_table(["model", "drives", "written meanwhile", "endurance spent"], rows)]
+    if a.differences:
+        rows = ([one.label, *one.values] for one in a.differences[:_MOST_LINES])
+        parts += ["", "## What was different", "", *_table(["setting", *a.variants], rows)]
     parts += [
         "",
         "## Stacks",

@@ -228,6 +228,25 @@ def test_stacks_of_equal_hosts_are_one(six):
 # --- cost and wear
 
 
+def test_what_was_set_differently_is_one_table_and_one_line_for_each_variant():
+    common = [("sda", "queue", "scheduler", "none"), ("sda", "block_cache", "counters", "7"), ("sda", "device", "model", "HDD B")]
+    settings = {
+        ("node1", "none"): [*common, ("sda", "drive", "drive", "enabled")],
+        ("node1", "writethrough"): [*common[:1], ("sda", "block_cache", "counters", "9"), common[2], ("sda", "drive", "drive", "disabled"),
+                                    ("dm-0", "block_cache", "type", "lvm_cache"), ("dm-0", "block_cache", "mode", "writethrough")],
+    }  # fmt: skip
+    rows = [dataclasses.replace(one, stack_before=one.variant, stack_after=one.variant) for one in one_variant(1) + one_variant(2, variant="writethrough")]
+    found = analysed(Rows("c", rows, settings=settings))
+    assert [(one.label, one.values) for one in found.differences] == [
+        ("SSD cache", ("-", "lvm_cache")),
+        ("SSD cache mode", ("-", "writethrough")),
+        ("drive write cache", ("enabled", "disabled")),
+    ], "neither counters nor what is the same"
+    text = page.render(found, "c")
+    assert "<b>writethrough</b>: SSD cache lvm_cache, SSD cache mode writethrough, drive write cache disabled" in text
+    assert "| drive write cache | enabled | disabled |" in twins.markdown(found)
+
+
 def test_prices_make_cost_by_tb_and_by_iops():
     rows = Rows("c", one_variant(500))
     (cost,) = costs.costs_of(rows.points(), ["none"], costs.read_prices([{"price": 44806, "capacity_tb": 1}]))

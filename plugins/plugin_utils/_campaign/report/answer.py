@@ -22,7 +22,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS, Metric, differences
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import finite
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import NOISE_GATE, Comparison, pooled_noise
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
@@ -36,6 +37,7 @@ class Result:
 
     :param value: median over hosts of the medians of their repeats, in the unit of the column of the metric.
     :param repeats: fewest of a host.
+    :param noise: standard deviation by mean of the repeats, of several hosts the median; ``None`` where nothing was repeated.
     :param comparison: with the baseline; ``None`` for the baseline itself, and where ``reason`` says why there is none.
     :param same_hosts: whether it is of hosts that measured both.
     :param acknowledged: what the workload can rely on after a power failure: ``keeps``, ``loses`` or ``unknown``.
@@ -46,6 +48,7 @@ class Result:
     hosts: tuple[str, ...]
     value: float | None
     repeats: int
+    noise: float | None
     comparison: Comparison | None
     reason: str
     same_hosts: bool
@@ -56,6 +59,10 @@ class Result:
     @property
     def verdict(self) -> str:
         return self.comparison.verdict if self.comparison is not None else "not_comparable" if self.reason else "baseline"
+
+    @property
+    def is_noisy(self) -> bool:
+        return self.noise is not None and self.noise > NOISE_GATE
 
     @property
     def ratio(self) -> float | None:
@@ -215,6 +222,7 @@ def _result(
         hosts=tuple(own),
         value=median(median(_values(here, column)) for here in own.values()),
         repeats=min(len(here) for here in own.values()),
+        noise=pooled_noise([finite(_values(here, column), "repeats") for here in own.values()]),
         comparison=comparison,
         reason=reason,
         same_hosts=same_hosts,

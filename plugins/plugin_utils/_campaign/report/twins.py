@@ -40,7 +40,7 @@ def markdown(a: Analysis) -> str:
     parts = [f"# Campaign {escaped(a.campaign)}", "", *(escaped(one) for one in a.answer.sentences), ""]
     states = ", ".join(f"{count} {state}" for state, count in a.states)
     parts += [f"{counted(len(a.hosts), 'host')}, {counted(len(a.variants), 'variant')}; measurements: {states}. Report of {a.made}.", ""]
-    heads = ["hosts", "workload", "variant", "value", f"against {a.answer.baseline}", "interval", "claim", "power failure", "device loss"]
+    heads = ["hosts", "workload", "variant", "value", f"against {a.answer.baseline}", "interval", "claim", "noise", "power failure", "device loss"]
     parts += ["## Answer", "", *_table(heads, _results(a)), ""]
     lines = [one for one in a.table if not one.is_part]
     note = percentile_note(lines)
@@ -150,7 +150,9 @@ def _results(a: Analysis) -> t.Iterator[list[str]]:
             name = result.variant + (" (recommended)" if result.variant == one.recommended else "")
             claim = f"not comparable: {result.reason}" if result.reason else result.verdict.replace("_", " ")
             value = answer_text.value_of(one, result)
-            yield [one.host_class.label, answer_text.workload_name(one), name, value, ratio, interval, claim, result.acknowledged, result.safety.device_loss]
+            noise = "-" if result.noise is None else f"{result.noise:.1%}{' noisy' if result.is_noisy else ''}"
+            safety = [result.acknowledged, result.safety.device_loss]
+            yield [one.host_class.label, answer_text.workload_name(one), name, value, ratio, interval, claim, noise, *safety]
 
 
 def _sum(row: t.Any) -> str:

@@ -71,6 +71,14 @@ def test_an_undecided_comparison_names_no_winner():
     assert answer.workloads[0].recommended is None
 
 
+def test_noise_is_named_where_a_comparison_cannot_bear_it():
+    quiet = answered(repeats("before", *SLOW) + repeats("after", *FAST))
+    assert "Noisy" not in quiet.sentences[0]
+    noisy = answered(repeats("before", *SLOW) + repeats("after", 900, 1500, 1100, 1900))
+    assert "Noisy: repeats of after (3" in noisy.sentences[0] and "vary by more than 5%" in noisy.sentences[0]
+    assert [one.is_noisy for one in noisy.workloads[0].results] == [False, True]
+
+
 def test_a_difference_that_does_not_matter_is_none():
     answer = answered(repeats("before", 1420, 1418, 1422, 1421) + repeats("after", 1421, 1419, 1423, 1420))
     assert answer.sentences[0].startswith("No difference that matters: after is within 5% of before")

@@ -54,8 +54,10 @@ class ActionModule(ActionBase):
             notes = {str(host): str(note) for host, note in options["problems"].items()}
             wanted = _analysis_options(options)
             fleet = self._fleet(path, options["baseline"])
-            seen = self._hosts(path, options["baseline"]) if fleet is None else fleet
             found, missing = self._analysis(path, wanted, fleet)
+            # One baseline for all that is printed.
+            baseline = options["baseline"] or (found.answer.baseline if found is not None else "")
+            seen = self._hosts(path, baseline) if fleet is None else fleet
             result = self._print(seen, notes, found, options["rows"])
             if missing is not None and options["files"]:
                 raise missing

@@ -37,7 +37,7 @@ options:
     choices: [table]
     default: table
   baseline:
-    description: The variant with which the others are compared. If empty, the variant that was planned first.
+    description: The variant with which the others are compared. If empty, the variant that was measured first.
     type: str
     default: ""
   problems:
